@@ -6,15 +6,15 @@
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::Meter;
 use sustain_document::measure::Sustained;
+use sustain_load::collect::{rate, steps};
+use sustain_load::phase::PhaseOutcome;
+use sustain_load::session::Session;
+use sustain_statistics::judge::{Revisits, Step, steady};
 
-use crate::collect::{rate, steps};
 use crate::figures::seconds;
-use crate::phase::PhaseOutcome;
 use crate::plan::MeasurePlan;
 use crate::position::even_total;
 use crate::remarks::writes_buffered;
-use crate::session::Session;
-use sustain_statistics::judge::{Revisits, Step, steady};
 
 /// The stretch in which all targets that count were active.
 struct Active {
@@ -29,7 +29,7 @@ impl Active {
         let ends: Vec<u64> = outcome.meters.iter().map(Meter::last_ns).collect();
         let over_ns = ends.iter().copied().max().unwrap_or(0);
         let mut lost: Vec<(usize, u64)> = Vec::new();
-        if plan.layout == Layout::Independent {
+        if plan.load.layout == Layout::Independent {
             let series = outcome.collected.targets.iter().enumerate();
             lost.extend(series.filter_map(|(target, series)| {
                 let failed_ns = series.failures.first()?.at_ns;
@@ -52,7 +52,7 @@ impl Active {
             }
         }
         let left = left_ns(&ends, &lost);
-        let to_ns = match plan.layout {
+        let to_ns = match plan.load.layout {
             Layout::Independent | Layout::Stripe { .. } => left.min(),
             // In a span, the targets are active one after the other.
             Layout::Span => left.max(),

@@ -12,27 +12,27 @@ use sustain_document::measure::{
 };
 use sustain_document::system::System;
 use sustain_document::vocabulary::LayoutKind;
+use sustain_load::collect::{TOOL_SHARE, TargetSeries, rate, steps};
+use sustain_load::phase::PhaseOutcome;
+use sustain_load::session::{OpenTarget, Session};
 use sustain_session::others_words;
+use sustain_statistics::judge::places::{PlaceRates, even_steps};
+use sustain_statistics::judge::{Revisits, steady};
 
 use crate::active::{
     active_steps, begins_with_run, of_what_was_left, sustained, sustained_total, told,
     unknown_through_memory,
 };
 use crate::backlog;
-use crate::collect::{TOOL_SHARE, TargetSeries, rate, steps};
 use crate::common_cause;
 use crate::figures::{burst_of, intervals, latency, seconds, target_error};
 use crate::held::{PacedOutcome, held};
-use crate::phase::PhaseOutcome;
 use crate::plan::MeasurePlan;
 use crate::position::{places, remark};
 use crate::remarks::{
     in_memory, long_flush, made_too_slowly, others_untold, remarks, writes_buffered,
 };
 use crate::rhythm;
-use crate::session::{OpenTarget, Session};
-use sustain_statistics::judge::places::{PlaceRates, even_steps};
-use sustain_statistics::judge::{Revisits, steady};
 
 /// Stalls listed in the result.
 const STALLS_MAX: usize = 64;
@@ -158,7 +158,7 @@ fn target_result(
     let bytes = meter.bytes();
     let size = target.size_bytes.max(1);
     let revisits = Revisits {
-        lap_bytes: (target.wraps && plan.layout == Layout::Independent).then_some(size),
+        lap_bytes: (target.wraps && plan.load.layout == Layout::Independent).then_some(size),
     };
     let steps = steps(&series.steps);
     let sustained = match places {
@@ -287,7 +287,7 @@ fn is_tool_limited(session: &Session, outcome: &PhaseOutcome) -> bool {
 
 /// The series of the total in the plan's intervals, or in seconds if these go by bytes.
 fn total_intervals(plan: &MeasurePlan, outcome: &PhaseOutcome) -> Vec<Interval> {
-    let length_ns = match plan.interval {
+    let length_ns = match plan.load.interval {
         IntervalRule::Time(length_ns) => length_ns,
         IntervalRule::Bytes(_) => 1_000_000_000,
     };
@@ -377,12 +377,12 @@ fn plan_facts(
         .collect();
     used.dedup();
     why.dedup();
-    let (layout, chunk_bytes) = match plan.layout {
+    let (layout, chunk_bytes) = match plan.load.layout {
         Layout::Independent => (LayoutKind::Independent, None),
         Layout::Stripe { chunk_bytes } => (LayoutKind::Stripe, Some(chunk_bytes)),
         Layout::Span => (LayoutKind::Span, None),
     };
-    let (interval_s, interval_bytes) = match plan.interval {
+    let (interval_s, interval_bytes) = match plan.load.interval {
         IntervalRule::Time(length_ns) => (Some(seconds(length_ns)), None),
         IntervalRule::Bytes(bytes) => (None, Some(bytes)),
     };
@@ -391,29 +391,29 @@ fn plan_facts(
         sustain_version: env!("CARGO_PKG_VERSION").to_owned(),
         arguments: plan.arguments.clone(),
         started: (!simulated).then(|| time_of_day(started_unix_s)),
-        targets: plan.targets.clone(),
+        targets: plan.load.targets.clone(),
         direction: session.direction,
-        engine: plan.engine,
+        engine: plan.load.engine,
         engine_used: used.join(", "),
         engine_why: why.join("; "),
         threads,
-        record_size_bytes: plan.record_bytes,
-        depth: plan.depth,
-        path: plan.path,
+        record_size_bytes: plan.load.record_bytes,
+        depth: plan.load.depth,
+        path: plan.load.path,
         layout,
         chunk_bytes,
-        time_s: plan.time_ns.map(seconds),
-        bytes: plan.bytes,
-        until_steady: plan.until_steady,
-        size_bytes: plan.size_bytes,
-        rate_bytes_per_s: plan.rate_bytes_per_s,
+        time_s: plan.load.time_ns.map(seconds),
+        bytes: plan.load.bytes,
+        until_steady: plan.load.until_steady,
+        size_bytes: plan.load.size_bytes,
+        rate_bytes_per_s: plan.load.rate_bytes_per_s,
         buffer_bytes: plan.buffer_bytes,
         interval_s,
         interval_bytes,
-        data: plan.data,
-        at: plan.at.map(|at| at.to_string()),
+        data: plan.load.data,
+        at: plan.load.at.map(|at| at.to_string()),
         profile: plan.profile.as_ref().map(|profile| profile.name.clone()),
-        seed: plan.seed,
+        seed: plan.load.seed,
         simulated,
     }
 }

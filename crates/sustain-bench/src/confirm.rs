@@ -4,21 +4,19 @@
 //! what the user asked for. The run calls this module.
 
 use sustain_disk::data::DataKind;
-use sustain_disk::layout::Layout;
 use sustain_disk::meter::Meter;
 use sustain_disk::units::{Rate, Size};
 use sustain_document::measure::{Attempt, Recommendation};
-
-use crate::collect::steps;
-use crate::error::MeasureError;
-use crate::event::{Event, Observer, Phase};
-use crate::phase::PhaseOutcome;
-use crate::position::start_bytes;
-use crate::recommendation::{BufferAllowance, curve_points, whole_steps};
-use crate::setup::PhaseSetup;
-use crate::stage::PreparedTargets;
+use sustain_load::collect::steps;
+use sustain_load::event::{Event, Observer, Phase};
+use sustain_load::phase::PhaseOutcome;
+use sustain_load::setup::PhaseSetup;
 use sustain_statistics::judge::recommend::{CurvePoint, recommend_by_all};
 use sustain_statistics::judge::worst::{WORST_S, worst};
+
+use crate::error::MeasureError;
+use crate::recommendation::{BufferAllowance, curve_points, whole_steps};
+use crate::run::MeasureRun;
 
 /// A paced run is no longer than this.
 const CONFIRM_NS_MAX: u64 = 10_000_000_000;
@@ -43,7 +41,7 @@ struct RateSearch {
     positions_bytes: Vec<u64>,
 }
 
-impl PreparedTargets<'_> {
+impl MeasureRun<'_> {
     /// Makes paced runs at the recommended rate, and at lower ones until one is held.
     pub(crate) fn confirm(
         &mut self,
@@ -54,12 +52,13 @@ impl PreparedTargets<'_> {
     ) -> Result<Recommendation, MeasureError> {
         // The bytes that a bounded run touched are not known as a part of each target that begins
         // at 0.
-        let is_elsewhere = self.plan.at.is_some() && self.plan.bytes.is_some();
+        let is_elsewhere = self.plan.load.at.is_some() && self.plan.load.bytes.is_some();
         if !self.plan.confirm || is_elsewhere {
             return Ok(recommended);
         }
         let time_ns = self
             .plan
+            .load
             .time_ns
             .unwrap_or(outcome.wall_ns)
             .min(CONFIRM_NS_MAX);
@@ -67,15 +66,17 @@ impl PreparedTargets<'_> {
             recommended,
             level_bytes_per_s: f64::INFINITY,
             curves: vec![curve_points(outcome)],
-            positions_bytes: self.positions_after(&self.starts(), outcome),
+            positions_bytes: self
+                .prepared
+                .positions_after(&self.prepared.starts(), outcome),
         };
         for step in STEPS_DOWN.map(Some).into_iter().chain([None]) {
-            if self.stop.reason().is_some() {
+            if self.prepared.stop.reason().is_some() {
                 break;
             }
             let setup = self.paced(&search, time_ns, like);
-            let (paced, _) = self.run_phase(&setup, observer)?;
-            if self.stop.reason().is_some() {
+            let (paced, _) = self.prepared.run_phase(&setup, observer)?;
+            if self.prepared.stop.reason().is_some() {
                 break;
             }
             let has_failed = self.took(&mut search, &paced, time_ns);
@@ -83,11 +84,13 @@ impl PreparedTargets<'_> {
             let Some(step) = step.filter(|_| !is_over) else {
                 break;
             };
-            if !search.step_down(step, &BufferAllowance::of(self.plan, self.session)) {
+            if !search.step_down(step, &BufferAllowance::of(self.plan, self.prepared.session)) {
                 break;
             }
             observer(search.told(self.plan.buffer_bytes));
-            search.positions_bytes = self.positions_after(&search.positions_bytes, &paced);
+            search.positions_bytes = self
+                .prepared
+                .positions_after(&search.positions_bytes, &paced);
         }
         Ok(search.recommended)
     }
@@ -95,7 +98,7 @@ impl PreparedTargets<'_> {
     /// The setup of a confirming phase, but for its rate. Its data is new for each write where that
     /// is slower, because the data of a recorder is.
     pub(crate) fn confirming(&self, is_slower_rewritten: bool, threads: u32) -> PhaseSetup {
-        let setup = self.setup(threads);
+        let setup = self.prepared.setup(threads);
         if !is_slower_rewritten {
             return setup;
         }
@@ -114,9 +117,9 @@ impl PreparedTargets<'_> {
             bytes: None,
             until_steady: false,
             wraps: Some(true),
-            extent_bytes: self.extent_bytes(),
-            positions_bytes: match self.plan.bytes {
-                Some(_) => vec![0; self.session.targets.len()],
+            extent_bytes: self.prepared.extent_bytes(),
+            positions_bytes: match self.plan.load.bytes {
+                Some(_) => vec![0; self.prepared.session.targets.len()],
                 None => search.positions_bytes.clone(),
             },
             ..like.clone()
@@ -181,47 +184,10 @@ impl PreparedTargets<'_> {
         let left_bytes = found.rate_bytes_per_s * seconds - moved as f64;
         // Requests in flight at the end are no backlog.
         let streams = paced.meters.len() as u64;
-        let in_flight_bytes = self.plan.record_bytes * u64::from(self.plan.depth) * streams;
+        let in_flight_bytes =
+            self.plan.load.record_bytes * u64::from(self.plan.load.depth) * streams;
         let explained_bytes = (found.buffer_bytes + in_flight_bytes) as f64;
         left_bytes > explained_bytes && left_bytes > STILL_GROWS * backlog_max_bytes as f64
-    }
-
-    /// With `--bytes`, the part that the run has touched: the confirming run goes over it again,
-    /// and no further.
-    pub(crate) fn extent_bytes(&self) -> Option<u64> {
-        let unit = match self.plan.layout {
-            Layout::Stripe { chunk_bytes } => chunk_bytes.max(self.plan.record_bytes),
-            Layout::Independent | Layout::Span => self.plan.record_bytes,
-        };
-        Some(self.plan.bytes?.next_multiple_of(unit))
-    }
-
-    /// The positions at which the run's own streams began.
-    pub(crate) fn starts(&self) -> Vec<u64> {
-        let targets = self.session.targets.iter();
-        targets
-            .map(|target| start_bytes(self.plan, target))
-            .collect()
-    }
-
-    /// The positions that streams which began at `starts_bytes` have reached at the end of a run.
-    pub(crate) fn positions_after(&self, starts_bytes: &[u64], outcome: &PhaseOutcome) -> Vec<u64> {
-        let record = self.plan.record_bytes;
-        let moved = |index: usize| outcome.meters[index].bytes();
-        let in_stream = |bytes: u64, size: u64| (bytes / record * record) % size.max(record);
-        let targets = &self.session.targets;
-        if self.plan.layout == Layout::Independent {
-            let gone = starts_bytes.iter().zip(targets).enumerate();
-            return gone
-                .map(|(index, (start, target))| in_stream(start + moved(index), target.size_bytes))
-                .collect();
-        }
-        // For a stripe or span, the first entry counts.
-        let all: u64 = (0..targets.len()).map(moved).sum();
-        let sizes = targets.iter().map(|target| target.size_bytes);
-        let size = sizes.fold(0u64, u64::saturating_add);
-        let start = starts_bytes.first().copied().unwrap_or(0);
-        vec![in_stream(start + all, size / record * record); targets.len()]
     }
 }
 

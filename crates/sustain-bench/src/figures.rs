@@ -2,11 +2,9 @@
 //! The conclusion calls it; nothing is judged here.
 
 use sustain_disk::driver::FailedRequest;
-use sustain_disk::error::RequestError;
 use sustain_disk::meter::{LatencyMeter, RateBeginning};
 use sustain_document::measure::{Burst, Interval, Latency, TargetError};
-
-use crate::collect::rate;
+use sustain_load::collect::rate;
 use sustain_statistics::judge::{Step, burst, knee};
 
 /// The burst that `steps` show, as exactly as the completions of the first seconds show it.
@@ -57,18 +55,8 @@ pub(crate) fn target_error(failure: &FailedRequest, name: &str) -> TargetError {
         at_s: seconds(failure.at_ns),
         operation: failure.operation,
         offset_bytes: failure.offset_bytes,
-        message: request_error(failure, name).reason(),
+        message: failure.on(name).reason(),
         errno: failure.errno.of_kernel(),
-    }
-}
-
-/// Describes a failed request.
-pub(crate) fn request_error(failure: &FailedRequest, target: &str) -> RequestError {
-    RequestError {
-        target: target.to_owned(),
-        operation: failure.operation,
-        offset_bytes: failure.offset_bytes,
-        errno: failure.errno,
     }
 }
 

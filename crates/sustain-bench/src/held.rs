@@ -4,10 +4,10 @@
 
 use sustain_document::measure::TargetResult;
 use sustain_document::vocabulary::Ending;
+use sustain_load::session::Session;
 
 use crate::plan::MeasurePlan;
 use crate::remarks::writes_buffered;
-use crate::session::Session;
 
 /// A run that ended before this part of the time asked for decides nothing.
 const TIME_SHARE_MIN: f64 = 0.99;
@@ -80,6 +80,7 @@ fn undecided(
         .iter()
         .any(|target| target.ended == Ending::EndOfDevice)
         && plan
+            .load
             .time_ns
             .is_some_and(|time_ns| last_s < time_ns as f64 / 1e9 * TIME_SHARE_MIN);
     ended_early.then_some(

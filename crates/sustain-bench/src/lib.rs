@@ -8,9 +8,6 @@
 
 mod active;
 pub mod backlog;
-mod capacity;
-mod closing_flush;
-mod collect;
 mod common_cause;
 pub mod compare;
 mod conclude;
@@ -18,16 +15,8 @@ mod confirm;
 pub mod diagnose;
 pub mod effect;
 pub mod error;
-pub mod event;
-mod feed;
 mod figures;
-mod flush;
 mod held;
-mod job;
-mod lap;
-mod observer;
-mod pacer;
-mod phase;
 pub mod plan;
 mod position;
 pub mod profile;
@@ -36,10 +25,6 @@ mod remarks;
 mod rewritten;
 pub mod rhythm;
 pub mod run;
-mod series;
-mod session;
-mod setup;
-mod stage;
 pub mod sweep;
 
 pub use sustain_session::Stop;

@@ -1,53 +1,14 @@
 //! The request for a measuring run, as the user gave it; nothing here touches a disk.
 
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use sustain_disk::data::DataKind;
-use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
-use sustain_disk::meter::IntervalRule;
-use sustain_disk::target::{DataPath, Direction};
-use sustain_disk::units::{Size, parse_percent, parse_size};
-pub use sustain_session::TargetName;
-
+use sustain_disk::target::DataPath;
 use sustain_document::profile::ProfileResult;
+pub use sustain_load::plan::{At, LoadPlan, SIZE_BYTES_DEFAULT, parse_at};
 
 use crate::error::MeasureError;
-
-/// The position on each target at which a run begins.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum At {
-    /// A part of the bytes that are used, from 0 to 1.
-    Part(f64),
-    /// A byte offset.
-    Byte(u64),
-}
-
-impl fmt::Display for At {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            At::Part(part) => write!(formatter, "{} %", part * 100.0),
-            At::Byte(byte) => Size(*byte).fmt(formatter),
-        }
-    }
-}
-
-/// Reads `50%` or `100GB`.
-///
-/// # Errors
-/// A message, if the text is neither.
-pub fn parse_at(text: &str) -> Result<At, String> {
-    if text.ends_with('%') {
-        return parse_percent(text)
-            .map(At::Part)
-            .map_err(|error| error.to_string());
-    }
-    parse_size(text)
-        .map(At::Byte)
-        .map_err(|error| format!("{error}; or a percentage of each target, such as 50%"))
-}
 
 /// A profile, and the file that it was read from.
 #[derive(Debug, Clone)]
@@ -71,163 +32,36 @@ pub struct EffectPlan {
 /// Everything that can be asked of `measure`.
 #[derive(Debug, Clone)]
 pub struct MeasurePlan {
-    /// The targets as typed.
-    pub targets: Vec<String>,
-    /// The direction; `None` lets the targets decide.
-    pub direction: Option<Direction>,
-    /// Bytes per request.
-    pub record_bytes: u64,
-    /// Requests in flight per target.
-    pub depth: u32,
-    /// How they are issued.
-    pub engine: EngineChoice,
-    /// Number of drivers; `None` lets the run decide.
-    pub threads: Option<u32>,
-    /// Direct, buffered or passthrough I/O.
-    pub path: DataPath,
-    /// How several targets are used.
-    pub layout: Layout,
-    /// Bound in time; `None` only with a bound in bytes.
-    pub time_ns: Option<u64>,
-    /// Bound in bytes, per target.
-    pub bytes: Option<u64>,
-    /// Whether to end once every target is steady.
-    pub until_steady: bool,
-    /// The part of each target that is used.
-    pub size_bytes: Option<u64>,
-    /// Where in that part the run begins; `None` for its start.
-    pub at: Option<At>,
+    /// The load, and the targets under it.
+    pub load: LoadPlan,
     /// What a profile has shown about positions on the targets, for the verdict.
     pub profile: Option<KnownProfile>,
-    /// A rate to hold, over all targets.
-    pub rate_bytes_per_s: Option<f64>,
     /// The buffer of the recorder that the answer is for.
     pub buffer_bytes: u64,
-    /// The rule for when intervals end.
-    pub interval: IntervalRule,
-    /// The data to write.
-    pub data: DataKind,
-    /// Whether to prewrite files before the clock starts.
-    pub prewrite: bool,
     /// Whether to confirm the recommendation by a paced run.
     pub confirm: bool,
     /// Whether and how to watch what the load does to the rest of the system.
     pub effect: Option<EffectPlan>,
-    /// Targets that may be destroyed, as typed.
-    pub destroy: Vec<String>,
-    /// Whether targets that do not exist are made as files.
-    pub new_file: bool,
-    /// Whether to say only what would be done.
-    pub dry_run: bool,
-    /// Seed of data and simulated machines.
-    pub seed: u64,
     /// The arguments as typed.
     pub arguments: Vec<String>,
-}
-
-/// Says why simulated disks have no passthrough.
-pub(crate) const NO_DRIVER: &str =
-    "a simulated machine has no driver that could take NVMe commands";
-
-/// Says why they have no choice of engine either.
-pub(crate) const NO_ENGINES: &str = "a simulated machine has no engines to choose from";
-
-/// The part of a scratch or new file that is used unless `--size` says otherwise.
-pub const SIZE_BYTES_DEFAULT: u64 = 4 << 30;
-
-/// The direction if none was asked for, chosen so that it never does harm.
-fn harmless_direction(name: &TargetName) -> Direction {
-    match name {
-        TargetName::Path(path) if is_existing_data(path) => Direction::Read,
-        _ => Direction::Write,
-    }
-}
-
-fn is_existing_data(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|found| !found.is_dir())
 }
 
 impl MeasurePlan {
     /// A plan for half a minute on `targets` with the defaults of the command line.
     pub fn new(targets: Vec<String>) -> MeasurePlan {
+        MeasurePlan::of(LoadPlan::new(targets))
+    }
+
+    /// A plan for this load with the defaults of the command line.
+    pub fn of(load: LoadPlan) -> MeasurePlan {
         MeasurePlan {
-            targets,
-            direction: None,
-            record_bytes: 1 << 20,
-            depth: 8,
-            engine: EngineChoice::Auto,
-            threads: None,
-            path: DataPath::Direct,
-            layout: Layout::Independent,
-            time_ns: Some(30_000_000_000),
-            bytes: None,
-            until_steady: false,
-            size_bytes: None,
-            at: None,
+            load,
             profile: None,
-            rate_bytes_per_s: None,
             buffer_bytes: 512 << 20,
-            interval: IntervalRule::Time(1_000_000_000),
-            data: DataKind::Fresh,
-            prewrite: true,
             confirm: true,
             effect: None,
-            destroy: Vec::new(),
-            new_file: false,
-            dry_run: false,
-            seed: 0,
             arguments: Vec::new(),
         }
-    }
-
-    /// The direction asked for, or the one that harms none of the targets.
-    ///
-    /// # Errors
-    /// [`MeasureError::Usage`] if the targets' default directions differ.
-    pub fn direction_for(&self, names: &[TargetName]) -> Result<Direction, MeasureError> {
-        if let Some(direction) = self.direction {
-            return Ok(direction);
-        }
-        let mut directions = names.iter().map(harmless_direction);
-        let first = directions.next().unwrap_or(Direction::Write);
-        if directions.all(|direction| direction == first) {
-            return Ok(first);
-        }
-        let missing = names.iter().find_map(|name| match name {
-            TargetName::Path(path) if path.symlink_metadata().is_err() => Some(path),
-            _ => None,
-        });
-        let missing = missing.map_or(String::new(), |path| {
-            format!(", and {} does not exist", path.display())
-        });
-        Err(MeasureError::Usage(format!(
-            "by default some targets would be read and others written{missing}: use --read or \
-             --write"
-        )))
-    }
-
-    fn check_effect(&self) -> Result<(), MeasureError> {
-        let Some(effect) = &self.effect else {
-            return Ok(());
-        };
-        if let Some(simulated) = self.simulated_target() {
-            return Err(MeasureError::Usage(format!(
-                "{simulated} runs in virtual time and has no effect on this machine: use --effect \
-                 on real targets only"
-            )));
-        }
-        if effect.both_paths && self.path == DataPath::Passthrough {
-            return Err(MeasureError::Usage(
-                "--effect=both compares direct with buffered I/O: leave out --path passthrough, or \
-                 use --effect without =both"
-                    .to_owned(),
-            ));
-        }
-        Ok(())
-    }
-
-    fn simulated_target(&self) -> Option<&String> {
-        self.targets.iter().find(|name| is_simulated(name))
     }
 
     /// Refuses demands that contradict each other.
@@ -235,160 +69,40 @@ impl MeasurePlan {
     /// # Errors
     /// [`MeasureError::Usage`], saying which demand it is and what to do.
     pub fn check(&self) -> Result<(), MeasureError> {
-        let usage = |text: &str| Err(MeasureError::Usage(text.to_owned()));
-        if self.targets.is_empty() {
-            return usage("name at least one target: a directory, a file, a block device, null:");
+        self.load.check()?;
+        if self.profile.is_some() && self.load.layout != Layout::Independent {
+            return Err(MeasureError::Usage(
+                "--profile applies to each target by itself and cannot be combined with --layout \
+                 stripe or span"
+                    .to_owned(),
+            ));
         }
-        if self.record_bytes == 0 || self.record_bytes > 1 << 30 {
-            return usage("--record-size must be from 1 byte to 1GiB");
+        if self.profile.is_some() && self.load.until_steady {
+            return Err(MeasureError::Usage(
+                "--until-steady judges during the run, --profile after it: choose one of the two"
+                    .to_owned(),
+            ));
         }
-        if self.depth == 0 || self.depth > 4096 {
-            return usage("--depth must be from 1 to 4096");
-        }
-        if self.layout != Layout::Independent && (self.at.is_some() || self.profile.is_some()) {
-            return usage(
-                "--at and --profile apply to each target by itself and cannot be combined with \
-                 --layout stripe or span",
-            );
-        }
-        if self.until_steady && self.profile.is_some() {
-            return usage(
-                "--until-steady judges during the run, --profile after it: choose one of the two",
-            );
-        }
-        if self.time_ns == Some(0) {
-            return usage("--time must be more than zero");
-        }
-        if self.bytes == Some(0) {
-            return usage("--bytes must be at least one byte");
-        }
-        if self.threads == Some(0) {
-            return usage("--threads must be at least 1");
-        }
-        self.check_effect()?;
-        if self.layout == (Layout::Stripe { chunk_bytes: 0 }) {
-            return usage("--chunk must be at least one block");
-        }
-        if self.layout != Layout::Independent && self.threads.is_some_and(|threads| threads > 1) {
-            return usage(
-                "a stripe or span is one stream and uses one driver: leave out --threads",
-            );
-        }
-        if self.layout != Layout::Independent && mixes_simulated_and_real(&self.targets) {
-            return usage("a stripe or span cannot mix simulated and real disks");
-        }
-        if self.until_steady && self.rate_bytes_per_s.is_some() {
-            return usage(
-                "--until-steady looks for a rate, --rate sets one: choose one of the two",
-            );
-        }
-        if self.path == DataPath::Passthrough {
-            check_passthrough(&self.targets, self.engine)?;
-        }
-        match self.interval {
-            IntervalRule::Time(length_ns) if length_ns < 1_000_000 => {
-                usage("--interval must be at least 1ms")
-            }
-            IntervalRule::Bytes(0) => usage("--interval must be at least one byte"),
-            _ => Ok(()),
-        }
+        self.check_effect()
     }
-}
 
-/// Whether a target, as typed, belongs to a simulated machine.
-pub(crate) fn is_simulated(name: &str) -> bool {
-    name.starts_with("sim:")
-}
-
-/// Whether some of these targets are simulated, and others are not.
-pub(crate) fn mixes_simulated_and_real(targets: &[String]) -> bool {
-    let are_alike = |pair: &[String]| is_simulated(&pair[0]) == is_simulated(&pair[1]);
-    !targets.windows(2).all(are_alike)
-}
-
-/// The direction in which targets are opened that will be used in these directions.
-pub(crate) fn direction_to_open(directions: &[Direction]) -> Option<Direction> {
-    // A descriptor that may be written may be read as well.
-    let writes = directions.contains(&Direction::Write);
-    if writes {
-        Some(Direction::Write)
-    } else {
-        directions.first().copied()
-    }
-}
-
-/// Whether an engine can drive passthrough I/O.
-pub(crate) fn can_pass_through(engine: EngineChoice) -> bool {
-    matches!(engine, EngineChoice::Auto | EngineChoice::IoUring)
-}
-
-/// Passthrough sends NVMe commands to a drive, by io_uring.
-fn check_passthrough(targets: &[String], engine: EngineChoice) -> Result<(), MeasureError> {
-    let is_no_disk = |name: &&String| is_simulated(name) || *name == "null:";
-    if let Some(name) = targets.iter().find(is_no_disk) {
-        let what = if is_simulated(name) {
-            NO_DRIVER
-        } else {
-            "it is not a disk"
+    fn check_effect(&self) -> Result<(), MeasureError> {
+        let Some(effect) = &self.effect else {
+            return Ok(());
         };
-        return Err(MeasureError::Usage(format!(
-            "passthrough needs an NVMe namespace, and {name} is not one, because {what}: leave out \
-             --path passthrough"
-        )));
-    }
-    if !can_pass_through(engine) {
-        return Err(MeasureError::Usage(
-            "--path passthrough works only with io_uring: leave out --engine, or use --engine \
-             io_uring"
-                .to_owned(),
-        ));
-    }
-    Ok(())
-}
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_start_is_a_part_or_a_byte() {
-        assert_eq!(parse_at("50%"), Ok(At::Part(0.5)));
-        assert_eq!(parse_at("100GB"), Ok(At::Byte(100_000_000_000)));
-        assert!(parse_at("half").unwrap_err().contains("50%"));
-        assert!(parse_at("150%").is_err());
-    }
-
-    #[test]
-    fn the_default_direction_never_harms() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("precious");
-        std::fs::write(&file, "x").unwrap();
-        let direction = |path: &Path| harmless_direction(&TargetName::Path(path.to_owned()));
-        assert_eq!(direction(&file), Direction::Read);
-        assert_eq!(direction(directory.path()), Direction::Write);
-        assert_eq!(direction(&directory.path().join("new")), Direction::Write);
-        assert_eq!(harmless_direction(&TargetName::Null), Direction::Write);
-    }
-
-    #[test]
-    fn passthrough_needs_a_drive_and_io_uring() {
-        let why = |target: &str, engine| {
-            let plan = MeasurePlan {
-                path: DataPath::Passthrough,
-                engine,
-                ..MeasurePlan::new(vec!["/dev/nvme0n1".to_owned(), target.to_owned()])
-            };
-            plan.check().err().map(|error| error.to_string())
-        };
-        let auto = EngineChoice::Auto;
-        assert_eq!(why("/dev/nvme1n1", auto), None);
-        assert_eq!(why("/dev/nvme1n1", EngineChoice::IoUring), None);
-        let simulated = why("sim:machines/demo.toml", auto).unwrap();
-        assert!(
-            simulated.contains("sim:machines/demo.toml is not one"),
-            "{simulated}"
-        );
-        assert!(why("null:", auto).unwrap().contains("it is not a disk"));
-        let engine = why("/dev/nvme1n1", EngineChoice::Libaio).unwrap();
-        assert!(engine.contains("only with io_uring"), "{engine}");
+        if let Some(simulated) = self.load.simulated_target() {
+            return Err(MeasureError::Usage(format!(
+                "{simulated} runs in virtual time and has no effect on this machine: use --effect \
+                 on real targets only"
+            )));
+        }
+        if effect.both_paths && self.load.path == DataPath::Passthrough {
+            return Err(MeasureError::Usage(
+                "--effect=both compares direct with buffered I/O: leave out --path passthrough, or \
+                 use --effect without =both"
+                    .to_owned(),
+            ));
+        }
+        Ok(())
     }
 }

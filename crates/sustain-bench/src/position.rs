@@ -6,27 +6,15 @@ use sustain_disk::error::Error;
 use sustain_disk::target::{Direction, TargetKind};
 use sustain_disk::units::Size;
 use sustain_document::profile::{ProfileOutlier, ProfileTarget};
+use sustain_load::collect::steps;
+use sustain_load::phase::PhaseOutcome;
+use sustain_load::session::{OpenTarget, Session};
 use sustain_session::shell_argument;
-
-use crate::collect::steps;
-use crate::error::MeasureError;
-use crate::phase::PhaseOutcome;
-use crate::plan::{At, KnownProfile, MeasurePlan};
-use crate::session::{OpenTarget, Session};
 use sustain_statistics::judge::Step;
 use sustain_statistics::judge::places::{PlaceRates, even_steps};
 
-/// The position at which the run on a target begins, a whole number of records from its start.
-pub(crate) fn start_bytes(plan: &MeasurePlan, target: &OpenTarget) -> u64 {
-    let record = plan.record_bytes;
-    let start = match plan.at {
-        None => return 0,
-        Some(At::Part(part)) => (target.size_bytes as f64 * part) as u64,
-        Some(At::Byte(byte)) => byte,
-    };
-    // Even from 100 % on, there is one record left to use.
-    start.min(target.size_bytes.saturating_sub(record)) / record * record
-}
+use crate::error::MeasureError;
+use crate::plan::{At, KnownProfile, MeasurePlan};
 
 /// Checks whether start and profile fit the targets.
 ///
@@ -35,11 +23,11 @@ pub(crate) fn start_bytes(plan: &MeasurePlan, target: &OpenTarget) -> u64 {
 pub(crate) fn check(plan: &MeasurePlan, session: &Session) -> Result<(), MeasureError> {
     for target in &session.targets {
         let name = &target.target.name;
-        if plan.at.is_some() && target.target.kind == TargetKind::Null {
+        if plan.load.at.is_some() && target.target.kind == TargetKind::Null {
             let why = "it has no positions to begin at: leave out --at";
             return Err(Error::target(name, why).into());
         }
-        if let Some(At::Byte(byte)) = plan.at
+        if let Some(At::Byte(byte)) = plan.load.at
             && byte >= target.size_bytes
         {
             let has = Size(target.size_bytes);
@@ -59,12 +47,17 @@ pub(crate) fn check(plan: &MeasurePlan, session: &Session) -> Result<(), Measure
 /// The command that makes a profile of the plan's targets, as they were typed.
 fn profile_command(plan: &MeasurePlan, direction: Direction) -> String {
     let mut words = vec!["sustain".to_owned(), "profile".to_owned()];
-    words.extend(plan.targets.iter().map(|target| shell_argument(target)));
+    words.extend(
+        plan.load
+            .targets
+            .iter()
+            .map(|target| shell_argument(target)),
+    );
     words.push(format!("--{}", direction.name()));
-    for name in &plan.destroy {
+    for name in &plan.load.destroy {
         words.extend(["--destroy".to_owned(), shell_argument(name)]);
     }
-    if let Some(size_bytes) = plan.size_bytes {
+    if let Some(size_bytes) = plan.load.size_bytes {
         words.extend(["--size".to_owned(), size_bytes.to_string()]);
     }
     words.extend(["--json".to_owned(), "new-profile.json".to_owned()]);
@@ -119,7 +112,7 @@ pub(crate) fn places(plan: &MeasurePlan, session: &Session) -> Vec<PlaceRates> {
     let targets = session.targets.iter();
     let known = targets.filter_map(|target| {
         let found = of_target(profile, target, session.direction).ok()?;
-        let start = start_bytes(plan, target);
+        let start = target.start_bytes(&plan.load);
         let places = PlaceRates::new(&stretches(found), start, target.size_bytes);
         Some(places.blurred(&around_spots(found)))
     });

@@ -3,15 +3,15 @@
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::Meter;
 use sustain_document::measure::{Recommendation, Rewritten, Sustained};
-
-use crate::active::{active_steps, sustained_total};
-use crate::phase::PhaseOutcome;
-use crate::plan::MeasurePlan;
-use crate::remarks::writes_buffered;
-use crate::session::Session;
+use sustain_load::phase::PhaseOutcome;
+use sustain_load::session::Session;
 use sustain_statistics::judge::fallen::fallen_to;
 use sustain_statistics::judge::worst::{WORST_S, worst};
 use sustain_statistics::judge::{Step, recommend as judge_recommend};
+
+use crate::active::{active_steps, sustained_total};
+use crate::plan::MeasurePlan;
+use crate::remarks::writes_buffered;
 
 /// A shorter run is no basis for a recommendation.
 const RECOMMEND_NS_MIN: u64 = 1_000_000_000;
@@ -36,7 +36,8 @@ pub(crate) fn recommend(
         .any(|series| !series.failures.is_empty());
     let last_ns = outcome.meters.iter().map(Meter::last_ns).max().unwrap_or(0);
     let too_short = last_ns < RECOMMEND_NS_MIN;
-    if plan.rate_bytes_per_s.is_some() || failed || too_short || writes_buffered(plan, session) {
+    if plan.load.rate_bytes_per_s.is_some() || failed || too_short || writes_buffered(plan, session)
+    {
         return None;
     }
     let active = active_steps(plan, outcome);
@@ -76,7 +77,7 @@ const NEEDED_STEP_BYTES: u64 = 1 << 20;
 impl BufferAllowance {
     pub(crate) fn of(plan: &MeasurePlan, session: &Session) -> BufferAllowance {
         let records = 1 + session.targets.len() as u64;
-        let beyond_curve_bytes = plan.record_bytes.saturating_mul(records);
+        let beyond_curve_bytes = plan.load.record_bytes.saturating_mul(records);
         BufferAllowance {
             buffer_bytes: plan.buffer_bytes,
             // In a buffer of a few records these are not all at once.
@@ -132,7 +133,7 @@ fn rate_with_flush(plan: &MeasurePlan, outcome: &PhaseOutcome) -> Option<f64> {
         return None;
     }
     let rate = |bytes: u64, ns: u64| bytes as f64 * 1e9 / ns.max(1) as f64;
-    if plan.layout == Layout::Independent {
+    if plan.load.layout == Layout::Independent {
         let rates = parts().map(|(series, meter)| {
             let flush_ns = series.flush_ns.unwrap_or(0);
             rate(meter.bytes(), meter.last_ns() + flush_ns)
@@ -148,7 +149,7 @@ fn rate_with_flush(plan: &MeasurePlan, outcome: &PhaseOutcome) -> Option<f64> {
 /// except with only a few records.
 fn whole_records(plan: &MeasurePlan, sustained: &Sustained) -> f64 {
     let window_s = sustained.to_s.map_or(0.0, |to_s| to_s - sustained.from_s);
-    let records = sustained.rate_bytes_per_s * window_s / plan.record_bytes as f64;
+    let records = sustained.rate_bytes_per_s * window_s / plan.load.record_bytes as f64;
     1.0 - 1.0 / records.max(1.0)
 }
 

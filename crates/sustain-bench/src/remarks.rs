@@ -7,11 +7,11 @@ use sustain_disk::units::{Duration, Rate, Size};
 use sustain_document::host::Host;
 use sustain_document::measure::{Rewritten, TargetResult, Total};
 use sustain_document::system::System;
+use sustain_load::phase::PhaseOutcome;
+use sustain_load::session::Session;
 
 use crate::active::of_what_was_left;
-use crate::phase::PhaseOutcome;
 use crate::plan::MeasurePlan;
-use crate::session::Session;
 
 /// From this difference on, the rates of several targets are told apart in words.
 const RATES_DIFFER: f64 = 0.02;
@@ -129,13 +129,13 @@ fn one_at_a_time(plan: &MeasurePlan, outcome: &PhaseOutcome) -> Option<String> {
         .map(Meter::depth_reached)
         .max()
         .unwrap_or(0);
-    (plan.engine == EngineChoice::Sync && plan.depth > 1 && reached == 1).then(|| {
+    (plan.load.engine == EngineChoice::Sync && plan.load.depth > 1 && reached == 1).then(|| {
         "the engine sync keeps only one request in flight, whatever --depth asks for".to_owned()
     })
 }
 
 fn buffered(plan: &MeasurePlan, session: &Session, system: &System) -> Option<String> {
-    if plan.path != DataPath::Buffered {
+    if plan.load.path != DataPath::Buffered {
         return None;
     }
     if session.direction == Direction::Read {
@@ -162,7 +162,7 @@ fn buffered(plan: &MeasurePlan, session: &Session, system: &System) -> Option<St
         "; whether other programs used the same disks during the run is not known here"
     };
     // A source that does not wait is not delayed by a flush at the end of each lap.
-    let before = if plan.rate_bytes_per_s.is_some() {
+    let before = if plan.load.rate_bytes_per_s.is_some() {
         ""
     } else {
         "data was flushed before it was overwritten, and "
@@ -178,7 +178,7 @@ fn buffered(plan: &MeasurePlan, session: &Session, system: &System) -> Option<St
 /// Whether the run writes buffered: completed writes are then in memory, and on the disk only after
 /// the closing flush.
 pub(crate) fn writes_buffered(plan: &MeasurePlan, session: &Session) -> bool {
-    plan.path == DataPath::Buffered && session.direction == Direction::Write
+    plan.load.path == DataPath::Buffered && session.direction == Direction::Write
 }
 
 /// Says that new data could not be generated fast enough to tell whether the targets take it more

@@ -9,13 +9,13 @@ use sustain_disk::data::DataKind;
 use sustain_disk::meter::Meter;
 use sustain_disk::target::{DataPath, Direction, TargetKind};
 use sustain_document::measure::{Rewritten, RewrittenRun};
+use sustain_load::collect::rate;
+use sustain_load::event::{Observer, Phase};
+use sustain_load::phase::PhaseOutcome;
+use sustain_load::setup::PhaseSetup;
 
-use crate::collect::rate;
 use crate::error::MeasureError;
-use crate::event::{Observer, Phase};
-use crate::phase::PhaseOutcome;
-use crate::setup::PhaseSetup;
-use crate::stage::PreparedTargets;
+use crate::run::MeasureRun;
 
 /// An even drift of the disk affects both kinds alike.
 const IN_TURN: [DataKind; 4] = [
@@ -37,7 +37,7 @@ const MAKING_SHARE_MAX: f64 = 0.85;
 /// Four seconds cannot show a smaller difference.
 const DIFFERS: f64 = 0.05;
 
-impl PreparedTargets<'_> {
+impl MeasureRun<'_> {
     /// Writes both kinds of data in turn, if that can show something: after a run that wrote to
     /// real disks with direct I/O for 10 s or more.
     pub(crate) fn pair_with_rewritten(
@@ -46,32 +46,34 @@ impl PreparedTargets<'_> {
         threads: u32,
         observer: &mut Observer<'_>,
     ) -> Result<Option<Rewritten>, MeasureError> {
-        if !self.may_differ(outcome) || self.stop.reason().is_some() {
+        if !self.may_differ(outcome) || self.prepared.stop.reason().is_some() {
             return Ok(None);
         }
-        let starts = self.positions_after(&self.starts(), outcome);
+        let starts = self
+            .prepared
+            .positions_after(&self.prepared.starts(), outcome);
         let like = PhaseSetup {
-            extent_bytes: self.extent_bytes(),
-            positions_bytes: match self.plan.bytes {
+            extent_bytes: self.prepared.extent_bytes(),
+            positions_bytes: match self.plan.load.bytes {
                 Some(_) => vec![0; starts.len()],
                 None => starts,
             },
-            ..self.setup(threads)
+            ..self.prepared.setup(threads)
         };
         self.in_turn(&like, TURN_NS, observer)
     }
 
     fn may_differ(&self, outcome: &PhaseOutcome) -> bool {
-        let (plan, session) = (self.plan, self.session);
+        let (plan, session) = (self.plan, self.prepared.session);
         let is_disk = |kind: &TargetKind| *kind != TargetKind::Null;
         let mut targets = session.targets.iter();
         let mut series = outcome.collected.targets.iter();
         session.direction == Direction::Write
-            && plan.data == DataKind::Fresh
-            && plan.path != DataPath::Buffered
+            && plan.load.data == DataKind::Fresh
+            && plan.load.path != DataPath::Buffered
             && plan.confirm
-            && plan.rate_bytes_per_s.is_none()
-            && !(plan.at.is_some() && plan.bytes.is_some())
+            && plan.load.rate_bytes_per_s.is_none()
+            && !(plan.load.at.is_some() && plan.load.bytes.is_some())
             && outcome.wall_ns >= RUN_NS_MIN
             && targets.any(|target| target.simulated.is_none() && is_disk(&target.target.kind))
             && series.all(|series| series.failures.is_empty())
@@ -80,11 +82,11 @@ impl PreparedTargets<'_> {
     /// The number of requests in flight if every byte is made anew: while one is prepared, the
     /// others must keep the disk busy.
     pub(crate) fn depth_to_rewrite(&self) -> u32 {
-        let depth = self.plan.depth.max(DEPTH_MIN);
-        let targets = self.session.targets.len() as u64;
-        let window_bytes = u64::from(depth) * self.plan.record_bytes * targets;
+        let depth = self.plan.load.depth.max(DEPTH_MIN);
+        let targets = self.prepared.session.targets.len() as u64;
+        let window_bytes = u64::from(depth) * self.plan.load.record_bytes * targets;
         if window_bytes > WINDOW_BYTES_MAX {
-            self.plan.depth
+            self.plan.load.depth
         } else {
             depth
         }
@@ -109,9 +111,11 @@ impl PreparedTargets<'_> {
                 until_steady: false,
                 ..like.clone()
             };
-            let (outcome, _) = self.run_phase(&setup, observer)?;
+            let (outcome, _) = self.prepared.run_phase(&setup, observer)?;
             let mut series = outcome.collected.targets.iter();
-            if self.stop.reason().is_some() || series.any(|series| !series.failures.is_empty()) {
+            if self.prepared.stop.reason().is_some()
+                || series.any(|series| !series.failures.is_empty())
+            {
                 return Ok(None);
             }
             let bytes = outcome.meters.iter().map(Meter::bytes).sum();
@@ -156,13 +160,14 @@ fn judged(runs: &[(DataKind, f64)], is_tool_limited: bool) -> Rewritten {
 #[cfg(test)]
 mod tests {
     use sustain_host::Roots;
+    use sustain_load::event::Event;
+    use sustain_load::prepared::PreparedTargets;
+    use sustain_load::session::Session;
+    use sustain_load::watched::{WatchedRun, run_watched};
     use sustain_session::Stop;
 
     use super::*;
-    use crate::event::Event;
     use crate::plan::MeasurePlan;
-    use crate::session::Session;
-    use crate::stage::{StageStart, on_stage};
 
     fn of(rates: [f64; 4]) -> Rewritten {
         judged(&IN_TURN.into_iter().zip(rates).collect::<Vec<_>>(), false)
@@ -190,18 +195,20 @@ mod tests {
         // No disk, and never tried there by a run: but it takes whatever comes.
         let plan = MeasurePlan::new(vec!["null:".to_owned()]);
         let (roots, stop) = (Roots::default(), Stop::default());
-        let mut session = Session::open(&plan, &roots).expect("null: opens everywhere");
-        let work = |begun: StageStart<'_>, observer: &mut Observer<'_>| {
-            let mut stage = PreparedTargets {
-                plan: &plan,
+        let mut session = Session::open(&plan.load, &roots).expect("null: opens everywhere");
+        let work = |begun: WatchedRun<'_>, observer: &mut Observer<'_>| {
+            let prepared = PreparedTargets {
+                plan: &plan.load,
                 session: begun.session,
                 stop: &stop,
                 monitor: begun.monitor,
             };
-            let like = stage.setup(1);
-            stage.in_turn(&like, 20_000_000, observer)
+            let plan = &plan;
+            let mut run = MeasureRun { plan, prepared };
+            let like = run.prepared.setup(1);
+            run.in_turn(&like, 20_000_000, observer)
         };
-        let found = on_stage(&mut session, &roots, &mut |_: Event| (), work);
+        let found = run_watched(&mut session, &roots, &mut |_: Event| (), work);
         let found = found.expect("writes go there").expect("none failed");
         let order: Vec<DataKind> = found.runs.iter().map(|run| run.data).collect();
         assert_eq!(

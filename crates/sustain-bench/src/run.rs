@@ -3,66 +3,60 @@
 //! and confirms.
 
 use sustain_disk::clock::{Timestamp, unix_seconds};
-use sustain_disk::target::{DataPath, Direction};
+use sustain_disk::target::DataPath;
 use sustain_disk::units::Size;
 use sustain_document::measure::MeasureResult;
 use sustain_host::Roots;
+use sustain_load::event::{Observer, Phase};
+use sustain_load::phase::PhaseOutcome;
+use sustain_load::prepared::PreparedTargets;
+use sustain_load::rehearsal::verb;
+use sustain_load::session::{OpenTarget, Session};
+use sustain_load::watched::{WatchedRun, run_watched};
 use sustain_session::Stop;
 
 use crate::conclude::{Conclusion, conclude};
 use crate::effect::{self, Watch};
 use crate::error::MeasureError;
-use crate::event::{Observer, Phase};
-use crate::phase::PhaseOutcome;
-use crate::plan::MeasurePlan;
-use crate::position::{self, start_bytes};
+use crate::plan::{LoadPlan, MeasurePlan};
+use crate::position;
 use crate::recommendation::recommend;
-use crate::session::Session;
-use crate::stage::{PreparedTargets, StageStart, on_stage};
 
 /// Says what `measure` would do, write and destroy, and does nothing.
 ///
 /// # Errors
 /// As for [`measure`], as far as errors show before the work begins.
 pub fn rehearse(plan: &MeasurePlan, roots: &Roots) -> Result<Vec<String>, MeasureError> {
-    let plan = MeasurePlan {
-        dry_run: true,
-        ..plan.clone()
-    };
-    let session = Session::open(&opened_as(&plan), roots)?;
-    position::check(&plan, &session)?;
-    let mut statements = session.notes.clone();
-    let beside = effect::rehearse(&plan, &session, roots)?;
-    for target in &session.targets {
-        let verb = match session.direction {
-            Direction::Read => "read",
-            Direction::Write => "write",
-        };
-        let extent = plan
-            .bytes
-            .map_or(target.size_bytes, |bytes| bytes.min(target.size_bytes));
-        let region = if extent == u64::MAX {
-            "without end".to_owned()
-        } else {
-            let again = plan.confirm && plan.rate_bytes_per_s.is_none();
-            let times = match (target.wraps && extent == target.size_bytes, again) {
-                (true, _) => ", repeatedly",
-                (false, true) => ", at most once, and again to confirm the rate",
-                (false, false) => ", at most once",
-            };
-            let from = match start_bytes(&plan, target) {
-                0 => "its start".to_owned(),
-                start => format!("offset {}", Size(start)),
-            };
-            format!("{} from {from}{times}", Size(extent))
-        };
-        statements.push(format!(
-            "would {verb} {} ({}): {region}",
-            target.target.name, target.target.kind
-        ));
-    }
+    plan.check()?;
+    let session = Session::rehearse(&opened_as(plan), roots)?;
+    position::check(plan, &session)?;
+    let is_used = |direction| session.direction == direction;
+    let mut statements = session.would(verb(is_used), |target| extent(plan, target));
+    let beside = effect::rehearse(plan, &session, roots)?;
     statements.extend(beside);
     Ok(statements)
+}
+
+/// The part of a target that a run goes over, and how often.
+fn extent(plan: &MeasurePlan, target: &OpenTarget) -> String {
+    let load = &plan.load;
+    let extent_bytes = load
+        .bytes
+        .map_or(target.size_bytes, |bytes| bytes.min(target.size_bytes));
+    if extent_bytes == u64::MAX {
+        return "without end".to_owned();
+    }
+    let again = plan.confirm && load.rate_bytes_per_s.is_none();
+    let times = match (target.wraps && extent_bytes == target.size_bytes, again) {
+        (true, _) => ", repeatedly",
+        (false, true) => ", at most once, and again to confirm the rate",
+        (false, false) => ", at most once",
+    };
+    let from = match target.start_bytes(load) {
+        0 => "its start".to_owned(),
+        start => format!("offset {}", Size(start)),
+    };
+    format!("{} from {from}{times}", Size(extent_bytes))
 }
 
 /// Measures what the plan asks for and concludes.
@@ -77,9 +71,10 @@ pub fn measure(
     stop: &Stop,
     observer: &mut Observer<'_>,
 ) -> Result<MeasureResult, MeasureError> {
+    plan.check()?;
     let mut session = Session::open(&opened_as(plan), roots)?;
     position::check(plan, &session)?;
-    on_stage(&mut session, roots, observer, |begun, observer| {
+    run_watched(&mut session, roots, observer, |begun, observer| {
         measure_on(begun, plan, roots, stop, observer)
     })
 }
@@ -91,16 +86,16 @@ fn is_switched(plan: &MeasurePlan) -> bool {
 
 /// The plan by which targets are opened: for direct I/O if they are used with both, because direct
 /// I/O has requirements.
-fn opened_as(plan: &MeasurePlan) -> MeasurePlan {
-    let mut plan = plan.clone();
-    if is_switched(&plan) && plan.path == DataPath::Buffered {
-        plan.path = DataPath::Direct;
+fn opened_as(plan: &MeasurePlan) -> LoadPlan {
+    let mut load = plan.load.clone();
+    if is_switched(plan) && load.path == DataPath::Buffered {
+        load.path = DataPath::Direct;
     }
-    plan
+    load
 }
 
 fn measure_on(
-    begun: StageStart<'_>,
+    begun: WatchedRun<'_>,
     plan: &MeasurePlan,
     roots: &Roots,
     stop: &Stop,
@@ -108,22 +103,25 @@ fn measure_on(
 ) -> Result<MeasureResult, MeasureError> {
     let session = &*begun.session;
     let mut watch = Watch::prepare(plan, session, roots, observer)?;
-    let mut run = PreparedTargets {
+    let mut run = MeasureRun {
         plan,
-        session,
-        stop,
-        monitor: begun.monitor,
+        prepared: PreparedTargets {
+            plan: &plan.load,
+            session,
+            stop,
+            monitor: begun.monitor,
+        },
     };
-    run.prewrite(observer)?;
+    run.prepared.prewrite(observer)?;
     if is_switched(plan) {
-        session.switch_path(plan.path)?;
+        session.switch_path(plan.load.path)?;
     }
     if let Some(watch) = &mut watch {
         watch.copy_memory(session, stop);
     }
     let started_unix_s = unix_seconds();
     let (outcome, threads, start) = match &mut watch {
-        Some(watch) => watch.run(&mut run, observer)?,
+        Some(watch) => watch.run(&mut run.prepared, observer)?,
         None => run.measure(observer)?,
     };
     let rewritten = run.pair_with_rewritten(&outcome, threads, observer)?;
@@ -137,9 +135,9 @@ fn measure_on(
         None => None,
     };
     if let Some(watch) = &mut watch {
-        watch.run_by_other_path(&mut run, threads, observer)?;
+        watch.run_by_other_path(&mut run.prepared, threads, observer)?;
     }
-    let mut system = run.monitor.finish(start);
+    let mut system = run.prepared.monitor.finish(start);
     let effect = watch.map(|watch| watch.conclude(start, &mut system));
     Ok(conclude(Conclusion {
         plan,
@@ -156,18 +154,24 @@ fn measure_on(
     }))
 }
 
-/// The steps of a measurement on a stage.
-impl PreparedTargets<'_> {
+/// A measurement on prepared targets.
+pub(crate) struct MeasureRun<'a> {
+    pub(crate) plan: &'a MeasurePlan,
+    pub(crate) prepared: PreparedTargets<'a>,
+}
+
+impl MeasureRun<'_> {
     /// The run itself with its flush, and idle time before and after; it is repeated with more
     /// drivers if one of them turns out to be the limit.
     fn measure(
         &mut self,
         observer: &mut Observer<'_>,
     ) -> Result<(PhaseOutcome, u32, Timestamp), MeasureError> {
-        self.idle(Phase::Before, observer);
-        let mut measured = self.run_with_threads(|setup| setup, observer)?;
-        self.flush(&mut measured.0, measured.1, observer)?;
-        self.idle(Phase::After, observer);
+        let idle_ns = self.prepared.idle_ns();
+        self.prepared.idle(Phase::Before, idle_ns, observer);
+        let mut measured = self.prepared.run_with_threads(|setup| setup, observer)?;
+        self.prepared.flush(&mut measured.0, measured.1, observer)?;
+        self.prepared.idle(Phase::After, idle_ns, observer);
         Ok(measured)
     }
 }

@@ -11,24 +11,27 @@ use std::path::Path;
 
 use sustain_bench::Stop;
 use sustain_bench::error::MeasureError;
-use sustain_bench::event::{Event, Phase};
 use sustain_bench::plan::EffectPlan;
-use sustain_bench::plan::MeasurePlan;
+use sustain_bench::plan::{LoadPlan, MeasurePlan};
 use sustain_bench::run::{measure, rehearse};
 use sustain_disk::target::DataPath;
 use sustain_document::effect::{EffectResult, PathEffect};
 use sustain_document::measure::MeasureResult;
 use sustain_document::vocabulary::Ending;
 use sustain_host::Roots;
+use sustain_load::event::{Event, Phase};
 
 /// A second of writing into a small file.
 fn plan(directory: &Path, effect: EffectPlan) -> MeasurePlan {
-    MeasurePlan {
+    let load = LoadPlan {
         time_ns: Some(1_000_000_000),
         size_bytes: Some(16 << 20),
+        ..LoadPlan::new(vec![directory.display().to_string()])
+    };
+    MeasurePlan {
         confirm: false,
         effect: Some(effect),
-        ..MeasurePlan::new(vec![directory.display().to_string()])
+        ..MeasurePlan::of(load)
     }
 }
 
@@ -145,10 +148,8 @@ fn the_load_is_watched_by_both_paths() {
 #[test]
 fn a_load_by_the_buffered_path_may_come_first() {
     let directory = directory();
-    let plan = MeasurePlan {
-        path: DataPath::Buffered,
-        ..plan(directory.path(), both())
-    };
+    let mut plan = plan(directory.path(), both());
+    plan.load.path = DataPath::Buffered;
     let result = run(&plan, &Stop::default(), &mut |_| ());
     let effect = result.effect.as_ref().unwrap();
     let names: Vec<&str> = effect.paths.iter().map(|path| path.path.as_str()).collect();
@@ -210,11 +211,9 @@ fn what_is_simulated_has_no_effect() {
 
 #[test]
 fn two_paths_are_direct_and_buffered() {
-    let plan = MeasurePlan {
-        path: DataPath::Passthrough,
-        effect: Some(both()),
-        ..MeasurePlan::new(vec!["/dev/nvme0n1".to_owned()])
-    };
+    let mut plan = MeasurePlan::new(vec!["/dev/nvme0n1".to_owned()]);
+    plan.load.path = DataPath::Passthrough;
+    plan.effect = Some(both());
     let refused = rehearse(&plan, &Roots::default()).unwrap_err();
     assert!(matches!(refused, MeasureError::Usage(_)), "{refused}");
     assert!(refused.to_string().contains("--effect=both"), "{refused}");

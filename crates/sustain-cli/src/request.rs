@@ -12,7 +12,7 @@ use sustain::disk::units::{parse_duration, parse_size};
 use sustain::document::profile::ProfileResult;
 use sustain::document::reader;
 use sustain::measure::KnownProfile;
-use sustain::measure::MeasurePlan;
+use sustain::measure::{LoadPlan, MeasurePlan};
 
 use crate::flags::measure::{DataFlag, LogFlag, MeasureFlags, SettingFlags};
 use crate::flags::{EngineFlag, LayoutFlag, PathFlag};
@@ -90,8 +90,7 @@ pub(crate) fn data(flag: DataFlag) -> DataKind {
 
 /// The plan that the flags ask for.
 pub(crate) fn plan(flags: &MeasureFlags) -> Result<MeasurePlan, UsageError> {
-    let default = MeasurePlan::new(flags.targets.clone());
-    Ok(MeasurePlan {
+    let load = LoadPlan {
         direction: flags.direction.direction(&flags.safety)?,
         record_bytes: flags.setting.request.record_size,
         depth: flags.setting.request.depth,
@@ -104,19 +103,22 @@ pub(crate) fn plan(flags: &MeasureFlags) -> Result<MeasurePlan, UsageError> {
         until_steady: flags.until_steady,
         size_bytes: flags.size,
         at: flags.at,
-        profile: known_profile(flags.profile.as_deref())?,
         rate_bytes_per_s: flags.rate,
-        buffer_bytes: flags.buffer,
         interval: interval(flags)?,
         data: data(flags.setting.data),
         prewrite: !flags.safety.no_prewrite,
-        confirm: !flags.no_confirm,
-        effect: flags.effect.plan(&flags.targets)?,
         destroy: flags.safety.destroy.clone(),
         new_file: flags.safety.new_file,
         seed: flags.seed,
+        ..LoadPlan::new(flags.targets.clone())
+    };
+    Ok(MeasurePlan {
+        load,
+        profile: known_profile(flags.profile.as_deref())?,
+        buffer_bytes: flags.buffer,
+        confirm: !flags.no_confirm,
+        effect: flags.effect.plan(&flags.targets)?,
         arguments: arguments(),
-        ..default
     })
 }
 
@@ -190,33 +192,33 @@ mod tests {
 
     #[test]
     fn the_time_depends_on_the_other_bounds() {
-        assert_eq!(plan_of(&[]).unwrap().time_ns, Some(TIME_NS));
-        assert_eq!(plan_of(&["--bytes", "1GiB"]).unwrap().time_ns, None);
+        assert_eq!(plan_of(&[]).unwrap().load.time_ns, Some(TIME_NS));
+        assert_eq!(plan_of(&["--bytes", "1GiB"]).unwrap().load.time_ns, None);
         assert_eq!(
-            plan_of(&["--until-steady"]).unwrap().time_ns,
+            plan_of(&["--until-steady"]).unwrap().load.time_ns,
             Some(UNTIL_STEADY_NS)
         );
         let both = plan_of(&["--bytes", "1GiB", "--time", "5s"]).unwrap();
         assert_eq!(
-            (both.time_ns, both.bytes),
+            (both.load.time_ns, both.load.bytes),
             (Some(5_000_000_000), Some(1 << 30))
         );
     }
 
     #[test]
     fn intervals_are_times_or_sizes() {
-        let rule = |text| plan_of(&["--interval", text]).map(|plan| plan.interval);
+        let rule = |text| plan_of(&["--interval", text]).map(|plan| plan.load.interval);
         assert_eq!(rule("250ms").unwrap(), IntervalRule::Time(250_000_000));
         assert_eq!(rule("20MiB").unwrap(), IntervalRule::Bytes(20 << 20));
         assert!(rule("often").is_err());
         assert!(rule("5").is_err());
         let log = plan_of(&["--log", "dskwtst"]).unwrap();
-        assert_eq!(log.interval, IntervalRule::Bytes(20 << 20));
+        assert_eq!(log.load.interval, IntervalRule::Bytes(20 << 20));
     }
 
     #[test]
     fn data_is_fresh_unless_it_is_said_otherwise() {
-        let data = |arguments| plan_of(arguments).unwrap().data;
+        let data = |arguments| plan_of(arguments).unwrap().load.data;
         assert_eq!(data(&[]), DataKind::Fresh);
         assert_eq!(data(&["--data", "rewritten"]), DataKind::Rewritten);
         assert_eq!(data(&["--data", "zero"]), DataKind::Zero);

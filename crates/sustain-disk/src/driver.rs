@@ -7,7 +7,9 @@ use std::collections::VecDeque;
 
 use crate::clock::{Clock, Timestamp};
 use crate::engine::{Completion, Engine, Operation, Request, Until};
-use crate::error::{Errno, Error};
+use crate::error::{
+    RequestError, {Errno, Error},
+};
 use crate::meter::{IntervalRule, Meter, MeterInterval};
 
 /// The answer of a feed for a queue that has space.
@@ -73,6 +75,18 @@ pub struct FailedRequest {
     pub offset_bytes: u64,
     /// The reason.
     pub errno: Errno,
+}
+
+impl FailedRequest {
+    /// The error of this request on the target of this name.
+    pub fn on(&self, target: &str) -> RequestError {
+        RequestError {
+            target: target.to_owned(),
+            operation: self.operation,
+            offset_bytes: self.offset_bytes,
+            errno: self.errno,
+        }
+    }
 }
 
 /// The report that a driver sends about ten times a second.

@@ -4,10 +4,8 @@
 //! use sustain::measure::{MeasurePlan, Stop, measure};
 //! use sustain::host::Roots;
 //!
-//! let plan = MeasurePlan {
-//!     time_ns: Some(10_000_000_000),
-//!     ..MeasurePlan::new(vec![".".to_owned()])
-//! };
+//! let mut plan = MeasurePlan::new(vec![".".to_owned()]);
+//! plan.load.time_ns = Some(10_000_000_000);
 //! let result = measure(&plan, &Roots::default(), &Stop::default(), &mut |_event| {})?;
 //! println!("{} B/s", result.total.sustained.rate_bytes_per_s);
 //! # Ok::<(), sustain::measure::MeasureError>(())
@@ -19,12 +17,13 @@ pub mod measure {
     pub use sustain_bench::diagnose;
     pub use sustain_bench::effect;
     pub use sustain_bench::error::MeasureError;
-    pub use sustain_bench::event::{Event, Live, LiveTarget, Observer, Phase};
-    pub use sustain_bench::plan::{
-        At, EffectPlan, KnownProfile, MeasurePlan, SIZE_BYTES_DEFAULT, parse_at,
-    };
+    pub use sustain_bench::plan::{EffectPlan, KnownProfile, MeasurePlan};
     pub use sustain_bench::run::{measure, rehearse};
-    pub use sustain_bench::{Stop, profile, sweep};
+    pub use sustain_bench::{profile, sweep};
+    pub use sustain_load::Stop;
+    pub use sustain_load::error::LoadError;
+    pub use sustain_load::event::{Event, Live, LiveTarget, Observer, Phase};
+    pub use sustain_load::plan::{At, LoadPlan, SIZE_BYTES_DEFAULT, parse_at};
 }
 
 /// What can be concluded from rates alone: steady or not, different or not, limits that are shared.
@@ -33,7 +32,7 @@ pub use sustain_statistics as statistics;
 
 /// Recording: stores, recorders, readers, the format.
 pub mod record {
-    pub use sustain_bench::Stop;
+    pub use sustain_load::Stop;
     pub use sustain_record::error::RecordError;
     pub use sustain_record::recorder::*;
     pub use sustain_record::run::{RecordEvent, RecordObserver, RecordPlan, SourcePlan, record};

@@ -11,6 +11,8 @@ use sustain_document::diagnose::{
 use sustain_document::host::Host;
 use sustain_document::system::System;
 use sustain_document::vocabulary::LayoutKind;
+use sustain_load::session::{OpenTarget, Session};
+use sustain_statistics::walls::{self, Findings, Model, SumLimit, WallKind, WallState};
 
 use super::advice::{AdviceBasis, KnownWall, SuggestedLayout, Suggestion, advise};
 use super::explain::{Explanation, explain};
@@ -19,8 +21,6 @@ use super::plan::DiagnosePlan;
 use super::remarks;
 use super::topology_paths::{TopologyPaths, is_place, links};
 use crate::conclude::time_of_day;
-use crate::session::{OpenTarget, Session};
-use sustain_statistics::walls::{self, Findings, Model, SumLimit, WallKind, WallState};
 
 /// A share below this part of the fair one counts as clearly below it.
 const BELOW_FAIR: f64 = 0.9;

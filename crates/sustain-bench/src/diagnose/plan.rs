@@ -4,9 +4,9 @@ use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::IntervalRule;
 use sustain_disk::target::{DataPath, Direction};
+use sustain_load::plan::{LoadPlan, mixes_simulated_and_real};
 
 use crate::error::MeasureError;
-use crate::plan::{MeasurePlan, mixes_simulated_and_real};
 
 /// Shorter runs say nothing about a disk.
 const TIME_PER_RUN_NS_MIN: u64 = 100_000_000;
@@ -45,7 +45,7 @@ pub struct DiagnosePlan {
 impl DiagnosePlan {
     /// A plan for `targets` with three seconds a subset and the defaults of the command line.
     pub fn new(targets: Vec<String>) -> DiagnosePlan {
-        let measuring = MeasurePlan::new(targets);
+        let measuring = LoadPlan::new(targets);
         DiagnosePlan {
             targets: measuring.targets,
             direction: None,
@@ -89,8 +89,8 @@ impl DiagnosePlan {
     }
 
     /// The plan by which each subset of the targets is measured.
-    pub(super) fn measuring(&self) -> MeasurePlan {
-        MeasurePlan {
+    pub(super) fn load(&self) -> LoadPlan {
+        LoadPlan {
             direction: self.direction,
             record_bytes: self.record_bytes,
             depth: self.depth,
@@ -103,12 +103,10 @@ impl DiagnosePlan {
             // run.
             interval: IntervalRule::Bytes(self.record_bytes),
             prewrite: self.prewrite,
-            confirm: false,
             destroy: self.destroy.clone(),
             new_file: self.new_file,
             seed: self.seed,
-            arguments: self.arguments.clone(),
-            ..MeasurePlan::new(self.targets.clone())
+            ..LoadPlan::new(self.targets.clone())
         }
     }
 }

@@ -6,18 +6,17 @@ use std::collections::HashMap;
 use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::MeterInterval;
+use sustain_load::event::Phase;
+use sustain_load::observer::of_phase;
+use sustain_load::phase::PhaseOutcome;
+use sustain_load::prepared::PreparedTargets;
+use sustain_load::setup::{Dummy, PhaseSetup};
 use sustain_session::Stop;
+use sustain_statistics::walls::{Ask, Halt, Probe, SearchStep, SubsetReading};
 
 use super::event::{DiagnoseEvent, DiagnoseObserver, Measured, Measuring};
 use super::repeats::Repeats;
 use super::segments::{reading, segments};
-use crate::event::Phase;
-use crate::figures::request_error;
-use crate::observer::of_phase;
-use crate::phase::PhaseOutcome;
-use crate::setup::{Dummy, PhaseSetup};
-use crate::stage::PreparedTargets;
-use sustain_statistics::walls::{Ask, Halt, Probe, SearchStep, SubsetReading};
 
 /// The dummy's pace, as a part of the last rate of all targets together.
 const DUMMY_SHARE: f64 = 0.25;
@@ -129,7 +128,7 @@ impl SubsetProbe<'_, '_> {
                 continue;
             };
             let name = &self.stage.session.targets[*target].target.name;
-            let message = request_error(failure, name).to_string();
+            let message = failure.on(name).to_string();
             self.failures.push((*target, message));
             reading.failed.push(*target);
         }

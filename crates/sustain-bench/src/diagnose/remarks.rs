@@ -2,14 +2,14 @@
 
 use sustain_disk::target::Direction;
 use sustain_disk::units::{Rate, Size};
+use sustain_load::collect::TOOL_SHARE;
 use sustain_session::others_words;
-
-use super::conclude::Diagnosed;
-use crate::collect::TOOL_SHARE;
-use crate::remarks::others_untold;
 use sustain_statistics::walls::{
     self, FALLING_TARGETS_MAX, Findings, PAIRS_OF_MAX, TARGETS_MAX, WallKind, WallState,
 };
+
+use super::conclude::Diagnosed;
+use crate::remarks::others_untold;
 
 /// A subset this far below the prediction of the walls is not explained by them.
 pub(super) const UNEXPLAINED: f64 = 0.07;

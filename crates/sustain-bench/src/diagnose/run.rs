@@ -6,9 +6,18 @@ use std::collections::HashMap;
 use sustain_disk::clock::unix_seconds;
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{Direction, TargetKind, open_dummy};
+use sustain_disk::units::Size;
 use sustain_document::diagnose::DiagnoseResult;
 use sustain_host::Roots;
+use sustain_load::observer::of_phase;
+use sustain_load::plan::LoadPlan;
+use sustain_load::prepared::PreparedTargets;
+use sustain_load::rehearsal::verb;
+use sustain_load::session::{OpenTarget, Session};
+use sustain_load::setup::PhaseSetup;
+use sustain_load::watched::{WatchedRun, run_watched};
 use sustain_session::{Stop, TargetName, check_distinct};
+use sustain_statistics::walls::{Findings, SearchBasis, expected_readings, find};
 
 use super::advice::{SuggestedLayout, Suggestion};
 use super::conclude::{Diagnosed, advised, conclude, fastest};
@@ -19,13 +28,6 @@ use super::repeats::Repeats;
 use super::topology_paths::{TopologyPaths, shared_words, ways};
 use super::tried::{faster_measured, missed, rank};
 use crate::error::MeasureError;
-use crate::observer::of_phase;
-use crate::plan::MeasurePlan;
-use crate::run::rehearse;
-use crate::session::{OpenTarget, Session};
-use crate::setup::PhaseSetup;
-use crate::stage::{PreparedTargets, StageStart, on_stage};
-use sustain_statistics::walls::{Findings, SearchBasis, expected_readings, find};
 
 /// So many targets are measured twice at first, which is enough to know how much readings differ.
 const REPEATED: usize = 8;
@@ -39,13 +41,12 @@ const REPEATED_OF_FEW: usize = 3;
 /// As for [`diagnose`], as far as errors show before the work begins.
 pub fn rehearse_diagnosis(plan: &DiagnosePlan, roots: &Roots) -> Result<Vec<String>, MeasureError> {
     check(plan, roots)?;
-    let measuring = plan.measuring();
-    let mut statements = rehearse(&measuring, roots)?;
-    let rehearsed = MeasurePlan {
-        dry_run: true,
-        ..measuring
-    };
-    let session = Session::open(&rehearsed, roots)?;
+    let session = Session::rehearse(&plan.load(), roots)?;
+    let is_used = |direction| session.direction == direction;
+    let mut statements = session.would(verb(is_used), |target| match target.size_bytes {
+        u64::MAX => "without end".to_owned(),
+        size_bytes => format!("up to {} from its start, repeatedly", Size(size_bytes)),
+    });
     let targets = session.targets.len();
     check_count(targets)?;
     statements.extend(shared_words(&session.targets, roots));
@@ -75,17 +76,17 @@ pub fn diagnose(
     observer: &mut DiagnoseObserver<'_>,
 ) -> Result<DiagnoseResult, MeasureError> {
     check(plan, roots)?;
-    let measuring = plan.measuring();
-    let mut session = Session::open(&measuring, roots)?;
+    let load = plan.load();
+    let mut session = Session::open(&load, roots)?;
     check_count(session.targets.len())?;
     let diagnosis = Diagnosis {
         plan,
-        measuring: &measuring,
+        load: &load,
         targets: session.targets.len(),
         dummy: add_dummy(&mut session)?,
         roots,
     };
-    on_stage(&mut session, roots, observer, |begun, observer| {
+    run_watched(&mut session, roots, observer, |begun, observer| {
         diagnosis.run(begun, stop, observer)
     })
 }
@@ -161,7 +162,7 @@ fn repeated(targets: usize) -> usize {
 
 struct Diagnosis<'a> {
     plan: &'a DiagnosePlan,
-    measuring: &'a MeasurePlan,
+    load: &'a LoadPlan,
     /// The number of targets, without the dummy.
     targets: usize,
     dummy: Option<usize>,
@@ -171,7 +172,7 @@ struct Diagnosis<'a> {
 impl Diagnosis<'_> {
     fn run(
         &self,
-        begun: StageStart<'_>,
+        begun: WatchedRun<'_>,
         stop: &Stop,
         observer: &mut DiagnoseObserver<'_>,
     ) -> Result<DiagnoseResult, MeasureError> {
@@ -185,7 +186,7 @@ impl Diagnosis<'_> {
         let started_unix_s = unix_seconds();
         let start = session.clock.now();
         let mut stage = PreparedTargets {
-            plan: self.measuring,
+            plan: self.load,
             session,
             stop,
             monitor: begun.monitor,

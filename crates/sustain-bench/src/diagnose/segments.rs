@@ -3,8 +3,7 @@
 //! nothing. Pure; the probe calls it with the completions of a run.
 
 use sustain_disk::meter::MeterInterval;
-
-use crate::series::bytes_until;
+use sustain_load::series::bytes_until;
 use sustain_statistics::walls::SubsetReading;
 
 /// Number of segments of a run that count.

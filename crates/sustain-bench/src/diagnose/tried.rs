@@ -1,5 +1,5 @@
-//! What trials of the advice say about it: its rank, a subset that was faster, and walls that do not
-//! explain what came. Pure; the run calls it after the trials.
+//! What trials of the advice say about it: its rank, a subset that was faster, and walls that do
+//! not explain what came. Pure; the run calls it after the trials.
 
 use sustain_disk::units::Rate;
 use sustain_statistics::walls::Unexplained;

@@ -4,8 +4,7 @@
 use sustain_disk::clock::Timestamp;
 use sustain_disk::meter::{LatencyMeter, MeterInterval};
 use sustain_document::effect::ProbeInterval;
-
-use crate::series::Series;
+use sustain_load::series::Series;
 
 /// Length of a step of the series.
 const STEP_NS: u64 = 250_000_000;

@@ -28,7 +28,7 @@ const IDLE_NS: u64 = 5_000_000_000;
 
 /// How long the probe workloads are watched before and after the load of this plan.
 pub(crate) fn idle_ns(plan: &MeasurePlan) -> u64 {
-    plan.time_ns.unwrap_or(IDLE_NS).min(IDLE_NS)
+    plan.load.time_ns.unwrap_or(IDLE_NS).min(IDLE_NS)
 }
 
 /// The other path: direct for buffered, buffered for direct.
@@ -67,7 +67,7 @@ fn statements(
     if effect.both_paths {
         statements.push(format!(
             "effect: the load then runs a second time with {} I/O, with {idle} before and after it",
-            other(plan.path).name()
+            other(plan.load.path).name()
         ));
     }
     statements

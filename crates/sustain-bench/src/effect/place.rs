@@ -9,10 +9,10 @@ use rustix::io::Errno;
 use sustain_disk::target::{DataPath, Direction, OpenRequest, Target, TargetKind, open_path};
 use sustain_document::effect::ProbePlace;
 use sustain_host::{Roots, disks_under_file_system, file_system_of};
+use sustain_load::session::Session;
 use sustain_session::devices_under;
 
 use crate::error::MeasureError;
-use crate::session::Session;
 
 /// File systems without a disk.
 const IN_MEMORY: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
@@ -156,14 +156,15 @@ fn facts(directory: &Path, file: &Target, session: &Session, roots: &Roots) -> P
 
 #[cfg(test)]
 mod tests {
+    use sustain_load::plan::LoadPlan;
+
     use super::*;
-    use crate::plan::MeasurePlan;
 
     fn session_on(directory: &Path) -> Session {
-        let plan = MeasurePlan {
+        let plan = LoadPlan {
             size_bytes: Some(1 << 20),
             path: DataPath::Buffered,
-            ..MeasurePlan::new(vec![directory.display().to_string()])
+            ..LoadPlan::new(vec![directory.display().to_string()])
         };
         Session::open(&plan, &Roots::default()).unwrap()
     }

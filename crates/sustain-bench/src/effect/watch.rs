@@ -9,6 +9,11 @@ use sustain_disk::target::DataPath;
 use sustain_document::effect::{EffectResult, MemoryCopy, Stretches};
 use sustain_document::system::{KernelCounters, System};
 use sustain_host::{Roots, read_kernel_counters};
+use sustain_load::event::{Event, Observer, Phase};
+use sustain_load::phase::PhaseOutcome;
+use sustain_load::prepared::{PreparedTargets, forget_cached};
+use sustain_load::session::Session;
+use sustain_load::setup::PhaseSetup;
 use sustain_session::Stop;
 
 use super::board::ObservedPhase;
@@ -18,12 +23,7 @@ use super::place::{ProbeFile, choose};
 use super::probes::Probes;
 use super::{NO_PLACE, idle_ns, other, statements};
 use crate::error::MeasureError;
-use crate::event::{Event, Observer, Phase};
-use crate::phase::PhaseOutcome;
 use crate::plan::MeasurePlan;
-use crate::session::Session;
-use crate::setup::PhaseSetup;
-use crate::stage::{PreparedTargets, forget_cached};
 
 /// The outcome of a run, its number of drivers, and its start.
 type Ran = (PhaseOutcome, u32, Timestamp);
@@ -101,16 +101,21 @@ impl<'a> Watch<'a> {
         stage: &mut PreparedTargets<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<Ran, MeasureError> {
-        self.around(stage, self.plan.path, observer, |stage, begin, observer| {
-            // A run that starts again with more drivers is a new load: the last one counts.
-            let begun = |setup| {
-                begin();
-                setup
-            };
-            let mut ran = stage.run_with_threads(begun, observer)?;
-            stage.flush(&mut ran.0, ran.1, observer)?;
-            Ok(ran)
-        })
+        self.around(
+            stage,
+            self.plan.load.path,
+            observer,
+            |stage, begin, observer| {
+                // A run that starts again with more drivers is a new load: the last one counts.
+                let begun = |setup| {
+                    begin();
+                    setup
+                };
+                let mut ran = stage.run_with_threads(begun, observer)?;
+                stage.flush(&mut ran.0, ran.1, observer)?;
+                Ok(ran)
+            },
+        )
     }
 
     /// Runs the same load with the other I/O path and watches it, if the plan asks for it.
@@ -128,7 +133,7 @@ impl<'a> Watch<'a> {
         if !wanted {
             return Ok(());
         }
-        let path = other(self.plan.path);
+        let path = other(self.plan.load.path);
         if stage.stop.reason().is_some() {
             let why = format!(
                 "the {} path: interrupted before it was measured",
@@ -168,6 +173,7 @@ impl<'a> Watch<'a> {
             &mut Observer<'_>,
         ) -> Result<Ran, MeasureError>,
     ) -> Result<Ran, MeasureError> {
+        let idle_ns = idle_ns(self.plan);
         let (clock, roots) = (stage.session.clock.clone(), self.roots);
         let file = self
             .place
@@ -188,7 +194,7 @@ impl<'a> Watch<'a> {
             }
         };
         let before = open(false);
-        stage.idle(Phase::Before, observer);
+        stage.idle(Phase::Before, idle_ns, observer);
         let before = close(before);
         let begun = RefCell::new(None);
         let begin = || *begun.borrow_mut() = Some(open(true));
@@ -196,7 +202,7 @@ impl<'a> Watch<'a> {
         let during = begun.take().map(close);
         let after = stage.stop.reason().is_none().then(|| {
             let after = open(false);
-            stage.idle(Phase::After, observer);
+            stage.idle(Phase::After, idle_ns, observer);
             close(after)
         });
         let bytes = outcome.meters.iter().map(Meter::bytes).sum();

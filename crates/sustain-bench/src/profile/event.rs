@@ -1,8 +1,8 @@
 //! Events that a profile reports while it runs. The worker never prints: observers such as the
 //! terminal draw these.
 
-use crate::event::Live;
-use crate::observer::RunObserver;
+use sustain_load::event::Live;
+use sustain_load::observer::RunObserver;
 
 /// The sample that is being taken.
 #[derive(Debug, Clone, PartialEq)]

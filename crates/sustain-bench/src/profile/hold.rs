@@ -2,18 +2,18 @@
 //! zone of each curve, and one in the fastest. The run calls it.
 
 use sustain_disk::target::Direction;
+use sustain_load::collect::rate;
+use sustain_load::observer::of_phase;
+use sustain_load::phase::PhaseOutcome;
+use sustain_load::series::bytes_until;
+use sustain_load::setup::PhaseSetup;
 
 use super::event::{ProfileEvent, Sampling};
 use super::fit::fit;
 use super::held::{HeldRate, promised_rate, zones_to_try};
 use super::run::Profile;
 use super::sample::{SampledCurve, outcome_of, setup_of};
-use crate::collect::rate;
 use crate::error::MeasureError;
-use crate::observer::of_phase;
-use crate::phase::PhaseOutcome;
-use crate::series::bytes_until;
-use crate::setup::PhaseSetup;
 
 /// These runs have this part of the time to themselves,
 pub(super) const SHARE: f64 = 0.08;

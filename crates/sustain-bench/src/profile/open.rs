@@ -1,15 +1,17 @@
 //! Prepares a profile: opens the targets, decides which curves are sampled, and says what is going
 //! to be done. The run calls it; nothing is written here.
 
-use sustain_disk::target::{Direction, TargetKind};
+use sustain_disk::target::Direction;
 use sustain_disk::units::{Duration, Size};
 use sustain_host::Roots;
+use sustain_load::error::LoadError;
+use sustain_load::plan::LoadPlan;
+use sustain_load::rehearsal::verb;
+use sustain_load::session::Session;
 
 use super::plan::ProfilePlan;
 use super::sample::SampledCurve;
 use crate::error::MeasureError;
-use crate::plan::MeasurePlan;
-use crate::session::Session;
 
 /// A target is large enough for a curve if this many samples fit beside each other.
 pub(super) const POSITIONS_MIN: u64 = 8;
@@ -20,29 +22,17 @@ pub(super) const POSITIONS_MIN: u64 = 8;
 /// As for [`super::profile`], as far as errors show before the work begins.
 pub fn rehearse_profile(plan: &ProfilePlan, roots: &Roots) -> Result<Vec<String>, MeasureError> {
     plan.check()?;
-    let measuring = MeasurePlan {
-        dry_run: true,
-        ..plan.measuring()
-    };
-    let session = open(plan, &measuring, roots)?;
+    let session = open(plan, roots, Session::rehearse)?;
     let curves = curves(plan, &session);
     let sample_ns = plan.sample_ns(curves.len())?;
-    let mut statements = session.notes.clone();
-    let is_in = |direction| curves.iter().any(|curve| curve.direction == direction);
-    let verb = match (is_in(Direction::Write), is_in(Direction::Read)) {
-        (true, true) => "write and read",
-        (true, false) => "write",
-        _ => "read",
-    };
-    for target in &session.targets {
-        statements.push(format!(
-            "would {verb} {} ({}): samples of about {} at positions across its first {}",
-            target.target.name,
-            target.target.kind,
+    let is_used = |direction| curves.iter().any(|curve| curve.direction == direction);
+    let mut statements = session.would(verb(is_used), |target| {
+        format!(
+            "samples of about {} at positions across its first {}",
             Duration(sample_ns),
             Size(target.size_bytes)
-        ));
-    }
+        )
+    });
     let together = if session.targets.len() > 1 {
         ", each target alone and all at once"
     } else {
@@ -58,17 +48,15 @@ pub fn rehearse_profile(plan: &ProfilePlan, roots: &Roots) -> Result<Vec<String>
 /// Opens the targets and checks that they are large enough.
 pub(super) fn open(
     plan: &ProfilePlan,
-    measuring: &MeasurePlan,
     roots: &Roots,
+    open: impl FnOnce(&LoadPlan, &Roots) -> Result<Session, LoadError>,
 ) -> Result<Session, MeasureError> {
-    let mut session = Session::open(measuring, roots)?;
+    let mut session = open(&plan.load(), roots)?;
     let reads = plan.directions.contains(&Direction::Read) || session.direction == Direction::Read;
-    for target in &mut session.targets {
-        // Data that is to be read must have been written.
-        let kind = target.target.kind;
-        let is_empty = kind == TargetKind::ScratchFile
-            || (kind == TargetKind::File && target.target.capacity_bytes.is_none());
-        target.needs_prewrite |= reads && is_empty;
+    if reads {
+        session.prewrite_what_is_read();
+    }
+    for target in &session.targets {
         let least = plan.sample_bytes_min();
         if target.size_bytes / POSITIONS_MIN < least {
             return Err(MeasureError::Usage(format!(

@@ -4,9 +4,9 @@ use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::IntervalRule;
 use sustain_disk::target::{DataPath, Direction};
+use sustain_load::plan::{LoadPlan, direction_to_open, mixes_simulated_and_real};
 
 use crate::error::MeasureError;
-use crate::plan::{MeasurePlan, direction_to_open, mixes_simulated_and_real};
 
 /// A shorter sample says nothing about a disk,
 const SAMPLE_NS_MIN: u64 = 100_000_000;
@@ -114,8 +114,8 @@ impl ProfilePlan {
     }
 
     /// The plan with which the targets are opened for all directions at once.
-    pub(super) fn measuring(&self) -> MeasurePlan {
-        MeasurePlan {
+    pub(super) fn load(&self) -> LoadPlan {
+        LoadPlan {
             direction: direction_to_open(&self.directions),
             record_bytes: self.record_bytes,
             depth: self.depth,
@@ -126,12 +126,10 @@ impl ProfilePlan {
             size_bytes: self.size_bytes,
             interval: IntervalRule::Bytes(self.record_bytes),
             prewrite: self.prewrite,
-            confirm: false,
             destroy: self.destroy.clone(),
             new_file: self.new_file,
             seed: self.seed,
-            arguments: self.arguments.clone(),
-            ..MeasurePlan::new(self.targets.clone())
+            ..LoadPlan::new(self.targets.clone())
         }
     }
 }

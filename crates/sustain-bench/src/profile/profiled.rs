@@ -3,6 +3,8 @@
 
 use sustain_document::host::Host;
 use sustain_document::vocabulary::TargetKind;
+use sustain_load::phase::PhaseOutcome;
+use sustain_load::session::Session;
 
 use super::failure::FailedPlace;
 use super::fit::fit;
@@ -10,8 +12,6 @@ use super::held::HeldRate;
 use super::plan::ProfilePlan;
 use super::sample::{SampleOutcome, SampledCurve};
 use super::visits::VisitedPlace;
-use crate::phase::PhaseOutcome;
-use crate::session::Session;
 
 /// A target at which this many positions failed is visited no more.
 const FAILURES_MAX: usize = 5;

@@ -6,6 +6,12 @@ use sustain_disk::clock::{Timestamp, unix_seconds};
 use sustain_disk::target::Direction;
 use sustain_document::profile::ProfileResult;
 use sustain_host::Roots;
+use sustain_load::error::LoadError;
+use sustain_load::observer::of_phase;
+use sustain_load::prepared::PreparedTargets;
+use sustain_load::session::Session;
+use sustain_load::setup::PhaseSetup;
+use sustain_load::watched::run_watched;
 use sustain_session::Stop;
 
 use super::event::{ProfileEvent, ProfileObserver, Sampled, Sampling};
@@ -17,9 +23,6 @@ use super::profiled::Profiled;
 use super::sample::{SampleOutcome, SampledCurve, bytes_of, outcome_of, setup_of};
 use super::schedule::{CurveSoFar, coarse, second_pass, splits, spread};
 use crate::error::MeasureError;
-use crate::observer::of_phase;
-use crate::setup::PhaseSetup;
-use crate::stage::{PreparedTargets, on_stage};
 
 /// The first pass may take this part of the time,
 pub(super) const COARSE_SHARE: f64 = 0.28;
@@ -56,14 +59,14 @@ pub fn profile(
     observer: &mut ProfileObserver<'_>,
 ) -> Result<ProfileResult, MeasureError> {
     plan.check()?;
-    let measuring = plan.measuring();
-    let mut session = open(plan, &measuring, roots)?;
+    let load = plan.load();
+    let mut session = open(plan, roots, Session::open)?;
     let curves = curves(plan, &session);
     let sample_ns = plan.sample_ns(curves.len())?;
-    on_stage(&mut session, roots, observer, |begun, observer| {
+    run_watched(&mut session, roots, observer, |begun, observer| {
         let session = &*begun.session;
         let stage = PreparedTargets {
-            plan: &measuring,
+            plan: &load,
             session,
             stop,
             monitor: begun.monitor,
@@ -212,14 +215,13 @@ impl Profile<'_, '_> {
                 SampleOutcome::Failed { .. } => {
                     let failures = phase.collected.targets.iter().flat_map(|one| &one.failures);
                     let name = &session.targets[curve.members[0]].target.name;
-                    let mut errors =
-                        failures.map(|failure| crate::figures::request_error(failure, name));
+                    let mut errors = failures.map(|failure| failure.on(name));
                     failure = errors.next();
                 }
             }
         }
         match failure {
-            Some(failure) => Err(MeasureError::Prewrite(failure)),
+            Some(failure) => Err(LoadError::Prewrite(failure).into()),
             None => Err(MeasureError::Usage(format!(
                 "no request of the first run completed within {}: use a smaller --record-size",
                 sustain_disk::units::Duration(FIRST_NS_MAX)

@@ -5,14 +5,12 @@
 use sustain_disk::engine::Operation;
 use sustain_disk::meter::{IntervalRule, Meter, MeterInterval};
 use sustain_disk::target::Direction;
-
-use crate::collect::rate;
-use crate::event::Phase;
-use crate::figures::request_error;
-use crate::phase::PhaseOutcome;
-use crate::series::bytes_until;
-use crate::session::Session;
-use crate::setup::PhaseSetup;
+use sustain_load::collect::rate;
+use sustain_load::event::Phase;
+use sustain_load::phase::PhaseOutcome;
+use sustain_load::series::bytes_until;
+use sustain_load::session::Session;
+use sustain_load::setup::PhaseSetup;
 
 /// The first completion waits for the head to move, so this many of the first completions do not
 /// count.
@@ -100,7 +98,7 @@ pub(super) fn outcome_of(
     for (series, target) in series {
         if let Some(failure) = series.failures.first() {
             let name = &session.targets[*target].target.name;
-            let why = request_error(failure, name).to_string();
+            let why = failure.on(name).to_string();
             return SampleOutcome::Failed {
                 target: *target,
                 why,

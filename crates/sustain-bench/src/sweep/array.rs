@@ -11,6 +11,7 @@ use sustain_disk::clock::Clock;
 use sustain_disk::error::Error;
 use sustain_disk::target::{DataPath, Direction, OpenRequest, TargetKind};
 use sustain_host::{Roots, device_named, device_of_number};
+use sustain_load::session::{OpenTarget, Session};
 use sustain_session::{
     CreatedFiles, Hold, Machines, Permission, Stop, TargetName, open_under_guard,
 };
@@ -19,7 +20,6 @@ use super::mdadm::{Mdadm, exists};
 use super::plan::SweepPlan;
 use super::setting::ArrayShape;
 use crate::error::MeasureError;
-use crate::session::{OpenTarget, Session};
 
 /// How often, and after which pause, a device is checked for being free: the kernel closes the
 /// files of an io_uring in its own time, and udev looks at every device that appears or was
@@ -369,10 +369,9 @@ impl ArrayMember {
     }
 
     fn is_another(&self, what: &str) -> MeasureError {
-        MeasureError::Target(Error::Refused {
-            target: self.name.clone(),
-            why: format!("it is {what} than when the sweep began: nothing more is written to it"),
-        })
+        let why = format!("it is {what} than when the sweep began: nothing more is written to it");
+        let target = self.name.clone();
+        Error::Refused { target, why }.into()
     }
 }
 

@@ -7,8 +7,9 @@ use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Size;
 pub use sustain_document::vocabulary::LayoutKind;
 
+use sustain_load::plan::can_pass_through;
+
 use super::setting::Setting;
-use crate::plan::can_pass_through;
 
 /// The values to try on each axis. Axes with an order ascend.
 #[derive(Debug, Clone, PartialEq, Eq)]

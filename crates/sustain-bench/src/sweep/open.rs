@@ -5,6 +5,10 @@ use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction, TargetKind};
 use sustain_disk::units::{Duration, Size};
 use sustain_host::{Roots, describe_host};
+use sustain_load::error::LoadError;
+use sustain_load::plan::LoadPlan;
+use sustain_load::rehearsal::verb;
+use sustain_load::session::{OpenTarget, Session};
 
 use super::array::check_members;
 use super::axes::{Grid, LeftOut, SettingConstraints, SweepAxes};
@@ -13,8 +17,6 @@ use super::plan::SweepPlan;
 use super::schedule::Schedule;
 use super::setting::Setting;
 use crate::error::MeasureError;
-use crate::plan::MeasurePlan;
-use crate::session::{OpenTarget, Session};
 
 /// Says what `sweep` would do, write and destroy, and does nothing.
 ///
@@ -22,29 +24,17 @@ use crate::session::{OpenTarget, Session};
 /// As for [`super::sweep`], as far as errors show before the work begins.
 pub fn rehearse_sweep(plan: &SweepPlan, roots: &Roots) -> Result<Vec<String>, MeasureError> {
     plan.check()?;
-    let measuring = MeasurePlan {
-        dry_run: true,
-        ..plan.measuring()
-    };
-    let (session, grid) = open(plan, &measuring, roots)?;
-    let mut statements = session.notes.clone();
-    let is_in = |direction| {
+    let (session, grid) = open(plan, roots, Session::rehearse)?;
+    let is_used = |direction| {
         let mut points = grid.points.iter();
         points.any(|point| point.setting.direction == direction)
     };
-    let verb = match (is_in(Direction::Write), is_in(Direction::Read)) {
-        (true, true) => "write and read",
-        (true, false) => "write",
-        _ => "read",
-    };
-    for target in &session.targets {
-        statements.push(format!(
-            "would {verb} {} ({}): up to {} from its start, repeatedly",
-            target.target.name,
-            target.target.kind,
+    let mut statements = session.would(verb(is_used), |target| {
+        format!(
+            "up to {} from its start, repeatedly",
             Size(target.size_bytes)
-        ));
-    }
+        )
+    });
     if plan.builds_arrays() && grid.points.iter().any(|point| point.setting.is_array) {
         statements.push(
             "would build an array (md RAID 0) of these for each run with layout md-raid0, then \
@@ -69,17 +59,17 @@ pub fn rehearse_sweep(plan: &SweepPlan, roots: &Roots) -> Result<Vec<String>, Me
 /// Opens the targets and finds the settings that are possible on them.
 pub(super) fn open(
     plan: &SweepPlan,
-    measuring: &MeasurePlan,
     roots: &Roots,
+    open: impl FnOnce(&LoadPlan, &Roots) -> Result<Session, LoadError>,
 ) -> Result<(Session, Grid), MeasureError> {
     if plan.builds_arrays() {
         check_members(plan)?;
         mdadm::check(&plan.mdadm, roots)?;
     }
-    let mut session = Session::open(measuring, roots)?;
+    let mut session = open(&plan.load(), roots)?;
     let axes = plan.axes(&names(&session), session.direction)?;
     if axes.directions.contains(&Direction::Read) {
-        write_what_is_read(&mut session);
+        session.prewrite_what_is_read();
     }
     let facts = facts(&mut session, &plan.paths, roots);
     let grid = axes.grid(&facts);
@@ -94,16 +84,6 @@ pub(super) fn open(
         )));
     }
     Ok((session, grid))
-}
-
-/// Marks data for prewriting that is to be read, because it must have been written.
-pub(crate) fn write_what_is_read(session: &mut Session) {
-    for target in &mut session.targets {
-        let kind = target.target.kind;
-        let is_empty = kind == TargetKind::ScratchFile
-            || (kind == TargetKind::File && target.target.capacity_bytes.is_none());
-        target.needs_prewrite |= is_empty;
-    }
 }
 
 /// The facts that decide which settings are possible on these targets, which are opened for these

@@ -5,13 +5,13 @@ use sustain_disk::layout::Layout;
 use sustain_disk::meter::IntervalRule;
 use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Duration;
+use sustain_load::plan::{
+    LoadPlan, NO_ENGINES, direction_to_open, is_simulated, mixes_simulated_and_real,
+};
 
 use super::axes::{LayoutKind, SweepAxes};
 use super::mdadm::{self, Mdadm};
 use crate::error::MeasureError;
-use crate::plan::{
-    MeasurePlan, NO_ENGINES, direction_to_open, is_simulated, mixes_simulated_and_real,
-};
 
 /// Shorter points say nothing about a disk.
 const TIME_PER_POINT_NS_MIN: u64 = 100_000_000;
@@ -174,13 +174,13 @@ impl SweepPlan {
     }
 
     /// The plan with which the targets are opened for all settings at once.
-    pub(super) fn measuring(&self) -> MeasurePlan {
+    pub(super) fn load(&self) -> LoadPlan {
         // Files opened for buffered I/O can be switched to direct and back; passthrough uses
         // neither.
         let is_direct =
             self.paths.contains(&DataPath::Direct) || !self.paths.contains(&DataPath::Buffered);
         let least = self.record_sizes_bytes.iter().copied().min().unwrap_or(1);
-        MeasurePlan {
+        LoadPlan {
             direction: if self.builds_arrays() {
                 // A superblock is written even if the array is only read.
                 Some(Direction::Write)
@@ -204,12 +204,10 @@ impl SweepPlan {
             size_bytes: self.size_bytes,
             interval: IntervalRule::Bytes(least),
             prewrite: self.prewrite,
-            confirm: false,
             destroy: self.destroy.clone(),
             new_file: self.new_file,
             seed: self.seed,
-            arguments: self.arguments.clone(),
-            ..MeasurePlan::new(self.targets.clone())
+            ..LoadPlan::new(self.targets.clone())
         }
     }
 

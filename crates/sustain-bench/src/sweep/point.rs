@@ -7,15 +7,14 @@ use sustain_disk::engine::Operation;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::{IntervalRule, Meter};
 use sustain_disk::target::{DataPath, Direction};
+use sustain_load::collect::{TOOL_SHARE, rate};
+use sustain_load::event::Phase;
+use sustain_load::phase::PhaseOutcome;
+use sustain_load::series::bytes_until;
+use sustain_load::session::Session;
+use sustain_load::setup::PhaseSetup;
 
 use super::setting::Setting;
-use crate::collect::{TOOL_SHARE, rate};
-use crate::event::Phase;
-use crate::figures::request_error;
-use crate::phase::PhaseOutcome;
-use crate::series::bytes_until;
-use crate::session::Session;
-use crate::setup::PhaseSetup;
 
 /// The first part of a point does not count: queues fill, and heads find their place.
 const SKIPPED: f64 = 1.0 / 8.0;
@@ -156,7 +155,7 @@ pub(crate) fn outcome_of(
     let failed = series.clone().find_map(|(series, target)| {
         let name = &session.targets[*target].target.name;
         let failure = series.failures.first()?;
-        Some(request_error(failure, name).to_string())
+        Some(failure.on(name).to_string())
     });
     let mut parts = outcome.meters.iter().zip(&setup.targets);
     let is_wrapped =

@@ -13,7 +13,14 @@ use sustain_document::host::Host;
 use sustain_document::sweep::{SweepMeasurement, SweepResult};
 use sustain_document::system::System;
 use sustain_host::Roots;
+use sustain_load::error::LoadError;
+use sustain_load::observer::of_phase;
+use sustain_load::plan::LoadPlan;
+use sustain_load::prepared::{PreparedTargets, forget_cached};
+use sustain_load::session::Session;
+use sustain_load::watched::run_watched;
 use sustain_session::{Monitor, Stop};
+use sustain_statistics::points::PointReading;
 
 use super::array::{ArrayCost, Arrays};
 use super::axes::{Grid, LeftOut};
@@ -25,13 +32,7 @@ use super::point::{PointOutcome, outcome_of, setup_of};
 use super::schedule::{RoundsSoFar, Schedule};
 use super::setting::{Axis, Setting};
 use crate::error::MeasureError;
-use crate::figures::request_error;
-use crate::observer::of_phase;
-use crate::plan::MeasurePlan;
-use crate::session::Session;
-use crate::stage::{PreparedTargets, forget_cached, on_stage};
 use crate::sweep::setting::AXES;
-use sustain_statistics::points::PointReading;
 
 /// The first run uses the setting that is nearest to this.
 const FIRST_RECORD_BYTES: u64 = 1 << 20;
@@ -58,13 +59,13 @@ pub fn sweep(
     keep: &mut dyn FnMut(&SweepResult),
 ) -> Result<SweepResult, MeasureError> {
     plan.check()?;
-    let measuring = plan.measuring();
-    let (mut session, grid) = open(plan, &measuring, roots)?;
-    on_stage(&mut session, roots, observer, |begun, observer| {
+    let load = plan.load();
+    let (mut session, grid) = open(plan, roots, Session::open)?;
+    run_watched(&mut session, roots, observer, |begun, observer| {
         Sweep {
             plan,
-            measuring: &measuring,
-            arrays: Arrays::new(plan, measuring.path, begun.session, roots),
+            load: &load,
+            arrays: Arrays::new(plan, load.path, begun.session, roots),
             session: begun.session,
             stop,
             monitor: begun.monitor,
@@ -90,7 +91,7 @@ fn varying(grid: &Grid, names: &[String]) -> Vec<Axis> {
 /// A sweep in progress.
 struct Sweep<'a, 'b> {
     plan: &'a SweepPlan,
-    measuring: &'a MeasurePlan,
+    load: &'a LoadPlan,
     session: &'a mut Session,
     stop: &'a Stop,
     monitor: &'a mut Monitor,
@@ -155,12 +156,12 @@ impl Sweep<'_, '_> {
     fn prewrite(&mut self) -> Result<(), MeasureError> {
         let mut tell = of_phase(self.observer, SweepEvent::Preparing);
         let mut stage = PreparedTargets {
-            plan: self.measuring,
+            plan: self.load,
             session: self.session,
             stop: self.stop,
             monitor: self.monitor,
         };
-        stage.prewrite(&mut tell)
+        Ok(stage.prewrite(&mut tell)?)
     }
 
     /// Makes a run that does not count: caches fill, disks wake up, and the run shows how fast they
@@ -197,7 +198,7 @@ impl Sweep<'_, '_> {
         session.machines.begin_run();
         let change = |like| setup_of(&setting, session, time_ns, bytes, &like);
         let mut stage = PreparedTargets {
-            plan: self.measuring,
+            plan: self.load,
             session,
             stop: self.stop,
             monitor: self.monitor,
@@ -209,11 +210,11 @@ impl Sweep<'_, '_> {
         let series = phase.collected.targets.iter().zip(&setup.targets);
         let mut failures = series.filter_map(|(series, target)| {
             let name = &session.targets[*target].target.name;
-            Some(request_error(series.failures.first()?, name))
+            Some(series.failures.first()?.on(name))
         });
         match failures.next() {
             // A target that still fails will fail in the points that follow.
-            Some(failure) if rate <= 0.0 => Err(MeasureError::Prewrite(failure)),
+            Some(failure) if rate <= 0.0 => Err(LoadError::Prewrite(failure).into()),
             _ => Ok(rate),
         }
     }
@@ -364,7 +365,7 @@ impl Sweep<'_, '_> {
         let mut run =
             |setting: &Setting, session: &Session| -> Result<PointOutcome, MeasureError> {
                 let mut stage = PreparedTargets {
-                    plan: self.measuring,
+                    plan: self.load,
                     session,
                     stop: self.stop,
                     monitor: self.monitor,
@@ -397,7 +398,10 @@ impl Sweep<'_, '_> {
         // The kernel may take ordinary requests and no NVMe commands.
         let engine = |setting: &Setting| (setting.engine, setting.path == DataPath::Passthrough);
         let refused_engine = engine(&swept.grid.points[point].setting);
-        let is_refusal = matches!(&refusal, MeasureError::Target(Error::EngineRefused { .. }));
+        let is_refusal = matches!(
+            &refusal,
+            MeasureError::Load(LoadError::Target(Error::EngineRefused { .. }))
+        );
         let points = swept.grid.points.iter().enumerate();
         let refused: Vec<usize> = points
             .filter(|(number, other)| {

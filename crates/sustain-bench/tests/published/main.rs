@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use rows::{Kind, Row, Section, Setup, Shows};
 use sustain_bench::Stop;
-use sustain_bench::plan::MeasurePlan;
+use sustain_bench::plan::{LoadPlan, MeasurePlan};
 use sustain_bench::run::measure;
 use sustain_disk::meter::IntervalRule;
 use sustain_document::measure::MeasureResult;
@@ -42,15 +42,18 @@ fn sections() -> Vec<Section> {
 fn simulated(machine: &str, setup: &Setup) -> f64 {
     let file = repository().join("machines").join(machine);
     let target = |disk: &&str| format!("sim:{}:{disk}", file.display());
-    let plan = MeasurePlan {
+    let load = LoadPlan {
         direction: Some(setup.direction),
         record_bytes: setup.record_bytes,
         layout: setup.layout,
         time_ns: Some(setup.seconds * 1_000_000_000),
         interval: IntervalRule::Bytes(20 << 20),
-        confirm: false,
         prewrite: false,
-        ..MeasurePlan::new(setup.disks.iter().map(target).collect())
+        ..LoadPlan::new(setup.disks.iter().map(target).collect())
+    };
+    let plan = MeasurePlan {
+        confirm: false,
+        ..MeasurePlan::of(load)
     };
     let result = measure(&plan, &Roots::default(), &Stop::default(), &mut |_| {}).unwrap();
     figure(&result, setup.shows)

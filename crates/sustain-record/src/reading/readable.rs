@@ -19,9 +19,9 @@ const PAUSE_NS: u64 = 250_000_000;
 /// Returns the recordings of a store as they can be read from now on.
 ///
 /// Members are opened one after the other, so what they say of a recording that goes on is of
-/// different times. Such a recording is looked at again: below what one look calls durable, the next
-/// one knows every append. It can be read up to there. What was handed out when the first look came
-/// may have been durable already, which only later appends tell: they are looked for up to
+/// different times. Such a recording is looked at again: below what one look calls durable, the
+/// next one knows every append. It can be read up to there. What was handed out when the first look
+/// came may have been durable already, which only later appends tell: they are looked for up to
 /// `LOOKS_MAX` times.
 ///
 /// In a ring, a power cut leaves damaged appends of the lap before that were being overwritten. The

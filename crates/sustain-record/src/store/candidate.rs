@@ -24,8 +24,8 @@ pub(super) struct MemberCandidate<'a> {
 /// Finds the path that each name means, and checks that no two names mean the same thing.
 ///
 /// # Errors
-/// [`RecordError::Usage`], naming the first that cannot be a member; [`RecordError::Silent`] for one
-/// that is to be written and lies on a file system that does not answer.
+/// [`RecordError::Usage`], naming the first that cannot be a member; [`RecordError::Silent`] for
+/// one that is to be written and lies on a file system that does not answer.
 pub(super) fn candidates<'a>(
     typed: &'a [String],
     direction: Direction,

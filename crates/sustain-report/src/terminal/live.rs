@@ -4,7 +4,7 @@
 use std::io::Write;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use sustain_bench::event::{Live, LiveTarget, Phase};
+use sustain_load::event::{Live, LiveTarget, Phase};
 
 use super::{noted, without_controls};
 use crate::format::{percent, rate, stretch};

@@ -5,10 +5,10 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
-use sustain_bench::event::Live;
 use sustain_bench::profile::{ProfileEvent, Sampled, Sampling};
 use sustain_document::profile::{ProfileResult, ProfileTarget, ProfileTogether};
 use sustain_document::vocabulary::ExperimentEnd;
+use sustain_load::event::Live;
 
 use super::summary::wrapped;
 use super::{LiveKind, LiveView, SIMULATED, without_controls};

@@ -5,13 +5,15 @@ use sustain_disk::layout::Layout;
 use sustain_disk::target::Direction;
 use sustain_disk::units::{Duration, Size};
 use sustain_host::Roots;
+use sustain_load::error::LoadError;
+use sustain_load::plan::LoadPlan;
+use sustain_load::rehearsal::verb;
+use sustain_load::session::Session;
 
 use super::plan::{TrialPlan, TrialSetting};
 use crate::error::MeasureError;
-use crate::plan::MeasurePlan;
-use crate::session::Session;
 use crate::sweep::axes::{LayoutKind, SettingConstraints, SweepAxes};
-use crate::sweep::open::{facts, write_what_is_read};
+use crate::sweep::open::facts;
 use crate::sweep::setting::Setting;
 
 /// Says what a trial would do, write and destroy, and does nothing.
@@ -20,24 +22,14 @@ use crate::sweep::setting::Setting;
 /// As for [`super::trial`], as far as errors show before the work begins.
 pub fn rehearse_trial(plan: &TrialPlan, roots: &Roots) -> Result<Vec<String>, MeasureError> {
     plan.check()?;
-    let measuring = MeasurePlan {
-        dry_run: true,
-        ..plan.measuring()
-    };
-    let (session, _) = open(plan, &measuring, roots)?;
-    let mut statements = session.notes.clone();
-    let verb = match session.direction {
-        Direction::Write => "write",
-        Direction::Read => "read",
-    };
-    for target in &session.targets {
-        statements.push(format!(
-            "would {verb} {} ({}): up to {} from its start, repeatedly",
-            target.target.name,
-            target.target.kind,
+    let (session, _) = open(plan, roots, Session::rehearse)?;
+    let is_used = |direction| session.direction == direction;
+    let mut statements = session.would(verb(is_used), |target| {
+        format!(
+            "up to {} from its start, repeatedly",
             Size(target.size_bytes)
-        ));
-    }
+        )
+    });
     statements.push(format!("would measure {}", announcement(plan)));
     Ok(statements)
 }
@@ -58,12 +50,12 @@ pub(super) fn announcement(plan: &TrialPlan) -> String {
 /// Opens the targets and finds what the settings become on them.
 pub(super) fn open(
     plan: &TrialPlan,
-    measuring: &MeasurePlan,
     roots: &Roots,
+    open: impl FnOnce(&LoadPlan, &Roots) -> Result<Session, LoadError>,
 ) -> Result<(Session, [Setting; 2]), MeasureError> {
-    let mut session = Session::open(measuring, roots)?;
+    let mut session = open(&plan.load(), roots)?;
     if session.direction == Direction::Read {
-        write_what_is_read(&mut session);
+        session.prewrite_what_is_read();
     }
     let paths = plan.settings.each_ref().map(|setting| setting.path);
     let facts = facts(&mut session, &paths, roots);

@@ -6,9 +6,9 @@ use sustain_disk::layout::Layout;
 use sustain_disk::meter::IntervalRule;
 use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Duration;
+use sustain_load::plan::{LoadPlan, NO_ENGINES, is_simulated, mixes_simulated_and_real};
 
 use crate::error::MeasureError;
-use crate::plan::{MeasurePlan, NO_ENGINES, is_simulated, mixes_simulated_and_real};
 
 /// Shorter runs say nothing about a disk.
 const TIME_PER_RUN_NS_MIN: u64 = 100_000_000;
@@ -128,27 +128,27 @@ impl TrialPlan {
     }
 
     /// The setting as a plan of `measure`, so that the rules of `measure` check it.
-    fn as_measured(&self, setting: &TrialSetting) -> MeasurePlan {
-        MeasurePlan {
+    fn as_measured(&self, setting: &TrialSetting) -> LoadPlan {
+        LoadPlan {
             record_bytes: setting.record_bytes,
             depth: setting.depth,
             engine: setting.engine,
             threads: setting.threads,
             path: setting.path,
             layout: setting.layout,
-            ..MeasurePlan::new(self.targets.clone())
+            ..LoadPlan::new(self.targets.clone())
         }
     }
 
     /// The plan with which the targets are opened for both settings at once.
-    pub(super) fn measuring(&self) -> MeasurePlan {
+    pub(super) fn load(&self) -> LoadPlan {
         let settings = self.settings.iter();
         let is_direct = settings
             .clone()
             .any(|setting| setting.path != DataPath::Buffered);
         let least = settings.clone().map(|setting| setting.record_bytes).min();
         let least = least.unwrap_or(1);
-        MeasurePlan {
+        LoadPlan {
             direction: self.direction,
             // Which records fit is checked setting by setting.
             record_bytes: if is_direct {
@@ -167,12 +167,10 @@ impl TrialPlan {
             size_bytes: self.size_bytes,
             interval: IntervalRule::Bytes(least),
             prewrite: self.prewrite,
-            confirm: false,
             destroy: self.destroy.clone(),
             new_file: self.new_file,
             seed: self.seed,
-            arguments: self.arguments.clone(),
-            ..MeasurePlan::new(self.targets.clone())
+            ..LoadPlan::new(self.targets.clone())
         }
     }
 }

@@ -12,6 +12,12 @@ use sustain_document::compare::{
 use sustain_document::compare::{Side, TrialEnd};
 use sustain_document::host::Host;
 use sustain_host::Roots;
+use sustain_load::error::LoadError;
+use sustain_load::observer::of_phase;
+use sustain_load::prepared::{PreparedTargets, forget_cached};
+use sustain_load::session::Session;
+use sustain_load::setup::PhaseSetup;
+use sustain_load::watched::run_watched;
 use sustain_session::{Stop, others_words};
 
 use super::super::limit::{self, LimitedFigures};
@@ -21,11 +27,6 @@ use super::open::{announcement, open};
 use super::plan::TrialPlan;
 use crate::conclude::time_of_day;
 use crate::error::MeasureError;
-use crate::figures::request_error;
-use crate::observer::of_phase;
-use crate::session::Session;
-use crate::setup::PhaseSetup;
-use crate::stage::{PreparedTargets, forget_cached, on_stage};
 use crate::sweep::point::{PointOutcome, outcome_of, setup_of};
 use crate::sweep::setting::Setting;
 use crate::sweep::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
@@ -50,11 +51,11 @@ pub fn trial(
     observer: &mut SweepObserver<'_>,
 ) -> Result<CompareResult, MeasureError> {
     plan.check()?;
-    let measuring = plan.measuring();
-    let (mut session, settings) = open(plan, &measuring, roots)?;
-    on_stage(&mut session, roots, observer, |begun, observer| {
+    let load = plan.load();
+    let (mut session, settings) = open(plan, roots, Session::open)?;
+    run_watched(&mut session, roots, observer, |begun, observer| {
         let stage = PreparedTargets {
-            plan: &measuring,
+            plan: &load,
             session: begun.session,
             stop,
             monitor: begun.monitor,
@@ -227,8 +228,8 @@ impl Trial<'_, '_> {
     }
 
     fn prewrite(&mut self) -> Result<(), MeasureError> {
-        self.stage
-            .prewrite(&mut of_phase(self.observer, SweepEvent::Preparing))
+        let mut tell = of_phase(self.observer, SweepEvent::Preparing);
+        Ok(self.stage.prewrite(&mut tell)?)
     }
 
     /// Makes a run of each side that does not count: caches fill, disks wake up, and the run shows
@@ -280,12 +281,12 @@ impl Trial<'_, '_> {
         let series = phase.collected.targets.iter().zip(&setup.targets);
         let mut failures = series.filter_map(|(series, target)| {
             let name = &session.targets[*target].target.name;
-            Some(request_error(series.failures.first()?, name))
+            Some(series.failures.first()?.on(name))
         });
         match failures.next() {
             // A target that still fails will fail again in a run that counts.
             Some(failure) if outcome.rate_bytes_per_s <= 0.0 => {
-                Err(MeasureError::Prewrite(failure))
+                Err(LoadError::Prewrite(failure).into())
             }
             _ => Ok((outcome, threads)),
         }

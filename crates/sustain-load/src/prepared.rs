@@ -1,8 +1,5 @@
-//! Prepares targets and runs phases on them, as every command that drives disks does: observers run
-//! beside the work, the monitor watches the system, files are prewritten, and a phase is run. The
-//! commands order here what happens when.
-
-use std::path::Path;
+//! Open targets, ready to be driven: watches the idle system, prewrites files, and runs phases on
+//! them. The experiments order here what happens when.
 
 use sustain_disk::clock::Timestamp;
 use sustain_disk::data::DataKind;
@@ -11,20 +8,13 @@ use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::Meter;
 use sustain_disk::target::{DataPath, Direction, TargetKind};
-use sustain_document::host::{Host, TargetFileSystem};
-use sustain_host::{Roots, file_system_of};
-use sustain_session::{
-    Counted, Growing, Idle, Monitor, Stop, counted, devices_under, fit_free_space,
-};
+use sustain_session::{Idle, Monitor, Stop};
 
 use crate::closing_flush::ClosingFlush;
-use crate::effect;
-use crate::error::MeasureError;
+use crate::error::LoadError;
 use crate::event::{Event, Live, Observer, Phase};
-use crate::observer::{RunObserver, beside};
 use crate::phase::{self, PhaseOutcome};
-use crate::plan::MeasurePlan;
-use crate::position::start_bytes;
+use crate::plan::LoadPlan;
 use crate::session::{OpenTarget, Session};
 use crate::setup::PhaseSetup;
 
@@ -36,68 +26,29 @@ const SHORT_RUN_NS: u64 = 10_000_000_000;
 const PREWRITE_RECORD_BYTES: u64 = 1 << 20;
 const PREWRITE_DEPTH: u32 = 8;
 
-/// What a run has at its disposal when its work begins.
-pub(crate) struct StageStart<'a> {
-    pub(crate) session: &'a mut Session,
-    /// The monitor of the system, which has begun to watch.
-    pub(crate) monitor: &'a mut Monitor,
-    /// The machine as it is now.
-    pub(crate) host: Host,
-}
-
-/// Lets a run do its work on open targets while observers draw it. First they are given the notes
-/// for the user. Files that were created for the run are kept if it has a result.
-///
-/// # Errors
-/// The error of the work.
-pub(crate) fn on_stage<E: RunObserver, T>(
-    session: &mut Session,
-    roots: &Roots,
-    observer: &mut (dyn FnMut(E) + Send),
-    work: impl FnOnce(StageStart<'_>, &mut (dyn FnMut(E) + Send)) -> Result<T, MeasureError>,
-) -> Result<T, MeasureError> {
-    let clock = session.clock.clone();
-    let result = beside(&clock, observer, |observer| {
-        let host = host(session, roots);
-        let mut monitor = Monitor::start(roots, &clock, &host.devices, once(session, roots));
-        let unreadable = monitor.unreadable().map(str::to_owned);
-        for note in session.notes.iter().cloned().chain(unreadable) {
-            observer(E::note(note));
-        }
-        let begun = StageStart {
-            session,
-            monitor: &mut monitor,
-            host,
-        };
-        work(begun, observer)
-    });
-    if result.is_ok() {
-        session.created.keep();
-    }
-    result
-}
-
 /// Open targets, ready to be driven.
-pub(crate) struct PreparedTargets<'a> {
-    pub(crate) plan: &'a MeasurePlan,
-    pub(crate) session: &'a Session,
-    pub(crate) stop: &'a Stop,
-    pub(crate) monitor: &'a mut Monitor,
+pub struct PreparedTargets<'a> {
+    /// What was asked for.
+    pub plan: &'a LoadPlan,
+    /// The open targets.
+    pub session: &'a Session,
+    /// The user's wish to end.
+    pub stop: &'a Stop,
+    /// The monitor of the system.
+    pub monitor: &'a mut Monitor,
 }
 
 impl PreparedTargets<'_> {
-    fn idle_ns(&self) -> u64 {
-        if self.plan.effect.is_some() {
-            return effect::idle_ns(self.plan);
-        }
+    /// How long the system is watched before and after the run.
+    pub fn idle_ns(&self) -> u64 {
         match self.plan.time_ns {
             Some(time_ns) if time_ns < SHORT_RUN_NS => IDLE_NS / 2,
             _ => IDLE_NS,
         }
     }
 
-    /// Watches the system without the run's own load.
-    pub(crate) fn idle(&mut self, phase: Phase, observer: &mut Observer<'_>) {
+    /// Watches the system for so long without the run's own load.
+    pub fn idle(&mut self, phase: Phase, for_ns: u64, observer: &mut Observer<'_>) {
         let mut tell = |idle: Idle| {
             observer(Event::Live(Live {
                 phase,
@@ -107,11 +58,11 @@ impl PreparedTargets<'_> {
                 targets: Vec::new(),
             }));
         };
-        let for_ns = self.idle_ns();
         self.monitor.idle(for_ns, self.stop, &mut tell);
     }
 
-    pub(crate) fn operation(&self) -> Operation {
+    /// Whether the session reads or writes.
+    pub fn operation(&self) -> Operation {
         match self.session.direction {
             Direction::Read => Operation::Read,
             Direction::Write => Operation::Write,
@@ -119,12 +70,12 @@ impl PreparedTargets<'_> {
     }
 
     /// The setup of the plan's run.
-    pub(crate) fn setup(&self, threads: u32) -> PhaseSetup {
+    pub fn setup(&self, threads: u32) -> PhaseSetup {
         self.setup_by(self.plan.path, threads)
     }
 
     /// The setup of the same run with this I/O path, to which the targets must have been switched.
-    pub(crate) fn setup_by(&self, path: DataPath, threads: u32) -> PhaseSetup {
+    pub fn setup_by(&self, path: DataPath, threads: u32) -> PhaseSetup {
         let plan = self.plan;
         let targets: Vec<usize> = (0..self.session.targets.len()).collect();
         let is_written_through_memory =
@@ -133,7 +84,7 @@ impl PreparedTargets<'_> {
             phase: Phase::Measure,
             positions_bytes: targets
                 .iter()
-                .map(|target| start_bytes(plan, &self.session.targets[*target]))
+                .map(|target| self.session.targets[*target].start_bytes(plan))
                 .collect(),
             lap_bytes: self.session.targets.iter().map(lap_bytes).collect(),
             targets,
@@ -160,7 +111,11 @@ impl PreparedTargets<'_> {
         }
     }
 
-    pub(crate) fn run_phase(
+    /// Runs one phase, while the monitor watches the system. Returns its outcome and its start.
+    ///
+    /// # Errors
+    /// [`Error`] if the engine cannot be opened or breaks.
+    pub fn run_phase(
         &mut self,
         setup: &PhaseSetup,
         observer: &mut Observer<'_>,
@@ -222,12 +177,16 @@ impl PreparedTargets<'_> {
     }
 
     /// Runs a phase, and repeats it with more drivers if one of them turns out to be the limit.
-    /// `change` derives its setup from that of the plan's run.
-    pub(crate) fn run_with_threads(
+    /// `change` derives its setup from that of the plan's run. Returns the outcome, the number of
+    /// drivers, and the start.
+    ///
+    /// # Errors
+    /// As for [`PreparedTargets::run_phase`].
+    pub fn run_with_threads(
         &mut self,
         change: impl Fn(PhaseSetup) -> PhaseSetup,
         observer: &mut Observer<'_>,
-    ) -> Result<(PhaseOutcome, u32, Timestamp), MeasureError> {
+    ) -> Result<(PhaseOutcome, u32, Timestamp), LoadError> {
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
         let real = self
             .session
@@ -257,7 +216,11 @@ impl PreparedTargets<'_> {
         }
     }
 
-    pub(crate) fn prewrite(&mut self, observer: &mut Observer<'_>) -> Result<(), MeasureError> {
+    /// Writes once what must have been written before it is measured.
+    ///
+    /// # Errors
+    /// [`LoadError::Prewrite`] if a request fails.
+    pub fn prewrite(&mut self, observer: &mut Observer<'_>) -> Result<(), LoadError> {
         let targets: Vec<usize> = (0..self.session.targets.len())
             .filter(|index| self.session.targets[*index].needs_prewrite)
             .collect();
@@ -289,9 +252,7 @@ impl PreparedTargets<'_> {
         for (series, target) in outcome.collected.targets.iter().zip(&setup.targets) {
             if let Some(failure) = series.failures.first() {
                 let name = &self.session.targets[*target].target.name;
-                return Err(MeasureError::Prewrite(crate::figures::request_error(
-                    failure, name,
-                )));
+                return Err(LoadError::Prewrite(failure.on(name)));
             }
         }
         forget_cached(self.session);
@@ -300,7 +261,7 @@ impl PreparedTargets<'_> {
 }
 
 /// Drops what was just written from memory, so that it is not read back from there.
-pub(crate) fn forget_cached(session: &Session) {
+pub fn forget_cached(session: &Session) {
     for target in &session.targets {
         if let Some(file) = &target.target.file {
             // This is only advice: direct I/O does not need it, and a failure changes no result.
@@ -323,60 +284,4 @@ fn sync_and_forget(session: &Session) {
 /// The number of bytes after which a target comes back to its start.
 fn lap_bytes(target: &OpenTarget) -> Option<u64> {
     (target.wraps && target.target.kind != TargetKind::Null).then_some(target.size_bytes)
-}
-
-/// The devices whose counters see each request to the targets exactly once.
-fn once(session: &Session, roots: &Roots) -> Counted {
-    let places = session.targets.iter();
-    let places = places.map(|target| (&target.target, target.path.as_deref()));
-    counted(places, roots)
-}
-
-/// The machine, with the disks under the targets.
-fn host(session: &Session, roots: &Roots) -> Host {
-    let places = session.targets.iter();
-    let places = places.map(|target| (&target.target, target.path.as_deref()));
-    let devices = devices_under(places, roots);
-    let file_systems = file_systems(session, roots);
-    let description = if session.clock.is_virtual() {
-        None
-    } else {
-        sustain_host::describe_host(roots).ok()
-    };
-    Host {
-        description,
-        devices,
-        file_systems,
-    }
-}
-
-/// The file systems of the files among the targets, and the sizes that the files may reach there.
-fn file_systems(session: &Session, roots: &Roots) -> Vec<TargetFileSystem> {
-    let is_file = |target: &&OpenTarget| {
-        matches!(
-            target.target.kind,
-            TargetKind::File | TargetKind::ScratchFile
-        )
-    };
-    let files = session.targets.iter().filter(is_file);
-    let files = files.filter_map(|file| Some((file, file.path.as_deref()?)));
-    let files: Vec<(&OpenTarget, &Path)> = files.collect();
-    let growing = files.iter().map(|(file, path)| Growing {
-        target: &file.target,
-        path,
-        wanted_bytes: u64::MAX,
-        unit_bytes: 1,
-    });
-    let growing: Vec<Growing<'_>> = growing.collect();
-    // If a file system does not report its free space, that space is unknown, and the target is
-    // measured nevertheless.
-    let rooms = fit_free_space(&growing).unwrap_or_else(|_| vec![None; files.len()]);
-    let found = files.iter().zip(rooms).filter_map(|((file, path), room)| {
-        Some(TargetFileSystem {
-            target: file.target.name.clone(),
-            file_system: file_system_of(roots, path).ok()?,
-            room_bytes: room.map(|fitted| fitted.size_bytes),
-        })
-    });
-    found.collect()
 }

@@ -21,8 +21,8 @@ use sustain_session::{
 };
 
 use crate::capacity::{check_memory, fit};
-use crate::error::MeasureError;
-use crate::plan::{MeasurePlan, NO_DRIVER, SIZE_BYTES_DEFAULT};
+use crate::error::LoadError;
+use crate::plan::{At, LoadPlan, NO_DRIVER, SIZE_BYTES_DEFAULT};
 
 /// An open target and the part of it that the run uses.
 #[derive(Debug, Clone)]
@@ -43,6 +43,20 @@ pub struct OpenTarget {
     pub passthrough: Option<Arc<Passthrough>>,
     /// Whether an existing file has blocks for all its bytes; reading a hole touches no disk.
     pub has_all_blocks: bool,
+}
+
+impl OpenTarget {
+    /// The position at which a run on it begins, a whole number of records from its start.
+    pub fn start_bytes(&self, plan: &LoadPlan) -> u64 {
+        let record = plan.record_bytes;
+        let start = match plan.at {
+            None => return 0,
+            Some(At::Part(part)) => (self.size_bytes as f64 * part) as u64,
+            Some(At::Byte(byte)) => byte,
+        };
+        // Even from 100 % on, there is one record left to use.
+        start.min(self.size_bytes.saturating_sub(record)) / record * record
+    }
 }
 
 /// All targets of a run.
@@ -131,7 +145,7 @@ impl Session {
     ///
     /// # Errors
     /// A target that the guard refuses, that cannot be opened, or that is too small.
-    pub fn open(plan: &MeasurePlan, roots: &Roots) -> Result<Session, MeasureError> {
+    pub fn open(plan: &LoadPlan, roots: &Roots) -> Result<Session, LoadError> {
         plan.check()?;
         let names: Vec<TargetName> = plan
             .targets
@@ -156,10 +170,10 @@ impl Session {
 
     fn open_all(
         &mut self,
-        plan: &MeasurePlan,
+        plan: &LoadPlan,
         names: &[TargetName],
         roots: &Roots,
-    ) -> Result<(), MeasureError> {
+    ) -> Result<(), LoadError> {
         for (typed, name) in plan.targets.iter().zip(names) {
             match name {
                 TargetName::Null => self.open_null(typed)?,
@@ -182,16 +196,26 @@ impl Session {
     ///
     /// # Errors
     /// The error of the first target that does not take this path.
-    pub(crate) fn switch_path(&self, path: DataPath) -> Result<(), Error> {
+    pub fn switch_path(&self, path: DataPath) -> Result<(), Error> {
         let mut targets = self.targets.iter();
         targets.try_for_each(|target| target.target.switch_path(path))
+    }
+
+    /// Marks for prewriting what is to be read and may never have been written.
+    pub fn prewrite_what_is_read(&mut self) {
+        for target in &mut self.targets {
+            let kind = target.target.kind;
+            let is_empty = kind == TargetKind::ScratchFile
+                || (kind == TargetKind::File && target.target.capacity_bytes.is_none());
+            target.needs_prewrite |= is_empty;
+        }
     }
 
     /// Opens passthrough to all targets.
     ///
     /// # Errors
     /// The reason why the first of them has none; the targets are as usable as before.
-    pub(crate) fn pass_through(&mut self, roots: &Roots) -> Result<(), String> {
+    pub fn pass_through(&mut self, roots: &Roots) -> Result<(), String> {
         for target in &mut self.targets {
             if target.simulated.is_some() {
                 return Err(NO_DRIVER.to_owned());
@@ -207,7 +231,7 @@ impl Session {
     }
 
     /// Checks that a stream over several targets has space for a record.
-    fn check_stream(&self, plan: &MeasurePlan) -> Result<(), MeasureError> {
+    fn check_stream(&self, plan: &LoadPlan) -> Result<(), LoadError> {
         if plan.layout == Layout::Independent {
             return Ok(());
         }
@@ -215,14 +239,14 @@ impl Session {
         if sizes.fold(0, u64::saturating_add) >= plan.record_bytes {
             return Ok(());
         }
-        Err(MeasureError::Usage(
+        Err(LoadError::Usage(
             "these targets are too small for one record in this layout: use a smaller --chunk or \
              --record-size, or a larger --size"
                 .to_owned(),
         ))
     }
 
-    fn open_null(&mut self, name: &str) -> Result<(), MeasureError> {
+    fn open_null(&mut self, name: &str) -> Result<(), LoadError> {
         if self.direction == Direction::Read {
             return Err(Error::target(name, "there is nothing to read in null:").into());
         }
@@ -241,11 +265,11 @@ impl Session {
 
     fn open_path(
         &mut self,
-        plan: &MeasurePlan,
+        plan: &LoadPlan,
         name: &str,
         path: &Path,
         roots: &Roots,
-    ) -> Result<(), MeasureError> {
+    ) -> Result<(), LoadError> {
         let writing = self.direction == Direction::Write;
         if writing && !plan.new_file {
             refuse_missing(name, path)?;
@@ -301,10 +325,10 @@ impl Session {
 
     fn open_simulated(
         &mut self,
-        plan: &MeasurePlan,
+        plan: &LoadPlan,
         file: &Path,
         disk: Option<&str>,
-    ) -> Result<(), MeasureError> {
+    ) -> Result<(), LoadError> {
         let disks = self.machines.open(file, disk, &mut self.notes)?;
         self.targets
             .extend(disks.into_iter().map(|disk| OpenTarget {
@@ -322,7 +346,7 @@ impl Session {
 
     /// Decides the size of files that are written, within the free space. An existing file is not
     /// extended unless more is asked for.
-    fn share_free_space(&mut self, plan: &MeasurePlan) -> Result<(), MeasureError> {
+    fn share_free_space(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
         // A file that is written only up to `--bytes` is not made larger than that.
         let wanted = plan.bytes.map_or(SIZE_BYTES_DEFAULT, |bytes| {
             bytes

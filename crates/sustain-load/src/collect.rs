@@ -8,12 +8,12 @@ use sustain_disk::driver::{DriverProgress, Ending, FailedRequest, TargetProgress
 use sustain_disk::engine::Operation;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::{BufferNeed, IntervalRule, MeterInterval, RateBeginning};
+use sustain_statistics::judge::{Revisits, Step, steady};
 
 use crate::event::{Event, Live, LiveTarget, Observer, Phase};
 use crate::feed::PhaseStop;
 use crate::series::Series;
 use crate::setup::PhaseSetup;
-use sustain_statistics::judge::{Revisits, Step, steady};
 
 mod total;
 
@@ -28,20 +28,22 @@ const STEADY_NS_MIN: u64 = 30_000_000_000;
 /// The time at which the drivers are checked for being the limit.
 const TOOL_LOOK_NS: u64 = 1_000_000_000;
 /// A driver that uses this part of a CPU or more is the limit.
-pub(crate) const TOOL_SHARE: f64 = 0.95;
+pub const TOOL_SHARE: f64 = 0.95;
 
 /// One target's series.
 #[derive(Debug, Default)]
-pub(crate) struct TargetSeries {
+pub struct TargetSeries {
     name: String,
     /// The intervals that the plan asks for.
-    pub(crate) intervals: Series,
+    pub intervals: Series,
     /// About ten steps a second, for judging.
-    pub(crate) steps: Series,
-    pub(crate) failures: Vec<FailedRequest>,
-    pub(crate) ending: Option<Ending>,
+    pub steps: Series,
+    /// The requests that failed.
+    pub failures: Vec<FailedRequest>,
+    /// Why it ended, once it has.
+    pub ending: Option<Ending>,
     /// How long the flush after the run took, if there was one.
-    pub(crate) flush_ns: Option<u64>,
+    pub flush_ns: Option<u64>,
     bytes: u64,
     interval_bytes: u64,
     in_flight: u32,
@@ -51,20 +53,24 @@ pub(crate) struct TargetSeries {
 
 /// Everything that the drivers have reported.
 #[derive(Debug)]
-pub(crate) struct Collected {
-    pub(crate) targets: Vec<TargetSeries>,
+pub struct Collected {
+    /// One series for each target of the phase.
+    pub targets: Vec<TargetSeries>,
     /// The total in bins of [`BIN_NS`].
-    pub(crate) total: Series,
+    pub total: Series,
     /// The first seconds of the total, completion by completion.
-    pub(crate) beginning: RateBeginning,
-    pub(crate) curve: Vec<BufferNeed>,
+    pub beginning: RateBeginning,
+    /// The buffer that a source of each rate would have needed.
+    pub curve: Vec<BufferNeed>,
     /// With a paced source: the largest backlog.
-    pub(crate) backlog_bytes_max: Option<f64>,
+    pub backlog_bytes_max: Option<f64>,
     /// Longest time without any completion, and when it began.
-    pub(crate) worst_stall_ns: u64,
-    pub(crate) worst_stall_at_ns: u64,
+    pub worst_stall_ns: u64,
+    /// When that began.
+    pub worst_stall_at_ns: u64,
 }
 
+/// Merges the reports of the drivers while they run.
 pub(crate) struct Collector {
     phase: Phase,
     interval: IntervalRule,
@@ -364,7 +370,7 @@ impl Collector {
 }
 
 /// Bytes per second; 0 for no time.
-pub(crate) fn rate(bytes: u64, nanoseconds: u64) -> f64 {
+pub fn rate(bytes: u64, nanoseconds: u64) -> f64 {
     if nanoseconds == 0 {
         0.0
     } else {
@@ -373,7 +379,7 @@ pub(crate) fn rate(bytes: u64, nanoseconds: u64) -> f64 {
 }
 
 /// A series as the judge takes it.
-pub(crate) fn steps(series: &Series) -> Vec<Step> {
+pub fn steps(series: &Series) -> Vec<Step> {
     series
         .as_slice()
         .iter()

@@ -85,7 +85,7 @@ impl Series {
 }
 
 /// The bytes until a time, as if each request had come evenly since the one before.
-pub(crate) fn bytes_until(completions: &[MeterInterval], time_ns: f64) -> f64 {
+pub fn bytes_until(completions: &[MeterInterval], time_ns: f64) -> f64 {
     let whole = completions.partition_point(|one| one.end_ns as f64 <= time_ns);
     let bytes: u64 = completions[..whole].iter().map(|one| one.bytes).sum();
     let part = completions.get(whole).map_or(0.0, |one| {

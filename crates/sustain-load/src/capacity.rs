@@ -7,12 +7,12 @@ use sustain_disk::target::TargetKind;
 use sustain_disk::units::Size;
 use sustain_host::Roots;
 
-use crate::error::MeasureError;
-use crate::plan::MeasurePlan;
+use crate::error::LoadError;
+use crate::plan::LoadPlan;
 use crate::session::OpenTarget;
 
 /// Decides which part of a target is used, in whole records.
-pub(crate) fn fit(target: &mut OpenTarget, plan: &MeasurePlan) -> Result<(), MeasureError> {
+pub fn fit(target: &mut OpenTarget, plan: &LoadPlan) -> Result<(), LoadError> {
     let name = target.target.name.clone();
     let record = plan.record_bytes;
     let alignment = u64::from(target.target.alignment_bytes);
@@ -63,11 +63,7 @@ pub(crate) fn fit(target: &mut OpenTarget, plan: &MeasurePlan) -> Result<(), Mea
 }
 
 /// Checks that there is memory for all requests in flight.
-pub(crate) fn check_memory(
-    targets: usize,
-    plan: &MeasurePlan,
-    roots: &Roots,
-) -> Result<(), MeasureError> {
+pub fn check_memory(targets: usize, plan: &LoadPlan, roots: &Roots) -> Result<(), LoadError> {
     let per_target = plan.record_bytes.saturating_mul(u64::from(plan.depth));
     let (whose, need) = match targets {
         1 => ("one target".to_owned(), "needs"),

@@ -12,8 +12,8 @@ use sustain_disk::target::{DataPath, TargetKind};
 use crate::collect::TargetSeries;
 use crate::event::{Event, Live, Observer, Phase};
 use crate::phase::PhaseOutcome;
+use crate::prepared::PreparedTargets;
 use crate::setup::PhaseSetup;
-use crate::stage::PreparedTargets;
 
 /// No record is written, but the driver asks for the memory of one nevertheless.
 const RECORD_BYTES: u64 = 4096;
@@ -25,7 +25,7 @@ impl PreparedTargets<'_> {
     /// # Errors
     /// [`Error`] if the engine cannot be opened again or breaks; a flush that fails is a failure of
     /// the target in `outcome`.
-    pub(crate) fn flush(
+    pub fn flush(
         &mut self,
         outcome: &mut PhaseOutcome,
         threads: u32,

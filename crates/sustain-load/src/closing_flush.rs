@@ -11,7 +11,7 @@ const EVERY_NS: u64 = 2_000_000_000;
 
 /// Reports on one such flush.
 #[derive(Debug, Default)]
-pub(crate) struct ClosingFlush {
+pub struct ClosingFlush {
     due_at: Option<Timestamp>,
     is_told: bool,
 }
@@ -20,7 +20,7 @@ impl ClosingFlush {
     /// What to tell the user now, if anything. It is called from the request to end on;
     /// `left_bytes` are the bytes that are dirty or being written in the whole machine, if that is
     /// known.
-    pub(crate) fn words(&mut self, now: Timestamp, left_bytes: Option<u64>) -> Option<String> {
+    pub fn words(&mut self, now: Timestamp, left_bytes: Option<u64>) -> Option<String> {
         let due_at = *self.due_at.get_or_insert(now + QUIET_NS);
         if now < due_at {
             return None;

@@ -9,7 +9,7 @@ use crate::event::{Event, Live};
 const EVENTS_WAITING_MAX: usize = 16;
 
 /// An event that the worker passes to an observer.
-pub(crate) trait RunObserver: Send {
+pub trait RunObserver: Send {
     /// Whether another event follows soon that replaces this one.
     fn is_passing(&self) -> bool;
 
@@ -29,7 +29,7 @@ impl RunObserver for Event {
 
 /// Passes on the events of a phase that is a part of a larger work: live figures through `moment`,
 /// notes as they are, and intervals not at all.
-pub(crate) fn of_phase<E: RunObserver>(
+pub fn of_phase<E: RunObserver>(
     observer: &mut (dyn FnMut(E) + Send),
     moment: impl Fn(Live) -> E + Send,
 ) -> impl FnMut(Event) + Send {
@@ -44,7 +44,7 @@ pub(crate) fn of_phase<E: RunObserver>(
 /// stop the disks. Live events that nobody draws in time are dropped; events that must not be lost
 /// wait. In virtual time no disk waits, and a repeated run must report the same events; there the
 /// work calls the observer itself.
-pub(crate) fn beside<E: RunObserver, T>(
+pub fn beside<E: RunObserver, T>(
     clock: &Clock,
     observer: &mut (dyn FnMut(E) + Send),
     work: impl FnOnce(&mut (dyn FnMut(E) + Send)) -> T,

@@ -21,24 +21,28 @@ use crate::setup::{DriverOutcome, PhaseSetup, REPORT_EVERY_NS};
 const MESSAGES_MAX: usize = 64;
 
 /// The outcome of a phase.
-pub(crate) struct PhaseOutcome {
-    pub(crate) collected: Collected,
+pub struct PhaseOutcome {
+    /// The series, merged.
+    pub collected: Collected,
     /// One meter per target of the phase.
-    pub(crate) meters: Vec<Meter>,
-    pub(crate) drivers: Vec<DriverOutcome>,
+    pub meters: Vec<Meter>,
+    /// The report of each driver.
+    pub drivers: Vec<DriverOutcome>,
     /// CPU time of the whole process from start to end.
-    pub(crate) cpu_ns: u64,
-    pub(crate) wall_ns: u64,
-    pub(crate) started_anew: bool,
+    pub cpu_ns: u64,
+    /// The time from start to end.
+    pub wall_ns: u64,
+    /// Whether it ended early, because a driver was the limit and more drivers may help.
+    pub started_anew: bool,
 }
 
 /// A function that is called once a second or more while real drivers run, for the figures of the
 /// system. It is given the start, the time, and the bytes of each target of the phase so far. The
 /// text that it returns is shown to the user.
-pub(crate) type Ticker<'a> = dyn FnMut(Timestamp, Timestamp, &[u64]) -> Option<String> + 'a;
+pub type Ticker<'a> = dyn FnMut(Timestamp, Timestamp, &[u64]) -> Option<String> + 'a;
 
 /// Runs a phase to its end.
-pub(crate) fn run(
+pub fn run(
     session: &Session,
     setup: &PhaseSetup,
     user_stop: &Stop,

@@ -26,7 +26,7 @@ use crate::session::{OpenTarget, Session};
 use crate::setup::{DriverOutcome, PhaseSetup, REPORT_EVERY_NS};
 
 /// A message to the collector.
-pub(crate) enum CollectorMessage {
+pub enum CollectorMessage {
     Ready {
         engine: &'static str,
         why: String,
@@ -45,24 +45,20 @@ pub(crate) enum CollectorMessage {
 }
 
 /// One driver's part of a phase.
-pub(crate) struct DriverJob<'a> {
-    pub(crate) driver: usize,
-    pub(crate) session: &'a Session,
-    pub(crate) setup: &'a PhaseSetup,
+pub struct DriverJob<'a> {
+    pub driver: usize,
+    pub session: &'a Session,
+    pub setup: &'a PhaseSetup,
     /// Positions in `setup.targets`, in the driver's own order.
-    pub(crate) members: Vec<usize>,
-    pub(crate) user_stop: Stop,
-    pub(crate) phase_stop: PhaseStop,
-    pub(crate) pacer_start: Arc<OnceLock<Arc<Pacer>>>,
+    pub members: Vec<usize>,
+    pub user_stop: Stop,
+    pub phase_stop: PhaseStop,
+    pub pacer_start: Arc<OnceLock<Arc<Pacer>>>,
 }
 
 impl DriverJob<'_> {
     /// The body of the thread of a real driver.
-    pub(crate) fn run_thread(
-        &self,
-        start: &Receiver<Timestamp>,
-        messages: &Sender<CollectorMessage>,
-    ) {
+    pub fn run_thread(&self, start: &Receiver<Timestamp>, messages: &Sender<CollectorMessage>) {
         // A closed channel means that the collector has stopped; the stop flags end the run.
         let mut send = |message| drop(messages.send(message));
         if let Err(error) = self.drive(&mut || start.recv().ok(), &mut send) {
@@ -71,7 +67,7 @@ impl DriverJob<'_> {
     }
 
     /// Sets up, waits for the start, runs.
-    pub(crate) fn drive(
+    pub fn drive(
         &self,
         start: &mut dyn FnMut() -> Option<Timestamp>,
         send: &mut dyn FnMut(CollectorMessage),

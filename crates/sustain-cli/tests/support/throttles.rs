@@ -48,7 +48,7 @@ impl Throttles {
             skip(
                 Requirement::Throttle,
                 format!("no throttle of {CONTROLLER}: {error}"),
-            )
+            );
         })
         .ok()
     }

@@ -11,7 +11,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use sample::diagnosis::{interrupted, three_walls, unexplained, without_wall};
-use sustain_bench::diagnose::{DiagnoseEvent, Measured, Measuring};
+use sustain_experiments::diagnose::{DiagnoseEvent, Measured, Measuring};
 use sustain_load::event::{Live, LiveTarget, Phase};
 use sustain_report::terminal::{
     DiagnoseView, LiveKind, diagnosis_answer, diagnosis_sentence, diagnosis_text,

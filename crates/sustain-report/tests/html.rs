@@ -6,9 +6,9 @@
 mod sample;
 
 use sample::own_markup;
-use sustain_bench::compare::{ComparePlan, compare};
 use sustain_document::measure::{Interval, MeasureResult};
 use sustain_document::system::KernelMessage;
+use sustain_experiments::compare::{ComparePlan, compare};
 use sustain_report::ReportError;
 use sustain_report::html::{measure_html, side_by_side_html};
 

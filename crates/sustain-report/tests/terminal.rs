@@ -3,11 +3,11 @@
 
 mod sample;
 
-use sustain_bench::compare::{ComparePlan, compare};
 use sustain_document::compare::{Metric, RowVerdict};
 use sustain_document::measure::{Attempt, MeasureResult, Rewritten};
 use sustain_document::sweep::{AgainstBest, SweepPoint};
 use sustain_document::vocabulary::{DataPath, Direction, Ending, ExperimentEnd, TargetKind};
+use sustain_experiments::compare::{ComparePlan, compare};
 use sustain_report::terminal::{
     compare_answer, compare_sentence, compare_text, sentence, summary, sweep_answer, sweep_text,
 };

@@ -13,13 +13,13 @@
 
 /// Measuring: plan, run, events, result; and diagnosing, which measures subsets.
 pub mod measure {
-    pub use sustain_bench::compare;
-    pub use sustain_bench::diagnose;
-    pub use sustain_bench::effect;
-    pub use sustain_bench::error::MeasureError;
-    pub use sustain_bench::plan::{EffectPlan, KnownProfile, MeasurePlan};
-    pub use sustain_bench::run::{measure, rehearse};
-    pub use sustain_bench::{profile, sweep};
+    pub use sustain_experiments::compare;
+    pub use sustain_experiments::diagnose;
+    pub use sustain_experiments::effect::{self, EffectPlan};
+    pub use sustain_experiments::error::MeasureError;
+    pub use sustain_experiments::measure::plan::{KnownProfile, MeasurePlan};
+    pub use sustain_experiments::measure::run::{measure, rehearse};
+    pub use sustain_experiments::{profile, sweep};
     pub use sustain_load::Stop;
     pub use sustain_load::error::LoadError;
     pub use sustain_load::event::{Event, Live, LiveTarget, Observer, Phase};

@@ -8,8 +8,6 @@
 
 use std::path::Path;
 
-use sustain_bench::Stop;
-use sustain_bench::profile::{ProfilePlan, profile};
 use sustain_disk::buffer::{Buffer, BufferPool};
 use sustain_disk::clock::{Clock, Timestamp, WallClock};
 use sustain_disk::driver::{Driver, DriverSetup, Ending, QueueSetup};
@@ -18,7 +16,9 @@ use sustain_disk::meter::IntervalRule;
 use sustain_disk::simulated::{Machine, MachineFile};
 use sustain_disk::target::{Direction, Target, TargetKind};
 use sustain_document::profile::ProfileResult;
+use sustain_experiments::profile::{ProfilePlan, profile};
 use sustain_host::Roots;
+use sustain_load::Stop;
 use sustain_record::forecast::{Forecast, ForecastMember, SpaceUse};
 use sustain_record::recorder::{
     Durability, Filling, Inlet, LimitedBy, MemberSetup, Patience, PayloadMemory, Polled,

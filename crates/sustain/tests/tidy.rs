@@ -21,14 +21,20 @@ const ARROWS: [(&str, &[&str]); 13] = [
         &["document", "disk", "host", "session", "statistics"],
     ),
     (
-        "sustain-bench",
+        "sustain-experiments",
         &["document", "disk", "host", "load", "session", "statistics"],
     ),
     ("sustain-record", &["document", "disk", "host", "session"]),
     (
         "sustain-report",
         &[
-            "document", "disk", "host", "session", "load", "bench", "record",
+            "document",
+            "disk",
+            "host",
+            "session",
+            "load",
+            "experiments",
+            "record",
         ],
     ),
     (
@@ -39,7 +45,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "disk",
             "host",
             "load",
-            "bench",
+            "experiments",
             "record",
             "report",
         ],

@@ -4,11 +4,11 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
-use sustain_bench::diagnose::{DiagnoseEvent, Measured, Measuring};
 use sustain_document::diagnose::{
     Advice, DiagnoseResult, Measurement, SearchEnd, Wall, WallKind, WallState,
 };
 use sustain_document::vocabulary::LayoutKind;
+use sustain_experiments::diagnose::{DiagnoseEvent, Measured, Measuring};
 use sustain_load::event::Live;
 
 use super::sentence::capitalized;

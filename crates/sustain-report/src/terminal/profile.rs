@@ -5,9 +5,9 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
-use sustain_bench::profile::{ProfileEvent, Sampled, Sampling};
 use sustain_document::profile::{ProfileResult, ProfileTarget, ProfileTogether};
 use sustain_document::vocabulary::ExperimentEnd;
+use sustain_experiments::profile::{ProfileEvent, Sampled, Sampling};
 use sustain_load::event::Live;
 
 use super::summary::wrapped;

@@ -2,10 +2,10 @@
 //! it. The terminal prints it last and the page shows it first; it must never say more than was
 //! seen.
 
-use sustain_bench::backlog::backlog_not_seen;
-use sustain_bench::rhythm::rhythm_not_seen;
 use sustain_document::measure::{MeasureResult, TargetError, TargetResult, Total};
 use sustain_document::vocabulary::{DataPath, Direction, Ending, Operation, TargetKind};
+use sustain_experiments::measure::backlog::backlog_not_seen;
+use sustain_experiments::measure::rhythm::rhythm_not_seen;
 
 use super::{SIMULATED, sentences, without_controls};
 use crate::format::{latency, memory, position, rate, size, stretch};

@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
-use sustain_bench::sweep::{MeasuredPoint, MeasuringPoint, SweepEvent};
 use sustain_document::sweep::Axis;
 use sustain_document::sweep::{
     AgainstBest, SweepAnswer, SweepAxis, SweepPoint, SweepResult, SweepSetting, SweepValue,
 };
 use sustain_document::vocabulary::{ExperimentEnd, LayoutKind};
+use sustain_experiments::sweep::{MeasuredPoint, MeasuringPoint, SweepEvent};
 use sustain_load::event::Live;
 
 use super::summary::wrapped;

@@ -1,0 +1,486 @@
+//! Makes the result document from the findings: names for numbers, words for kinds, where each wall
+//! sits, and what to do. Pure; the run calls it once at the end.
+
+use sustain_document::devices::HopKind;
+use sustain_document::diagnose::SearchEnd;
+use sustain_document::diagnose::{
+    Advice, Alone, DIAGNOSE_SCHEMA, DiagnosePlanUsed, DiagnoseResult, Drift, Dropped, Fall,
+    LimitLeft, Measurement, NoWall, Order, Prediction, Share, Together, TopologyHop,
+    UnexplainedLoss, Wall, Weakest,
+};
+use sustain_document::host::Host;
+use sustain_document::system::System;
+use sustain_document::vocabulary::LayoutKind;
+use sustain_load::session::{OpenTarget, Session};
+use sustain_statistics::walls::{self, Findings, Model, SumLimit, WallKind, WallState};
+
+use super::advice::{AdviceBasis, KnownWall, SuggestedLayout, Suggestion, advise};
+use super::explain::{Explanation, explain};
+use super::fall;
+use super::plan::DiagnosePlan;
+use super::remarks;
+use super::topology_paths::{TopologyPaths, is_place, links};
+use crate::figures::time_of_day;
+
+/// A share below this part of the fair one counts as clearly below it.
+const BELOW_FAIR: f64 = 0.9;
+
+/// Everything that a diagnosis has found.
+pub(super) struct Diagnosed<'a> {
+    pub(super) plan: &'a DiagnosePlan,
+    pub(super) session: &'a Session,
+    /// The number of targets, without the dummy.
+    pub(super) targets: usize,
+    pub(super) ways: TopologyPaths,
+    pub(super) findings: Findings,
+    pub(super) advice: Vec<(Suggestion, Option<f64>)>,
+    pub(super) failures: Vec<(usize, String)>,
+    /// Its name, and why it was used.
+    pub(super) engine: Option<(String, String)>,
+    pub(super) threads: u32,
+    pub(super) driver_cpu_share_max: f64,
+    pub(super) host: Host,
+    pub(super) system: System,
+    pub(super) started_unix_s: i64,
+    pub(super) is_interrupted: bool,
+}
+
+/// The advice that follows from the walls for recording on these targets; none if the targets
+/// themselves are not known well enough.
+pub(super) fn advised(
+    findings: &Findings,
+    targets: &[OpenTarget],
+    ways: &TopologyPaths,
+    plan: &DiagnosePlan,
+) -> Vec<Suggestion> {
+    let alive = |target: &usize| !findings.dropped.contains(target);
+    let is_measured = |target: usize| findings.alone[target].is_some();
+    let hang: Vec<usize> = match &ways.order {
+        Some(order) => order.iter().copied().filter(alive).collect(),
+        None => (0..targets.len()).filter(alive).collect(),
+    };
+    let is_known = hang.iter().all(|target| is_measured(*target));
+    if hang.len() < 2 || !is_known || !findings.complete || findings.too_noisy.is_some() {
+        return Vec::new();
+    }
+    let mut alive_targets = hang.clone();
+    alive_targets.sort_unstable();
+    let facts = AdviceBasis {
+        names: targets
+            .iter()
+            .map(|target| target.target.name.clone())
+            .collect(),
+        alone: rates_alone(findings),
+        capacity_bytes: targets
+            .iter()
+            .map(|target| target.target.capacity_bytes)
+            .collect(),
+        walls: findings
+            .walls
+            .iter()
+            .map(|wall| known_wall(wall, &findings.dropped, ways, targets.len()))
+            .collect(),
+        links: links(ways, &alive_targets),
+        fastest: fastest(findings).unwrap_or_else(|| (hang.clone(), 0.0)),
+        fall: findings
+            .walls
+            .iter()
+            .filter(|wall| wall.kind == WallKind::Collapse)
+            .find_map(|wall| fall::largest(&wall.members, &findings.measurements)),
+        hang,
+        record_bytes: plan.record_bytes,
+    };
+    let alone = facts.alone.clone();
+    let foretell = |walls: &[KnownWall], members: &[usize]| {
+        let limits = walls.iter().map(|wall| SumLimit {
+            members: wall.members.clone(),
+            limit_bytes_per_s: wall.limit_bytes_per_s,
+        });
+        let model = Model {
+            alone_bytes_per_s: alone.clone(),
+            walls: limits.collect(),
+        };
+        model.predict(members)
+    };
+    advise(&facts, &foretell)
+}
+
+/// The subset that brought the most of all that were measured, and its sum.
+pub(super) fn fastest(findings: &Findings) -> Option<(Vec<usize>, f64)> {
+    let counts =
+        |measurement: &&walls::MeasuredSubset| !measurement.failed && !measurement.with_dummy;
+    let measurements = findings.measurements.iter().filter(counts);
+    let fastest =
+        measurements.max_by(|one, other| one.sum_bytes_per_s.total_cmp(&other.sum_bytes_per_s))?;
+    Some((fastest.members.clone(), fastest.sum_bytes_per_s))
+}
+
+fn rates_alone(findings: &Findings) -> Vec<f64> {
+    let rates = findings.alone.iter();
+    rates.map(|rate| rate.unwrap_or(0.0)).collect()
+}
+
+fn known_wall(
+    wall: &walls::FoundWall,
+    dropped: &[usize],
+    ways: &TopologyPaths,
+    targets: usize,
+) -> KnownWall {
+    let hop = match explained(wall, dropped, ways) {
+        Explanation::Hop { hop, .. } => Some(hop),
+        Explanation::None { .. } => None,
+    };
+    let is_of_places = |hop: &TopologyHop| {
+        if hop.kind == HopKind::SimulatedLimit {
+            // The name says nothing about what a simulated limit stands for; one that all targets
+            // pass through is perhaps the memory.
+            wall.members.len() + dropped.len() < targets
+        } else {
+            is_place(hop)
+        }
+    };
+    KnownWall {
+        is_of_places: wall.kind != WallKind::Tool && hop.as_ref().is_some_and(is_of_places),
+        place: hop.map(|hop| hop.name),
+        members: wall.members.clone(),
+        limit_bytes_per_s: wall.limit_bytes_per_s,
+        collapses_to_bytes_per_s: wall.at_full_load_bytes_per_s,
+    }
+}
+
+/// The document of a diagnosis.
+pub(super) fn conclude(diagnosed: Diagnosed<'_>) -> DiagnoseResult {
+    let findings = &diagnosed.findings;
+    let mut walls: Vec<Wall> = findings
+        .walls
+        .iter()
+        .map(|wall| diagnosed.wall(wall))
+        .collect();
+    walls.sort_by_key(|wall| std::cmp::Reverse(wall.members.len()));
+    DiagnoseResult {
+        schema: DIAGNOSE_SCHEMA.to_owned(),
+        plan: diagnosed.plan_used(),
+        order: diagnosed.order(),
+        alone: diagnosed.alone(),
+        together: findings.together.as_ref().map(|together| Together {
+            rate_bytes_per_s: together.sum_bytes_per_s,
+            share_of_sum: together.sum_bytes_per_s / together.sum_alone_bytes_per_s,
+        }),
+        no_wall: diagnosed.no_wall(),
+        unexplained: findings.unexplained.as_ref().map(|loss| UnexplainedLoss {
+            members: diagnosed.names_unless_all(&loss.members),
+            expected_bytes_per_s: loss.expected_bytes_per_s,
+            measured_bytes_per_s: loss.measured_bytes_per_s,
+        }),
+        walls,
+        measurements: diagnosed.measurements(),
+        advice: diagnosed.advice(),
+        drift: Drift {
+            anchors: findings.drift.anchors,
+            largest_change: findings.drift.largest,
+            significant: findings.drift.significant,
+            alone_repeated: findings.drift.alone_repeated,
+        },
+        noise: findings.noise,
+        dropped: diagnosed.dropped(),
+        notes: remarks::notes(&diagnosed),
+        ended: diagnosed.ended(),
+        host: diagnosed.host,
+        system: diagnosed.system,
+    }
+}
+
+impl Diagnosed<'_> {
+    fn name(&self, target: usize) -> String {
+        self.session.targets[target].target.name.clone()
+    }
+
+    pub(super) fn names(&self, targets: &[usize]) -> Vec<String> {
+        targets.iter().map(|target| self.name(*target)).collect()
+    }
+
+    pub(super) fn names_unless_all(&self, targets: &[usize]) -> Vec<String> {
+        let alive = self.targets - self.findings.dropped.len();
+        if targets.len() == alive {
+            return Vec::new();
+        }
+        self.names(targets)
+    }
+
+    fn plan_used(&self) -> DiagnosePlanUsed {
+        let plan = self.plan;
+        let simulated = self.session.clock.is_virtual();
+        let (engine_used, engine_why) = self.engine.clone().unwrap_or_else(|| {
+            let asked = plan.engine.name().to_owned();
+            (asked, "nothing was measured".to_owned())
+        });
+        DiagnosePlanUsed {
+            sustain_version: env!("CARGO_PKG_VERSION").to_owned(),
+            arguments: plan.arguments.clone(),
+            started: (!simulated).then(|| time_of_day(self.started_unix_s)),
+            targets: plan.targets.clone(),
+            direction: self.session.direction,
+            time_per_run_s: plan.time_per_run_ns as f64 / 1e9,
+            engine_used,
+            engine_why,
+            threads: self.threads,
+            record_size_bytes: plan.record_bytes,
+            depth: plan.depth,
+            path: plan.path,
+            size_bytes: plan.size_bytes,
+            seed: plan.seed,
+            simulated,
+        }
+    }
+
+    fn order(&self) -> Order {
+        let typed: Vec<usize> = (0..self.targets).collect();
+        let order = self.ways.order.as_ref().unwrap_or(&typed);
+        let ways = order.iter().map(|target| self.ways.ways[*target].clone());
+        Order {
+            known: self.ways.order.is_some(),
+            names: self.names(order),
+            ways: ways.collect(),
+        }
+    }
+
+    fn alone(&self) -> Vec<Alone> {
+        let rates = self.findings.alone.iter().enumerate();
+        let alone = |(target, rate): (usize, &Option<f64>)| Alone {
+            target: self.name(target),
+            rate_bytes_per_s: *rate,
+        };
+        rates.map(alone).collect()
+    }
+
+    /// All limits at once, for rates that are shared evenly.
+    fn model(&self) -> Model {
+        let limits = self.findings.walls.iter().map(|wall| SumLimit {
+            members: wall.members.clone(),
+            limit_bytes_per_s: wall
+                .at_full_load_bytes_per_s
+                .unwrap_or(wall.limit_bytes_per_s),
+        });
+        Model {
+            alone_bytes_per_s: rates_alone(&self.findings),
+            walls: limits.collect(),
+        }
+    }
+
+    fn wall(&self, wall: &walls::FoundWall) -> Wall {
+        let (mut explained_by, mut not_explained) = (None, None);
+        let (mut hop, mut share_of_hop) = (None, None);
+        if wall.kind == WallKind::Tool {
+            let text = "this program or the CPUs: a target that is not a disk took its share of \
+                        the rate, so the limit is not on the paths of the disks";
+            explained_by = Some(text.to_owned());
+        } else {
+            match explained(wall, &self.findings.dropped, &self.ways) {
+                Explanation::Hop {
+                    hop: found,
+                    share_of_hop: share,
+                    text,
+                } => {
+                    explained_by = Some(text);
+                    hop = Some(found);
+                    share_of_hop = share;
+                }
+                Explanation::None { why } => not_explained = Some(why),
+            }
+        }
+        // A wall that does not predict the readings is not certain, however clear its own evidence
+        // was.
+        let doubted = self.findings.unexplained.is_some()
+            || remarks::unexplained(self).is_some()
+            || wall.prediction.as_ref().is_some_and(failed);
+        let state = match wall.state {
+            WallState::Confirmed if doubted => WallState::MembersUncertain,
+            state => state,
+        };
+        let shares = self.shares(wall);
+        let repeats: Vec<bool> = wall
+            .shares
+            .iter()
+            .filter_map(|share| share.repeats)
+            .collect();
+        Wall {
+            members: self.names(&wall.members),
+            limit_bytes_per_s: wall.limit_bytes_per_s,
+            deviation_bytes_per_s: wall.deviation_bytes_per_s,
+            kind: wall.kind,
+            explained_by,
+            not_explained,
+            hop,
+            share_of_hop,
+            confidence: if doubted {
+                wall.confidence.min(CONFIDENCE_IN_DOUBT)
+            } else {
+                wall.confidence
+            },
+            state,
+            headroom: wall.headroom,
+            weakest: Some(Weakest {
+                target: wall.weakest.member.map(|target| self.name(target)),
+                members: self.names(&wall.weakest.subset),
+                margin_sd: wall.weakest.margin,
+            }),
+            prediction: wall.prediction.as_ref().map(|prediction| Prediction {
+                members: self.names(&prediction.members),
+                predicted_bytes_per_s: prediction.predicted_bytes_per_s,
+                measured_bytes_per_s: prediction.measured_bytes_per_s,
+            }),
+            at_full_load_bytes_per_s: wall.at_full_load_bytes_per_s,
+            fall: self.fall(wall),
+            missed_revolutions: wall.missed_revolutions
+                && (doubted || wall.kind == WallKind::Collapse || !are_fair(&shares)),
+            shares,
+            shares_repeat: (!repeats.is_empty()).then(|| repeats.iter().all(|repeats| *repeats)),
+        }
+    }
+
+    fn fall(&self, wall: &walls::FoundWall) -> Option<Fall> {
+        let is_collapse = wall.kind == WallKind::Collapse;
+        let found = fall::largest(&wall.members, &self.findings.measurements);
+        found.filter(|_| is_collapse).map(|fall| Fall {
+            members: self.names(&fall.members),
+            rate_bytes_per_s: fall.sum,
+            fewer: self.names(&fall.fewer),
+            fewer_bytes_per_s: fall.fewer_sum,
+        })
+    }
+
+    fn shares(&self, wall: &walls::FoundWall) -> Vec<Share> {
+        let fair = self.model().predict_rates(&wall.members);
+        let fair_of = |target: usize| {
+            let position = wall.members.iter().position(|member| *member == target);
+            position.map_or(0.0, |position| fair[position])
+        };
+        let shares = wall.shares.iter();
+        let share = |share: &walls::MemberShare| {
+            let fair_bytes_per_s = fair_of(share.member);
+            Share {
+                target: self.name(share.member),
+                rate_bytes_per_s: share.rate_bytes_per_s,
+                fair_bytes_per_s,
+                below_fair: share.rate_bytes_per_s < fair_bytes_per_s * BELOW_FAIR,
+            }
+        };
+        shares.map(share).collect()
+    }
+
+    fn no_wall(&self) -> Option<NoWall> {
+        let findings = &self.findings;
+        let says_something = findings.complete && findings.too_noisy.is_none();
+        let together = findings.together.as_ref()?;
+        let is_none = findings.walls.is_empty() && says_something;
+        is_none.then_some(NoWall {
+            largest_hidden_loss_bytes_per_s: findings.resolution * together.sum_alone_bytes_per_s,
+            none_below_share: 1.0 - findings.resolution,
+        })
+    }
+
+    fn measurements(&self) -> Vec<Measurement> {
+        let findings = &self.findings;
+        let counts = findings.measurements.iter().filter(|measurement| {
+            let mut members = measurement.members.iter();
+            !measurement.failed && members.all(|member| !findings.dropped.contains(member))
+        });
+        counts
+            .map(|measurement| self.measurement(measurement))
+            .collect()
+    }
+
+    fn measurement(&self, measurement: &walls::MeasuredSubset) -> Measurement {
+        let members = measurement.members.len();
+        let (rates, dummy) = measurement.rates_bytes_per_s.split_at(members);
+        Measurement {
+            members: self.names(&measurement.members),
+            rates_bytes_per_s: rates.to_vec(),
+            sum_bytes_per_s: measurement.sum_bytes_per_s,
+            predicted_bytes_per_s: measurement.predicted_bytes_per_s,
+            step: measurement.step.to_string(),
+            dummy_bytes_per_s: dummy.first().copied(),
+        }
+    }
+
+    fn advice(&self) -> Vec<Advice> {
+        let advice = self.advice.iter();
+        let left = |limit: &KnownWall| LimitLeft {
+            place: limit.place.clone(),
+            members: self.names(&limit.members),
+            limit_bytes_per_s: limit.limit_bytes_per_s,
+        };
+        let named = |(suggestion, measured): &(Suggestion, Option<f64>)| {
+            let (layout, chunk_bytes) = match suggestion.layout {
+                SuggestedLayout::Independent => (LayoutKind::Independent, None),
+                SuggestedLayout::Stripe { chunk_bytes } => (LayoutKind::Stripe, Some(chunk_bytes)),
+                SuggestedLayout::Span => (LayoutKind::Span, None),
+            };
+            Advice {
+                layout,
+                chunk_bytes,
+                order: self.names(&suggestion.order),
+                leave_out: self.names(&suggestion.leave_out),
+                move_elsewhere: self.names(&suggestion.move_elsewhere),
+                moved_from: suggestion.moved_from.clone(),
+                then_limited_by: suggestion.then_limited_by.iter().map(left).collect(),
+                expected_bytes_per_s: suggestion.expected_bytes_per_s,
+                is_at_most: suggestion.is_at_most,
+                measured_bytes_per_s: *measured,
+                why: suggestion.why.clone(),
+            }
+        };
+        advice.map(named).collect()
+    }
+
+    fn dropped(&self) -> Vec<Dropped> {
+        let dropped = self.findings.dropped.iter();
+        let told = |target: &usize| {
+            let failure = self.failures.iter().find(|(failed, _)| failed == target);
+            Dropped {
+                target: self.name(*target),
+                message: failure.map_or_else(String::new, |(_, message)| message.clone()),
+            }
+        };
+        dropped.map(told).collect()
+    }
+
+    fn ended(&self) -> SearchEnd {
+        if self.is_interrupted {
+            SearchEnd::Interrupted
+        } else if self.findings.too_noisy.is_some() {
+            SearchEnd::TooNoisy
+        } else {
+            SearchEnd::Done
+        }
+    }
+}
+
+/// The highest confidence in a wall while not all readings are explained.
+const CONFIDENCE_IN_DOUBT: f64 = 0.5;
+
+/// Whether the prediction differs from the measurement.
+fn failed(prediction: &walls::PredictedSubset) -> bool {
+    let off = prediction.measured_bytes_per_s - prediction.predicted_bytes_per_s;
+    let noise = 4.0 * prediction.deviation_bytes_per_s;
+    off.abs() > noise.max(remarks::UNEXPLAINED * prediction.predicted_bytes_per_s)
+}
+
+/// Where a wall sits; a target that failed is neither a member nor an outsider.
+fn explained(wall: &walls::FoundWall, dropped: &[usize], ways: &TopologyPaths) -> Explanation {
+    let mut alive = ways.ways.clone();
+    for target in dropped {
+        alive[*target].hops.clear();
+    }
+    explain(&wall.members, wall.limit_bytes_per_s, &alive)
+}
+
+/// Whether each target gets an even share, within a few percent. If so, shares that are whole
+/// fractions of the rates alone mean nothing: two equal disks at half their sum have them as well.
+fn are_fair(shares: &[Share]) -> bool {
+    const NEAR: f64 = 0.05;
+    shares.iter().all(|share| {
+        let (rate, fair) = (share.rate_bytes_per_s, share.fair_bytes_per_s);
+        (rate - fair).abs() <= NEAR * fair
+    })
+}

@@ -1,0 +1,241 @@
+//! Paced runs that confirm a recommendation. The recommended rate was computed from a run with full
+//! queues; only a paced run shows what a source that does not wait would have met. If a rate does
+//! not hold, lower ones are tried until one does, in bounded time, because a rate that holds is
+//! what the user asked for. The run calls this module.
+
+use sustain_disk::data::DataKind;
+use sustain_disk::meter::Meter;
+use sustain_disk::units::{Rate, Size};
+use sustain_document::measure::{Attempt, Recommendation};
+use sustain_load::collect::steps;
+use sustain_load::event::{Event, Observer, Phase};
+use sustain_load::phase::PhaseOutcome;
+use sustain_load::setup::PhaseSetup;
+use sustain_statistics::judge::recommend::{CurvePoint, recommend_by_all};
+use sustain_statistics::judge::worst::{WORST_S, worst};
+
+use super::recommendation::{BufferAllowance, curve_points, whole_steps};
+use super::run::MeasureRun;
+use crate::error::MeasureError;
+
+/// A paced run is no longer than this.
+const CONFIRM_NS_MAX: u64 = 10_000_000_000;
+/// After a run that did not hold, the next is paced at most at this part of the rate. So there are
+/// at most six runs, which take a minute in all.
+const STEPS_DOWN: [f64; 5] = [0.95, 0.9, 0.8, 0.65, 0.5];
+
+/// A backlog that ends at more than this part of its largest has not come down again.
+const STILL_GROWS: f64 = 0.9;
+
+/// A longer stall is a pause, which a buffer rides out; a run that falls behind without one is too
+/// slow.
+const PAUSE_NS_MIN: u64 = 2_500_000_000;
+
+/// The state of the search for a rate that holds.
+struct RateSearch {
+    recommended: Recommendation,
+    /// The lowest rate of a paced run that fell behind to its end without a pause.
+    level_bytes_per_s: f64,
+    /// The curve of the run itself, and of each paced run that did not hold.
+    curves: Vec<Vec<CurvePoint>>,
+    positions_bytes: Vec<u64>,
+}
+
+impl MeasureRun<'_> {
+    /// Makes paced runs at the recommended rate, and at lower ones until one is held.
+    pub(crate) fn confirm(
+        &mut self,
+        recommended: Recommendation,
+        outcome: &PhaseOutcome,
+        like: &PhaseSetup,
+        observer: &mut Observer<'_>,
+    ) -> Result<Recommendation, MeasureError> {
+        // The bytes that a bounded run touched are not known as a part of each target that begins
+        // at 0.
+        let is_elsewhere = self.plan.load.at.is_some() && self.plan.load.bytes.is_some();
+        if !self.plan.confirm || is_elsewhere {
+            return Ok(recommended);
+        }
+        let time_ns = self
+            .plan
+            .load
+            .time_ns
+            .unwrap_or(outcome.wall_ns)
+            .min(CONFIRM_NS_MAX);
+        let mut search = RateSearch {
+            recommended,
+            level_bytes_per_s: f64::INFINITY,
+            curves: vec![curve_points(outcome)],
+            positions_bytes: self
+                .prepared
+                .positions_after(&self.prepared.starts(), outcome),
+        };
+        for step in STEPS_DOWN.map(Some).into_iter().chain([None]) {
+            if self.prepared.stop.reason().is_some() {
+                break;
+            }
+            let setup = self.paced(&search, time_ns, like);
+            let (paced, _) = self.prepared.run_phase(&setup, observer)?;
+            if self.prepared.stop.reason().is_some() {
+                break;
+            }
+            let has_failed = self.took(&mut search, &paced, time_ns);
+            let is_over = search.recommended.confirmed == Some(true) || has_failed;
+            let Some(step) = step.filter(|_| !is_over) else {
+                break;
+            };
+            if !search.step_down(step, &BufferAllowance::of(self.plan, self.prepared.session)) {
+                break;
+            }
+            observer(search.told(self.plan.buffer_bytes));
+            search.positions_bytes = self
+                .prepared
+                .positions_after(&search.positions_bytes, &paced);
+        }
+        Ok(search.recommended)
+    }
+
+    /// The setup of a confirming phase, but for its rate. Its data is new for each write where that
+    /// is slower, because the data of a recorder is.
+    pub(crate) fn confirming(&self, is_slower_rewritten: bool, threads: u32) -> PhaseSetup {
+        let setup = self.prepared.setup(threads);
+        if !is_slower_rewritten {
+            return setup;
+        }
+        PhaseSetup {
+            data: DataKind::Rewritten,
+            depth: self.depth_to_rewrite(),
+            ..setup
+        }
+    }
+
+    fn paced(&self, search: &RateSearch, time_ns: u64, like: &PhaseSetup) -> PhaseSetup {
+        PhaseSetup {
+            phase: Phase::Confirm,
+            rate_bytes_per_s: Some(search.recommended.rate_bytes_per_s),
+            time_ns: Some(time_ns),
+            bytes: None,
+            until_steady: false,
+            wraps: Some(true),
+            extent_bytes: self.prepared.extent_bytes(),
+            positions_bytes: match self.plan.load.bytes {
+                Some(_) => vec![0; self.prepared.session.targets.len()],
+                None => search.positions_bytes.clone(),
+            },
+            ..like.clone()
+        }
+    }
+
+    /// Notes the outcome of a paced run. Returns whether a target failed in it.
+    fn took(&self, search: &mut RateSearch, paced: &PhaseOutcome, time_ns: u64) -> bool {
+        let collected = &paced.collected;
+        let backlog_max_bytes = collected.backlog_bytes_max.unwrap_or(0.0).ceil() as u64;
+        let mut targets = collected.targets.iter();
+        let has_failed = targets.any(|series| !series.failures.is_empty());
+        let seconds = time_ns as f64 / 1e9;
+        let worst_stall_ns = worst_stall_ns(paced);
+        let found = &mut search.recommended;
+        let grows = self.grows(found, paced, seconds, backlog_max_bytes);
+        let held = backlog_max_bytes <= self.plan.buffer_bytes && !has_failed && !grows;
+        if held {
+            // What this run needed is needed too.
+            let used_bytes = whole_steps(backlog_max_bytes).min(self.plan.buffer_bytes);
+            found.buffer_bytes = found.buffer_bytes.max(used_bytes);
+        }
+        found.attempts.push(Attempt {
+            rate_bytes_per_s: found.rate_bytes_per_s,
+            held,
+            seconds,
+            backlog_max_bytes,
+            worst_stall_ns,
+        });
+        found.confirmed = Some(held);
+        found.held_seconds = Some(seconds);
+        found.backlog_max_bytes = Some(backlog_max_bytes);
+        if !held {
+            let least = worst(&steps(&collected.total), WORST_S);
+            let seen = [found.worst_10_s_bytes_per_s, least];
+            found.worst_10_s_bytes_per_s = seen.into_iter().flatten().reduce(f64::min);
+            search.curves.push(curve_points(paced));
+            let moved: u64 = paced.meters.iter().map(Meter::bytes).sum();
+            let left_bytes = found.rate_bytes_per_s * seconds - moved as f64;
+            let fell_behind = left_bytes > STILL_GROWS * backlog_max_bytes as f64;
+            if fell_behind && worst_stall_ns < PAUSE_NS_MIN {
+                // A curve of so few seconds does not show how large a backlog becomes that only
+                // grows.
+                let got = least.unwrap_or(moved as f64 / seconds);
+                search.level_bytes_per_s = search.level_bytes_per_s.min(got);
+            }
+        }
+        has_failed
+    }
+
+    /// Whether a paced run ended with a backlog that was as large as it ever was, and larger than
+    /// the curves seen before would explain. As far as is known, a longer run would then fill any
+    /// buffer.
+    fn grows(
+        &self,
+        found: &Recommendation,
+        paced: &PhaseOutcome,
+        seconds: f64,
+        backlog_max_bytes: u64,
+    ) -> bool {
+        let moved: u64 = paced.meters.iter().map(Meter::bytes).sum();
+        let left_bytes = found.rate_bytes_per_s * seconds - moved as f64;
+        // Requests in flight at the end are no backlog.
+        let streams = paced.meters.len() as u64;
+        let in_flight_bytes =
+            self.plan.load.record_bytes * u64::from(self.plan.load.depth) * streams;
+        let explained_bytes = (found.buffer_bytes + in_flight_bytes) as f64;
+        left_bytes > explained_bytes && left_bytes > STILL_GROWS * backlog_max_bytes as f64
+    }
+}
+
+/// The longest stall of all targets together, or of a single one.
+fn worst_stall_ns(paced: &PhaseOutcome) -> u64 {
+    let stalls = paced
+        .meters
+        .iter()
+        .flat_map(|meter| meter.stalls().stalls());
+    let longest_ns = stalls.map(|stall| stall.duration_ns).max().unwrap_or(0);
+    longest_ns.max(paced.collected.worst_stall_ns)
+}
+
+impl RateSearch {
+    /// Goes to a lower rate, whose backlog all that was seen so far would have kept within the
+    /// buffer. Whether there is one.
+    fn step_down(&mut self, step: f64, room: &BufferAllowance) -> bool {
+        let rate_max = (self.recommended.rate_bytes_per_s * step).min(self.level_bytes_per_s);
+        let Some(found) = recommend_by_all(&self.curves, rate_max, room.for_curve_bytes()) else {
+            return false;
+        };
+        self.recommended = Recommendation {
+            rate_bytes_per_s: found.rate_bytes_per_s,
+            buffer_bytes: room.needed_bytes(found.buffer_bytes),
+            confirmed: None,
+            held_seconds: None,
+            backlog_max_bytes: None,
+            ..self.recommended.clone()
+        };
+        true
+    }
+
+    /// Says what did not hold, and what is tried next.
+    fn told(&self, buffer_bytes: u64) -> Event {
+        let last = self.recommended.attempts.last();
+        let (rate, backlog) = last.map_or((0.0, 0), |attempt| {
+            (attempt.rate_bytes_per_s, attempt.backlog_max_bytes)
+        });
+        Event::Note(format!(
+            "{} did not hold: the backlog reached {}{}, with a buffer of {}; trying {}",
+            Rate(rate),
+            Size(backlog),
+            match backlog <= buffer_bytes {
+                true => " and was still growing at the end",
+                false => "",
+            },
+            Size(buffer_bytes),
+            Rate(self.recommended.rate_bytes_per_s)
+        ))
+    }
+}

@@ -1,0 +1,90 @@
+//! Decides whether a run paced by `--rate` held that rate. There are three answers, and only this
+//! module decides which one it is: the terminal, the document, the report and the exit code all use
+//! it. The conclusion calls it.
+
+use sustain_document::measure::TargetResult;
+use sustain_document::vocabulary::Ending;
+use sustain_load::session::Session;
+
+use super::plan::MeasurePlan;
+use super::remarks::writes_buffered;
+
+/// A run that ended before this part of the time asked for decides nothing.
+const TIME_SHARE_MIN: f64 = 0.99;
+
+/// The answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PacedOutcome {
+    /// The backlog stayed within the buffer.
+    Yes,
+    /// The backlog was larger than the buffer, or a target failed.
+    No,
+    /// Nothing shows that it did not hold, but this run is no proof; the reason.
+    Undecided(&'static str),
+}
+
+impl PacedOutcome {
+    /// The answer for the document.
+    pub(crate) fn known(self) -> Option<bool> {
+        match self {
+            PacedOutcome::Yes => Some(true),
+            PacedOutcome::No => Some(false),
+            PacedOutcome::Undecided(_) => None,
+        }
+    }
+
+    /// The reason why it is not known.
+    pub(crate) fn why(self) -> Option<&'static str> {
+        match self {
+            PacedOutcome::Yes | PacedOutcome::No => None,
+            PacedOutcome::Undecided(why) => Some(why),
+        }
+    }
+}
+
+/// Whether the rate held, with a backlog of `backlog_bytes` at most. A run that is no proof that a
+/// rate holds may well prove that it does not.
+pub(crate) fn held(
+    plan: &MeasurePlan,
+    session: &Session,
+    targets: &[TargetResult],
+    backlog_bytes: u64,
+) -> PacedOutcome {
+    let has_failed = targets.iter().any(|target| !target.errors.is_empty());
+    if has_failed || backlog_bytes > plan.buffer_bytes {
+        return PacedOutcome::No;
+    }
+    match undecided(plan, session, targets) {
+        Some(why) => PacedOutcome::Undecided(why),
+        None => PacedOutcome::Yes,
+    }
+}
+
+fn undecided(
+    plan: &MeasurePlan,
+    session: &Session,
+    targets: &[TargetResult],
+) -> Option<&'static str> {
+    let is_rewritten = targets.iter().any(|target| target.laps > 1);
+    if writes_buffered(plan, session) && is_rewritten {
+        return Some(
+            "data that was rewritten in the page cache may never have reached the disk; use a \
+             larger --size, or direct I/O",
+        );
+    }
+    let last_s = targets
+        .iter()
+        .map(|target| target.seconds)
+        .fold(0.0, f64::max);
+    let ended_early = targets
+        .iter()
+        .any(|target| target.ended == Ending::EndOfDevice)
+        && plan
+            .load
+            .time_ns
+            .is_some_and(|time_ns| last_s < time_ns as f64 / 1e9 * TIME_SHARE_MIN);
+    ended_early.then_some(
+        "the end of the device was reached before the time was over; use --size to go over the \
+         same part again, or a shorter --time",
+    )
+}

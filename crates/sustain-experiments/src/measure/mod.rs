@@ -1,0 +1,16 @@
+//! Measures what targets sustain: plan -> run -> verdict -> recommendation -> confirmed by paced
+//! runs -> result.
+
+mod active;
+pub mod backlog;
+mod common_cause;
+mod conclude;
+mod confirm;
+mod held;
+pub mod plan;
+mod position;
+mod recommendation;
+mod remarks;
+mod rewritten;
+pub mod rhythm;
+pub mod run;

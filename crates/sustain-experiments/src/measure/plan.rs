@@ -1,0 +1,98 @@
+//! The request for a measuring run, as the user gave it; nothing here touches a disk.
+
+use std::sync::Arc;
+
+use sustain_disk::layout::Layout;
+use sustain_disk::target::DataPath;
+use sustain_document::profile::ProfileResult;
+pub use sustain_load::plan::{At, LoadPlan, SIZE_BYTES_DEFAULT, parse_at};
+
+use crate::effect::EffectPlan;
+use crate::error::MeasureError;
+
+/// A profile, and the file that it was read from.
+#[derive(Debug, Clone)]
+pub struct KnownProfile {
+    /// The file's name, for messages.
+    pub name: String,
+    /// The profile that it holds.
+    pub result: Arc<ProfileResult>,
+}
+
+/// Everything that can be asked of `measure`.
+#[derive(Debug, Clone)]
+pub struct MeasurePlan {
+    /// The load, and the targets under it.
+    pub load: LoadPlan,
+    /// What a profile has shown about positions on the targets, for the verdict.
+    pub profile: Option<KnownProfile>,
+    /// The buffer of the recorder that the answer is for.
+    pub buffer_bytes: u64,
+    /// Whether to confirm the recommendation by a paced run.
+    pub confirm: bool,
+    /// Whether and how to watch what the load does to the rest of the system.
+    pub effect: Option<EffectPlan>,
+    /// The arguments as typed.
+    pub arguments: Vec<String>,
+}
+
+impl MeasurePlan {
+    /// A plan for half a minute on `targets` with the defaults of the command line.
+    pub fn new(targets: Vec<String>) -> MeasurePlan {
+        MeasurePlan::of(LoadPlan::new(targets))
+    }
+
+    /// A plan for this load with the defaults of the command line.
+    pub fn of(load: LoadPlan) -> MeasurePlan {
+        MeasurePlan {
+            load,
+            profile: None,
+            buffer_bytes: 512 << 20,
+            confirm: true,
+            effect: None,
+            arguments: Vec::new(),
+        }
+    }
+
+    /// Refuses demands that contradict each other.
+    ///
+    /// # Errors
+    /// [`MeasureError::Usage`], saying which demand it is and what to do.
+    pub fn check(&self) -> Result<(), MeasureError> {
+        self.load.check()?;
+        if self.profile.is_some() && self.load.layout != Layout::Independent {
+            return Err(MeasureError::Usage(
+                "--profile applies to each target by itself and cannot be combined with --layout \
+                 stripe or span"
+                    .to_owned(),
+            ));
+        }
+        if self.profile.is_some() && self.load.until_steady {
+            return Err(MeasureError::Usage(
+                "--until-steady judges during the run, --profile after it: choose one of the two"
+                    .to_owned(),
+            ));
+        }
+        self.check_effect()
+    }
+
+    fn check_effect(&self) -> Result<(), MeasureError> {
+        let Some(effect) = &self.effect else {
+            return Ok(());
+        };
+        if let Some(simulated) = self.load.simulated_target() {
+            return Err(MeasureError::Usage(format!(
+                "{simulated} runs in virtual time and has no effect on this machine: use --effect \
+                 on real targets only"
+            )));
+        }
+        if effect.both_paths && self.load.path == DataPath::Passthrough {
+            return Err(MeasureError::Usage(
+                "--effect=both compares direct with buffered I/O: leave out --path passthrough, or \
+                 use --effect without =both"
+                    .to_owned(),
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,306 @@
+//! A diagnosis from the machine file to the document: generated machines whose walls are known,
+//! each driven by the simulated engine through the same phases as real disks. What the search alone
+//! can and cannot find is tried on many more machines in `walls`.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should stop where it is"
+)]
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use sustain_disk::target::Direction;
+use sustain_document::diagnose::{Advice, DiagnoseResult};
+use sustain_experiments::diagnose::{DiagnosePlan, diagnose};
+use sustain_host::Roots;
+use sustain_load::Stop;
+
+/// A limit of a generated machine: the disks below it, and what it lets through in MB/s.
+#[derive(Debug)]
+struct Limit {
+    disks: std::ops::Range<usize>,
+    rate: f64,
+}
+
+/// Disks that hang in a row; limits over stretches of it, nested or apart.
+#[derive(Debug)]
+struct Generated {
+    disks: Vec<f64>,
+    limits: Vec<Limit>,
+}
+
+fn below(generator: &mut Xoshiro256PlusPlus, end: usize) -> usize {
+    (generator.next_u64() % end as u64) as usize
+}
+
+fn between(generator: &mut Xoshiro256PlusPlus, low: f64, high: f64) -> f64 {
+    low + (high - low) * (generator.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+impl Generated {
+    /// Channels of two to four disks, some of them too slow for their disks, and perhaps a bus that
+    /// is too slow for the channels. Each limit binds by 15 % or more, or not at all.
+    fn new(seed: u64) -> Generated {
+        let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut machine = Generated {
+            disks: Vec::new(),
+            limits: Vec::new(),
+        };
+        let mut passing = 0.0;
+        for _ in 0..=below(&mut generator, 4) {
+            let start = machine.disks.len();
+            for _ in 0..2 + below(&mut generator, 3) {
+                let rate = between(&mut generator, 60.0, 140.0);
+                machine.disks.push(rate);
+            }
+            let disks = start..machine.disks.len();
+            let sum: f64 = machine.disks[disks.clone()].iter().sum();
+            let binds = below(&mut generator, 2) == 0;
+            let rate = sum
+                * if binds {
+                    between(&mut generator, 0.55, 0.85)
+                } else {
+                    1.2
+                };
+            passing += rate.min(sum);
+            machine.limits.push(Limit { disks, rate });
+        }
+        let binds = below(&mut generator, 2) == 0;
+        let rate = passing
+            * if binds {
+                between(&mut generator, 0.6, 0.85)
+            } else {
+                1.2
+            };
+        let disks = 0..machine.disks.len();
+        machine.limits.push(Limit { disks, rate });
+        machine
+    }
+
+    fn file(&self) -> String {
+        let mut text = String::new();
+        for (number, rate) in self.disks.iter().enumerate() {
+            let through: Vec<String> = (0..self.limits.len())
+                .filter(|limit| self.limits[*limit].disks.contains(&number))
+                .map(|limit| format!("limit{limit}"))
+                .collect();
+            write!(
+                text,
+                "[[disk]]\nname = \"d{number:02}\"\ncapacity = \"1TB\"\nread = \"{rate}MB/s\"\n\
+                 noise = \"0.5%\"\nthrough = {through:?}\n\n"
+            )
+            .unwrap();
+        }
+        for (number, limit) in self.limits.iter().enumerate() {
+            write!(
+                text,
+                "[limit.limit{number}]\nrate = \"{}MB/s\"\n\n",
+                limit.rate
+            )
+            .unwrap();
+        }
+        text
+    }
+
+    /// The limits that bind, as their members' names; channels first settle what the bus can see.
+    fn expected(&self) -> BTreeSet<Vec<String>> {
+        let (bus, channels) = self.limits.split_last().unwrap();
+        let of = |disks: &std::ops::Range<usize>| -> f64 { self.disks[disks.clone()].iter().sum() };
+        let passing: f64 = channels
+            .iter()
+            .map(|channel| channel.rate.min(of(&channel.disks)))
+            .sum();
+        let binding = channels
+            .iter()
+            .filter(|channel| channel.rate < of(&channel.disks).min(bus.rate));
+        let bus = Some(bus).filter(|bus| bus.rate < passing);
+        let names = |limit: &Limit| limit.disks.clone().map(|disk| format!("d{disk:02}"));
+        binding
+            .chain(bus)
+            .map(|limit| names(limit).collect())
+            .collect()
+    }
+}
+
+fn diagnosed(file: &Path, seed: u64) -> DiagnoseResult {
+    let plan = DiagnosePlan {
+        time_per_run_ns: 1_000_000_000,
+        seed,
+        ..DiagnosePlan::new(vec![format!("sim:{}", file.display())])
+    };
+    diagnose(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).unwrap()
+}
+
+#[test]
+fn generated_machines_show_their_limits_and_no_others() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("machine.toml");
+    let mut wrong = Vec::new();
+    for seed in 0..60 {
+        let machine = Generated::new(seed);
+        std::fs::write(&file, machine.file()).unwrap();
+        let result = diagnosed(&file, seed);
+        let found: BTreeSet<Vec<String>> = result
+            .walls
+            .iter()
+            .map(|wall| {
+                let mut members = wall.members.clone();
+                members.sort();
+                members
+            })
+            .collect();
+        if found != machine.expected() {
+            wrong.push((seed, machine.expected(), found));
+        }
+        for wall in &result.walls {
+            let explained = wall.share_of_hop.unwrap_or(0.0);
+            assert!((explained - 1.0).abs() < 0.03, "seed {seed}: {wall:#?}");
+        }
+    }
+    assert!(wrong.len() <= 1, "{wrong:#?}");
+}
+
+/// A machine file in which these disks pass only these limits any more.
+fn with_cables_moved(file: &str, moved: &[String], kept: &[String]) -> String {
+    let mut disk = String::new();
+    let mut text = String::new();
+    for line in file.lines() {
+        if let Some(name) = line.strip_prefix("name = ") {
+            disk = name.trim().trim_matches('"').to_owned();
+        }
+        if line.starts_with("through") && moved.contains(&disk) {
+            let passed = line.split('"').skip(1).step_by(2);
+            let passed: Vec<&str> = passed
+                .filter(|one| kept.iter().any(|kept| kept == one))
+                .collect();
+            writeln!(text, "through = {passed:?}").unwrap();
+        } else {
+            writeln!(text, "{line}").unwrap();
+        }
+    }
+    text
+}
+
+/// The limits that are passed by all members of a wall and by others too: no other cable avoids
+/// them.
+fn limits_around(file: &str, result: &DiagnoseResult, advice: &Advice) -> Vec<String> {
+    let mut through: Vec<(String, Vec<String>)> = Vec::new();
+    for line in file.lines() {
+        if let Some(name) = line.strip_prefix("name = ") {
+            through.push((name.trim().trim_matches('"').to_owned(), Vec::new()));
+        } else if line.starts_with("through") {
+            let passed = line.split('"').skip(1).step_by(2).map(str::to_owned);
+            through.last_mut().unwrap().1 = passed.collect();
+        }
+    }
+    let passes = |limit: &str| -> BTreeSet<&String> {
+        let disks = through.iter();
+        let disks = disks.filter(|(_, passed)| passed.iter().any(|one| one == limit));
+        disks.map(|(disk, _)| disk).collect()
+    };
+    let holds = |wall: &&sustain_document::diagnose::Wall| {
+        let is_member = |one: &String| wall.members.contains(one);
+        advice.move_elsewhere.iter().all(is_member) && wall.members.len() < through.len()
+    };
+    let wall = result
+        .walls
+        .iter()
+        .filter(holds)
+        .max_by_key(|wall| wall.members.len());
+    let members: BTreeSet<&String> = wall.unwrap().members.iter().collect();
+    let all: BTreeSet<String> = through
+        .iter()
+        .flat_map(|(_, passed)| passed.clone())
+        .collect();
+    let around = all.into_iter().filter(|limit| {
+        let disks = passes(limit);
+        disks.len() > members.len() && disks.is_superset(&members)
+    });
+    around.collect()
+}
+
+/// Diagnoses a machine each way that it allows, builds what is advised, and compares. How many
+/// pieces of advice needed other cables.
+fn check_advice(text: &str) -> usize {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("machine.toml");
+    let all_at_once = |text: &str, direction| {
+        std::fs::write(&file, text).unwrap();
+        let plan = DiagnosePlan {
+            time_per_run_ns: 2_000_000_000,
+            direction: Some(direction),
+            ..DiagnosePlan::new(vec![format!("sim:{}", file.display())])
+        };
+        diagnose(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).ok()
+    };
+    let mut moved = 0;
+    for direction in [Direction::Read, Direction::Write] {
+        // A machine may have one direction only, or one disk.
+        let Some(result) = all_at_once(text, direction) else {
+            continue;
+        };
+        for advice in &result.advice {
+            let expected = advice.expected_bytes_per_s;
+            let came = if advice.move_elsewhere.is_empty() {
+                advice.measured_bytes_per_s
+            } else {
+                moved += 1;
+                let around = limits_around(text, &result, advice);
+                let other = with_cables_moved(text, &advice.move_elsewhere, &around);
+                let other = all_at_once(&other, direction).unwrap();
+                Some(other.together.unwrap().rate_bytes_per_s)
+            };
+            let Some(came) = came else { continue };
+            let is_refuted = advice.why.starts_with("when tried, it reached only");
+            let is_as_foretold = (came / expected - 1.0).abs() < 0.05;
+            let is_bound = advice.is_at_most && came < expected * 1.05;
+            assert!(
+                is_as_foretold || is_bound || is_refuted,
+                "{came}: {advice:#?}"
+            );
+        }
+    }
+    moved
+}
+
+#[test]
+fn advice_for_each_machine_of_the_collection_gives_what_it_says() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines");
+    let mut files = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            check_advice(&std::fs::read_to_string(path).unwrap());
+            files += 1;
+        }
+    }
+    assert!(files >= 9, "{files}");
+}
+
+#[test]
+fn other_cables_are_promised_no_more_than_the_next_limit_lets_through() {
+    // The bus of four disks binds; the host binds only when some of them no longer pass the bus.
+    let mut text = String::new();
+    for disk in 0..6 {
+        let bus = if disk < 4 { "\"bus\", " } else { "" };
+        writeln!(
+            text,
+            "[[disk]]\nname = \"d{disk}\"\ncapacity = \"1TB\"\nread = \"100MB/s\"\n\
+             through = [{bus}\"host\"]\n"
+        )
+        .unwrap();
+    }
+    text += "[limit.bus]\nrate = \"200MB/s\"\n[limit.host]\nrate = \"450MB/s\"\n";
+    assert_eq!(
+        check_advice(&text),
+        2,
+        "in each direction two disks elsewhere bring 50 MB/s, not 200"
+    );
+}

@@ -55,6 +55,17 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("sustain-testing", &[]),
 ];
 
+/// Licences that ask for a notice and put no condition on the program that uses a package.
+const PERMISSIVE: [&str; 7] = [
+    "MIT",
+    "MIT-0",
+    "Apache-2.0",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "Unicode-3.0",
+    "Zlib",
+];
+
 /// The only folders, below `crates/sustain-disk/src`, whose code may be unsafe.
 const UNSAFE_FOLDERS: [&str; 3] = ["buffer", "engine", "target"];
 
@@ -434,4 +445,40 @@ fn no_package_is_there_in_two_versions() {
     versions.retain(|_, count| *count > 1);
     let twice: Vec<&str> = versions.into_keys().collect();
     assert_eq!(twice, TWICE, "see cargo tree --duplicates");
+}
+
+/// Whether one of the licences from which a package lets its users choose asks for no more than a
+/// notice.
+fn is_permissive(licence: &str) -> bool {
+    licence.replace('/', " OR ").split(" OR ").any(|choice| {
+        let choice = choice.trim().trim_start_matches('(');
+        let mut parts = choice.split(" AND ");
+        parts.all(|part| PERMISSIVE.contains(&part.trim().trim_end_matches(')')))
+    })
+}
+
+#[test]
+fn every_package_may_be_passed_on_under_the_project_s_licences() {
+    let output = std::process::Command::new(env!("CARGO"))
+        .args(["metadata", "--locked", "--offline", "--format-version", "1"])
+        .args(["--filter-platform", "x86_64-unknown-linux-gnu"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    assert!(packages.len() > 100, "only {} packages", packages.len());
+    let refused: Vec<String> = packages
+        .iter()
+        .filter(|package| !is_permissive(package["license"].as_str().unwrap_or_default()))
+        .map(|package| format!("{}: {}", package["name"], package["license"]))
+        .collect();
+    assert!(refused.is_empty(), "{refused:#?}");
+    assert!(!is_permissive("GPL-3.0") && !is_permissive("MIT AND GPL-3.0"));
+    assert!(is_permissive("(MIT OR Apache-2.0) AND Unicode-3.0"));
 }

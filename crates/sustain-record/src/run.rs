@@ -142,8 +142,9 @@ pub fn record(
     let is_urgent = || sources.iter().any(sources::ReadySource::is_sending);
     let idle_ns = if plan.watches_idle { IDLE_NS } else { 0 };
     monitor.idle_while(idle_ns, &mut |_| stop.reason().is_none() && !is_urgent());
-    let streams: Vec<StreamSetup> = plan.sources.iter().map(stream_of).collect();
-    let (recorder, writers) = Recorder::start(store, streams, plan.options.clone())?;
+    let streams = plan.sources.iter().map(stream_of);
+    let mut recorder = Recorder::start(store, streams, plan.options.clone())?;
+    let writers = recorder.writers();
     let start = clock.now();
     let intakes = sources::start(plan, sources, writers, start, stop)?;
     let board = recorder.board();

@@ -65,13 +65,15 @@ impl Place {
     }
 
     fn record(&self, streams: &[&str]) -> (Recorder, Vec<StreamWriter>) {
-        let streams = streams.iter().map(|name| StreamSetup::plain(name));
         let options = RecordOptions {
             buffer_bytes: 16 << 20,
             append_bytes: 256 << 10,
             ..RecordOptions::default()
         };
-        Recorder::start(self.open(Mode::Record), streams.collect(), options).unwrap()
+        let streams = streams.iter().copied();
+        let mut recorder = Recorder::start(self.open(Mode::Record), streams, options).unwrap();
+        let writers = recorder.writers();
+        (recorder, writers)
     }
 
     /// All of the newest recording's stream, as parts.
@@ -198,24 +200,22 @@ fn what_is_lost_stays_in_the_stream_as_a_gap() {
 fn memory_of_the_callers_is_written_where_it_is_and_comes_back() {
     let place = Place::new(&[20 << 20]);
     let (recorder, mut writers) = place.record(&["camera"]);
-    let mut camera = writers.pop().unwrap();
+    let mut camera = writers.pop().unwrap().giver::<AlignedBytes>();
     let content = Content::new(seed_of("camera"));
     let mut circular = AlignedBytes::new(500_001).unwrap();
     content.fill(0, &mut circular);
     let address = circular.as_ptr();
-    camera
-        .give(Box::new(circular), &[], camera.now_ns())
-        .unwrap();
+    camera.give(circular, &[], camera.now_ns()).unwrap();
     assert_eq!(camera.copied_bytes(), 500_001 % 4096);
-    let unaligned = vec![0u8; 3];
-    let refused = camera.give(Box::new(unaligned), &[], 0).unwrap_err();
-    assert_eq!(refused.owner.bytes().len(), 3);
+    let short = AlignedBytes::new(3).unwrap();
+    let refused = camera.give(short, &[], 0).unwrap_err();
+    assert_eq!(refused.owner.len(), 3);
     recorder.board().wait_for(
         |standing| standing.streams[0].durable_bytes >= 500_001,
         Duration::from_secs(60),
     );
-    let back = camera.returned().expect("it is written");
-    assert_eq!(back.bytes().as_ptr(), address);
+    let back: AlignedBytes = camera.returned().expect("it is written");
+    assert_eq!(back.as_ptr(), address);
     drop(camera);
     recorder.finish().unwrap();
     assert_parts("camera", &place.read("camera"), 500_001, &[]);
@@ -225,7 +225,7 @@ fn memory_of_the_callers_is_written_where_it_is_and_comes_back() {
 fn memory_with_marks_that_nobody_could_read_comes_back_with_the_reason() {
     let place = Place::new(&[20 << 20]);
     let (recorder, mut writers) = place.record(&["camera"]);
-    let mut camera = writers.pop().unwrap();
+    let mut camera = writers.pop().unwrap().giver();
     let mark = |offset_bytes, kind, time_ns| PayloadMark {
         offset_bytes,
         kind,
@@ -239,18 +239,48 @@ fn memory_with_marks_that_nobody_could_read_comes_back_with_the_reason() {
         ),
         (mark(5, MarkKind::EndAndBegin, None), "no time of arrival"),
     ] {
-        let memory = Box::new(AlignedBytes::new(100_000).unwrap());
+        let memory = AlignedBytes::new(100_000).unwrap();
         let refused = camera.give(memory, &[begin, second], 0).unwrap_err();
         assert!(refused.why.contains(why), "{}", refused.why);
-        assert_eq!(refused.owner.bytes().len(), 100_000);
+        assert_eq!(refused.owner.len(), 100_000);
     }
-    let memory = Box::new(AlignedBytes::new(100_000).unwrap());
+    let memory = AlignedBytes::new(100_000).unwrap();
     let late = mark(7, MarkKind::Begin, Some(1));
     let refused = camera.give(memory, &[late, begin], 0).unwrap_err();
     assert!(refused.why.contains("in the order"), "{}", refused.why);
     drop(camera);
     let recorded = recorder.finish().unwrap();
     assert_eq!(recorded.standing.streams[0].offered_bytes, 0);
+}
+
+#[test]
+fn a_writer_is_taken_by_its_name_once() {
+    let place = Place::new(&[20 << 20]);
+    let streams = ["left", "right"];
+    let options = RecordOptions::default();
+    let mut recorder = Recorder::start(place.open(Mode::Record), streams, options).unwrap();
+    let mut right = recorder.writer("right").unwrap();
+    assert_eq!(right.name(), "right");
+    let why = |recorder: &mut Recorder, name| {
+        let refused = recorder.writer(name).map(drop).unwrap_err();
+        assert!(refused.is_usage(), "{refused}");
+        refused.to_string()
+    };
+    let twice = why(&mut recorder, "right");
+    assert!(twice.contains("taken already"), "{twice}");
+    let unknown = why(&mut recorder, "middle");
+    assert!(unknown.contains("its streams are left, right"), "{unknown}");
+    fill(&mut right, 100_000);
+    drop(right);
+    // The stream whose writer nobody took ends with the recorder, which would wait for it else.
+    let recorded = recorder.finish().unwrap();
+    assert_eq!(recorded.ended, Ending::Source);
+    let offered = recorded
+        .standing
+        .streams
+        .iter()
+        .map(|one| one.offered_bytes);
+    assert_eq!(offered.collect::<Vec<_>>(), [0, 100_000]);
 }
 
 #[test]
@@ -302,7 +332,7 @@ fn names_for_which_a_start_has_no_room_are_refused_before_anything_is_written() 
     let place = Place::new(&[6 << 20]);
     let before = std::fs::read(&place.members[0]).unwrap();
     let names = (0..64).map(|number| format!("{number:01200}"));
-    let streams: Vec<StreamSetup> = names.map(|name| StreamSetup::plain(&name)).collect();
+    let streams = names.map(|name| StreamSetup::plain(&name));
     let options = RecordOptions {
         append_bytes: 16 << 10,
         ..RecordOptions::default()
@@ -324,11 +354,10 @@ fn a_ring_of_two_slots_takes_appends_of_half_a_slot() {
         ring: true,
         ..RecordOptions::default()
     };
-    let streams = vec![StreamSetup::plain("main")];
-    let (recorder, mut writers) =
-        Recorder::start(place.open(Mode::Record), streams, options).unwrap();
-    fill(&mut writers[0], 9_000_000);
-    drop(writers);
+    let mut recorder = Recorder::start(place.open(Mode::Record), ["main"], options).unwrap();
+    let mut main = recorder.writer("main").unwrap();
+    fill(&mut main, 9_000_000);
+    drop(main);
     let recorded = recorder.finish().unwrap();
     assert_eq!(recorded.ended, Ending::Source);
     assert_eq!(recorded.standing.streams[0].recorded_bytes, 9_000_000);
@@ -346,16 +375,12 @@ fn a_ring_of_two_slots_takes_appends_of_half_a_slot() {
 #[test]
 fn a_check_names_a_start_that_is_damaged_alone_in_its_slot_and_a_seal_of_it() {
     let place = Place::new(&[20 << 20]);
-    let streams = vec![StreamSetup::plain("main")];
-    let (recorder, mut writers) = Recorder::start(
-        place.open(Mode::Record),
-        streams,
-        // An append is as large as a slot, so nothing fits behind the start.
-        RecordOptions::default(),
-    )
-    .unwrap();
-    fill(&mut writers[0], 5_000_000);
-    drop(writers);
+    // An append is as large as a slot, so nothing fits behind the start.
+    let options = RecordOptions::default();
+    let mut recorder = Recorder::start(place.open(Mode::Record), ["main"], options).unwrap();
+    let mut main = recorder.writer("main").unwrap();
+    fill(&mut main, 5_000_000);
+    drop(main);
     recorder.finish().unwrap();
     let check = || {
         let mut store = place.open(Mode::Read);

@@ -19,9 +19,7 @@ use sustain_record::reading::part::StreamPart;
 use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range, StreamReader};
 use sustain_record::reading::verify::{Checkable, VerifyResult, verify};
-use sustain_record::recorder::{
-    RecordOptions, Recorder, RecordingProgress, StreamSetup, StreamWriter,
-};
+use sustain_record::recorder::{RecordOptions, Recorder, RecordingProgress, StreamWriter};
 use sustain_record::store::{CreatePlan, Mode, Recovered, Store, create};
 use sustain_session::Stop;
 
@@ -103,10 +101,8 @@ impl Place {
     }
 
     fn record_parts(&self, parts: &[&[u8]], options: RecordOptions) {
-        let streams = vec![StreamSetup::plain("main")];
-        let (recorder, mut writers) =
-            Recorder::start(self.open(Mode::Record), streams, options).unwrap();
-        let mut writer = writers.remove(0);
+        let mut recorder = Recorder::start(self.open(Mode::Record), ["main"], options).unwrap();
+        let mut writer = recorder.writer("main").unwrap();
         let mut all = 0;
         for content in parts {
             write(&mut writer, content);
@@ -423,11 +419,10 @@ fn a_store_without_all_members_is_refused() {
 fn a_member_without_a_free_slot_keeps_its_open_end_and_is_named() {
     let place = Place::new(&[128 + 4 * 64 + 128]);
     let content = content(4 * SLOT_BYTES as usize);
-    let streams = vec![StreamSetup::plain("main")];
-    let (recorder, mut writers) =
-        Recorder::start(place.open(Mode::Record), streams, options()).unwrap();
-    write(&mut writers[0], &content);
-    drop(writers);
+    let mut recorder = Recorder::start(place.open(Mode::Record), ["main"], options()).unwrap();
+    let mut writer = recorder.writer("main").unwrap();
+    write(&mut writer, &content);
+    drop(writer);
     let recorded = recorder.finish().unwrap();
     assert_eq!(recorded.ended.name(), "full");
     lose_end_mark(&place);

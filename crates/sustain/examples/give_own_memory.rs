@@ -7,48 +7,52 @@
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-use std::any::Any;
-
 use sustain::disk::buffer::AlignedBytes;
 use sustain::host::Roots;
 use sustain::measure::Stop;
-use sustain::record::format::{MarkKind, PayloadMark};
+use sustain::record::format::PayloadMark;
 use sustain::record::reading::frames::{FrameReader, Framed};
 use sustain::record::reading::scope::Scope;
 use sustain::record::reading::stream::{Range, StreamReader};
 use sustain::record::store::{CreatePlan, Mode, Store, create};
-use sustain::record::{RecordOptions, Recorder, StreamSetup, StreamWriter};
+use sustain::record::{RecordOptions, Recorder};
 
-const PICTURES: u8 = 20;
 const PICTURE_BYTES: usize = 1_000_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::args().nth(1).ok_or("name a directory")?;
-    let members = vec![directory];
-    let plan = CreatePlan {
-        members: members.clone(),
-        size_bytes: Some(64 << 20),
-        slot_bytes: CreatePlan::SLOT_BYTES_DEFAULT,
-        prewrite: true,
-        destroy: Vec::new(),
-        dry_run: false,
-    };
+    let plan = CreatePlan::new([&directory]).with_size_bytes(64 << 20);
     create(&plan, &Roots::default(), &Stop::default(), &mut |_| ())?;
+    record(&directory)?;
+    read_back(&directory)
+}
 
-    let store = Store::open(&members, Mode::Record, &Roots::default())?;
-    let streams = vec![StreamSetup::plain("camera")];
-    let (recorder, mut writers) = Recorder::start(store, streams, RecordOptions::default())?;
-    let mut camera = writers.remove(0);
-    for number in 0..PICTURES {
-        let mut picture = free_picture(&camera)?;
+fn record(directory: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let store = Store::open([directory], Mode::Record, &Roots::default())?;
+    let mut recorder = Recorder::start(store, ["camera"], RecordOptions::default())?;
+    let mut camera = recorder.writer("camera")?.giver::<AlignedBytes>();
+    for number in 0..20 {
+        let mut picture = match camera.returned() {
+            Some(written) => written,
+            None => AlignedBytes::new(PICTURE_BYTES)?,
+        };
         picture.fill(number);
-        give(&mut camera, picture)?;
+        let now_ns = camera.now_ns();
+        // A picture is one frame: it begins with its first byte and ends with its last.
+        let frame = [
+            PayloadMark::begin(0, now_ns),
+            PayloadMark::end(PICTURE_BYTES as u64),
+        ];
+        camera.give(picture, &frame, now_ns)?;
     }
     println!("copied: {} bytes of all", camera.copied_bytes());
     drop(camera);
     recorder.finish()?;
+    Ok(())
+}
 
-    let mut store = Store::open(&members, Mode::Read, &Roots::default())?;
+fn read_back(directory: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let mut store = Store::open([directory], Mode::Read, &Roots::default())?;
     let recordings = store.recordings()?;
     let newest = recordings.first().ok_or("nothing is recorded")?;
     let scope = Scope::of_store(&store, newest);
@@ -62,34 +66,4 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     println!("read back: {pictures} pictures, each as it was");
     Ok(())
-}
-
-/// Memory that has come back from the recorder, or new memory while there is none.
-fn free_picture(camera: &StreamWriter) -> Result<AlignedBytes, Box<dyn std::error::Error>> {
-    if let Some(owner) = camera.returned() {
-        let owner: Box<dyn Any> = owner;
-        if let Ok(picture) = owner.downcast::<AlignedBytes>() {
-            return Ok(*picture);
-        }
-    }
-    Ok(AlignedBytes::new(PICTURE_BYTES)?)
-}
-
-/// A picture is one frame: it begins with its first byte and ends with its last.
-fn give(camera: &mut StreamWriter, picture: AlignedBytes) -> Result<(), String> {
-    let now_ns = camera.now_ns();
-    let marks = [
-        PayloadMark {
-            offset_bytes: 0,
-            kind: MarkKind::Begin,
-            time_ns: Some(now_ns),
-        },
-        PayloadMark {
-            offset_bytes: PICTURE_BYTES as u64,
-            kind: MarkKind::End,
-            time_ns: None,
-        },
-    ];
-    let given = camera.give(Box::new(picture), &marks, now_ns);
-    given.map_err(|refused| refused.why)
 }

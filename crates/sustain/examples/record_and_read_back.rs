@@ -5,83 +5,54 @@
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-use std::time::Duration;
-
 use sustain::host::Roots;
 use sustain::measure::Stop;
 use sustain::record::reading::part::StreamPart;
 use sustain::record::reading::scope::Scope;
 use sustain::record::reading::stream::{Range, StreamReader};
 use sustain::record::store::{CreatePlan, Mode, Store, create};
-use sustain::record::{RecordError, RecordOptions, Recorder, StreamSetup};
-
-const BYTES: u64 = 10_000_000;
+use sustain::record::{RecordError, RecordOptions, Recorder};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::args().nth(1).ok_or("name a directory")?;
-    let members = vec![directory];
-    let plan = CreatePlan {
-        members: members.clone(),
-        size_bytes: Some(64 << 20),
-        slot_bytes: CreatePlan::SLOT_BYTES_DEFAULT,
-        prewrite: true,
-        destroy: Vec::new(),
-        dry_run: false,
-    };
+    let plan = CreatePlan::new([&directory]).with_size_bytes(64 << 20);
     create(&plan, &Roots::default(), &Stop::default(), &mut |_| ())?;
-    record(&members)?;
-    read_back(&members)?;
-    Ok(())
+    record(&directory)?;
+    read_back(&directory)
 }
 
-/// Fills lent memory, hands it over, and waits until it is on the medium for good.
-fn record(members: &[String]) -> Result<(), RecordError> {
-    let store = Store::open(members, Mode::Record, &Roots::default())?;
-    let streams = vec![StreamSetup::plain("counter")];
-    let (recorder, mut writers) = Recorder::start(store, streams, RecordOptions::default())?;
-    let mut counter = writers.remove(0);
-    while counter.offered_bytes() < BYTES {
-        let Some(mut filling) = counter.lend() else {
-            break;
+/// Fills lent memory with sevens and hands it over, until ten appends are full.
+fn record(directory: &str) -> Result<(), RecordError> {
+    let store = Store::open([directory], Mode::Record, &Roots::default())?;
+    let mut recorder = Recorder::start(store, ["camera"], RecordOptions::default())?;
+    let mut camera = recorder.writer("camera")?;
+    for _ in 0..10 {
+        let Some(mut filling) = camera.lend() else {
+            break; // The store is full, or all members have failed.
         };
-        let left = BYTES - counter.offered_bytes();
-        let count = filling.room_bytes().min(left as usize);
-        let start = counter.offered_bytes();
-        for (index, byte) in filling.spare_mut()[..count].iter_mut().enumerate() {
-            *byte = (start + index as u64) as u8;
-        }
-        filling.take(count, &[], counter.now_ns());
-        counter.commit(filling);
+        let count = filling.spare_mut().len();
+        filling.spare_mut().fill(7);
+        filling.take(count, &[], camera.now_ns());
+        camera.commit(filling);
     }
-    let board = recorder.board();
-    let standing = board.wait_for(
-        |standing| standing.streams[0].settled_bytes >= BYTES,
-        Duration::from_secs(30),
-    );
-    println!("durable: {} bytes", standing.streams[0].durable_bytes);
-    drop(counter);
+    drop(camera);
     let recorded = recorder.finish()?;
-    println!("recording {} is over", recorded.recording);
+    let stream = &recorded.standing.streams[0];
+    println!("durable: {} bytes", stream.durable_bytes);
     Ok(())
 }
 
 /// Reads the newest recording and checks each byte.
-fn read_back(members: &[String]) -> Result<(), Box<dyn std::error::Error>> {
-    let mut store = Store::open(members, Mode::Read, &Roots::default())?;
+fn read_back(directory: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let mut store = Store::open([directory], Mode::Read, &Roots::default())?;
     let recordings = store.recordings()?;
     let newest = recordings.first().ok_or("nothing is recorded")?;
     let scope = Scope::of_store(&store, newest);
     let mut read_bytes = 0;
     for part in StreamReader::open(&scope, 0, &Range::All)? {
         match part? {
-            StreamPart::Data {
-                offset_bytes,
-                bytes,
-                ..
-            } => {
-                for (index, byte) in bytes.iter().enumerate() {
-                    assert_eq!(*byte, (offset_bytes + index as u64) as u8);
-                }
+            StreamPart::Data { bytes, .. } => {
+                assert!(bytes.iter().all(|byte| *byte == 7));
                 read_bytes += bytes.len();
             }
             lost => println!("lost: {lost:?}"),

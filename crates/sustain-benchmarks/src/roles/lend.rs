@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sustain::disk::data::FreshData;
 use sustain::host::Roots;
 use sustain::record::store::{Mode, Store};
-use sustain::record::{RecordOptions, Recorder, StreamSetup};
+use sustain::record::{RecordOptions, Recorder};
 
 /// Taken and filled with random bytes once, in every run: so it is as small as will do, four times
 /// what is in flight.
@@ -26,15 +26,14 @@ pub(crate) struct Lent {
 
 /// Records new data for `time_s`, as fast as buffers are lent.
 pub(super) fn lend(member: &str, time_s: u64, json: &Path) -> anyhow::Result<()> {
-    let store = Store::open(&[member.to_owned()], Mode::Record, &Roots::default())?;
+    let store = Store::open([member], Mode::Record, &Roots::default())?;
     let options = RecordOptions {
         buffer_bytes: BUFFER_BYTES,
         ring: true,
         ..RecordOptions::default()
     };
-    let streams = vec![StreamSetup::plain("main")];
-    let (recorder, mut writers) = Recorder::start(store, streams, options)?;
-    let mut writer = writers.pop().context("a stream has a writer")?;
+    let mut recorder = Recorder::start(store, ["main"], options)?;
+    let mut writer = recorder.writer("main")?;
     let mut data = FreshData::new(SEED);
     let end = writer.clock().now() + time_s * 1_000_000_000;
     while writer.clock().now() < end {

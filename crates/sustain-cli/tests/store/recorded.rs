@@ -91,7 +91,8 @@ pub fn record(place: &Place, members: &[&str], streams: &[Stream<'_>], end: End)
         append_bytes: SLOT_BYTES as u32,
         ..RecordOptions::default()
     };
-    let (recorder, mut writers) = Recorder::start(store, setups.collect(), options).unwrap();
+    let mut recorder = Recorder::start(store, setups, options).unwrap();
+    let mut writers = recorder.writers();
     for (writer, stream) in writers.iter_mut().zip(streams) {
         offer(writer, stream);
     }

@@ -50,6 +50,26 @@ pub struct PayloadMark {
     pub time_ns: Option<i64>,
 }
 
+impl PayloadMark {
+    /// A frame begins at this byte, which arrived at this time.
+    pub fn begin(offset_bytes: u64, time_ns: i64) -> PayloadMark {
+        PayloadMark {
+            offset_bytes,
+            kind: MarkKind::Begin,
+            time_ns: Some(time_ns),
+        }
+    }
+
+    /// A frame ends before this byte.
+    pub fn end(offset_bytes: u64) -> PayloadMark {
+        PayloadMark {
+            offset_bytes,
+            kind: MarkKind::End,
+            time_ns: None,
+        }
+    }
+}
+
 /// Why frame marks cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MarksError {

@@ -3,13 +3,12 @@
 //!
 //! ```no_run
 //! use sustain_host::Roots;
-//! use sustain_record::recorder::{RecordOptions, Recorder, StreamSetup};
+//! use sustain_record::recorder::{RecordOptions, Recorder};
 //! use sustain_record::store::{Mode, Store};
 //!
-//! let store = Store::open(&["/dev/sdb1".to_owned()], Mode::Record, &Roots::default())?;
-//! let streams = vec![StreamSetup::plain("camera")];
-//! let (recorder, mut writers) = Recorder::start(store, streams, RecordOptions::default())?;
-//! let mut camera = writers.remove(0);
+//! let store = Store::open(["/dev/sdb1"], Mode::Record, &Roots::default())?;
+//! let mut recorder = Recorder::start(store, ["camera"], RecordOptions::default())?;
+//! let mut camera = recorder.writer("camera")?;
 //! while let Some(mut filling) = camera.lend() {
 //!     let count = filling.spare_mut().len();
 //!     filling.spare_mut()[..count].fill(7); // the camera writes here
@@ -108,6 +107,12 @@ impl StreamSetup {
     }
 }
 
+impl From<&str> for StreamSetup {
+    fn from(name: &str) -> StreamSetup {
+        StreamSetup::plain(name)
+    }
+}
+
 /// The outcome of a recording.
 #[derive(Debug)]
 pub struct Recorded {
@@ -143,25 +148,28 @@ pub struct Recorded {
 
 /// A running recording.
 ///
-/// If this is dropped, it goes on until its writers are dropped too; only [`Recorder::finish`]
-/// returns its outcome. A process that exits before that leaves a recording with an open end,
-/// without what was not durable yet.
+/// If this is dropped, it goes on until the writers that were taken are dropped too; only
+/// [`Recorder::finish`] returns its outcome. A process that exits before that leaves a recording
+/// with an open end, without what was not durable yet.
 pub struct Recorder {
     board: Arc<RecordingBoard>,
+    /// The writers that nobody has taken yet.
+    writers: Vec<StreamWriter>,
     thread: JoinHandle<Result<Recorded, RecordError>>,
 }
 
 impl Recorder {
-    /// Begins a recording on a store that is open for it. Returns a writer for each stream as well.
+    /// Begins a recording on a store that is open for it. A stream may be given by its name alone.
     ///
     /// # Errors
     /// [`RecordError::Usage`] for impossible streams or sizes and for a store that is full,
     /// [`RecordError::Engine`] when the members cannot be driven.
     pub fn start(
         store: Store,
-        streams: Vec<StreamSetup>,
+        streams: impl IntoIterator<Item = impl Into<StreamSetup>>,
         options: RecordOptions,
-    ) -> Result<(Recorder, Vec<StreamWriter>), RecordError> {
+    ) -> Result<Recorder, RecordError> {
+        let streams = streams.into_iter().map(Into::into).collect();
         let superblocks = SuperblockWriter {
             open_io: Box::new(Store::io),
             patience: options.patience,
@@ -177,7 +185,7 @@ impl Recorder {
         options: RecordOptions,
         open_engine: O,
         superblocks: SuperblockWriter,
-    ) -> Result<(Recorder, Vec<StreamWriter>), RecordError>
+    ) -> Result<Recorder, RecordError>
     where
         O: FnOnce(&RecorderJob) -> Result<OpenedEngine, RecordError> + Send + 'static,
     {
@@ -244,7 +252,7 @@ impl Recorder {
             .name("sustain-record".to_owned())
             .spawn(move || job.run(open_engine, &ready))
             .map_err(|error| RecordError::Usage(format!("cannot start a thread: {error}")))?;
-        await_ready(&is_ready, thread).map(|recorder| (recorder, writers))
+        await_ready(&is_ready, thread, writers)
     }
 
     /// The board, which shows watermarks and gaps while the recording runs. Callers may wait for
@@ -253,7 +261,32 @@ impl Recorder {
         Arc::clone(&self.board)
     }
 
-    /// Waits for the end: all writers must be finished or dropped, or the store be full.
+    /// Takes the writer of the stream of this name, which may go to any thread.
+    ///
+    /// # Errors
+    /// [`RecordError::Usage`] if the recording has no such stream, or its writer has been taken.
+    pub fn writer(&mut self, name: &str) -> Result<StreamWriter, RecordError> {
+        let mut writers = self.writers.iter();
+        if let Some(index) = writers.position(|writer| writer.name() == name) {
+            return Ok(self.writers.remove(index));
+        }
+        let streams = self.board.read().streams;
+        let names: Vec<&str> = streams.iter().map(|one| one.name.as_str()).collect();
+        Err(RecordError::Usage(if names.contains(&name) {
+            format!("the writer of stream {name:?} has been taken already: each stream has one")
+        } else {
+            let names = names.join(", ");
+            format!("the recording has no stream {name:?}: its streams are {names}")
+        }))
+    }
+
+    /// Takes the writers that are left, in the order of the streams.
+    pub fn writers(&mut self) -> Vec<StreamWriter> {
+        std::mem::take(&mut self.writers)
+    }
+
+    /// Waits for the end: all writers must be finished or dropped, or the store be full. Streams
+    /// whose writers nobody has taken end here.
     ///
     /// # Errors
     /// [`RecordError::Engine`] if the members could not be driven to the end. Members that failed
@@ -262,17 +295,24 @@ impl Recorder {
     /// # Panics
     /// If the recorder's thread has panicked.
     pub fn finish(self) -> Result<Recorded, RecordError> {
+        drop(self.writers);
         join(self.thread)
     }
 }
 
-/// Waits until the recorder's thread has opened its engine.
+/// Waits until the recorder's thread has opened its engine. If it could not, the writers are
+/// dropped.
 fn await_ready(
     is_ready: &Receiver<Arc<RecordingBoard>>,
     thread: JoinHandle<Result<Recorded, RecordError>>,
+    writers: Vec<StreamWriter>,
 ) -> Result<Recorder, RecordError> {
     match is_ready.recv() {
-        Ok(board) => Ok(Recorder { board, thread }),
+        Ok(board) => Ok(Recorder {
+            board,
+            writers,
+            thread,
+        }),
         // The thread ended before it was ready, so it has an error to report.
         Err(_) => join(thread).map(|_| unreachable!("ready before its end")),
     }

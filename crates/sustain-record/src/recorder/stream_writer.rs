@@ -1,36 +1,19 @@
 //! The handle with which a source writes one stream: it borrows memory to fill, hands it over, and
 //! says what was lost.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
-use sustain_disk::buffer::{Buffer, StableBytes};
+use sustain_disk::buffer::StableBytes;
 use sustain_disk::clock::{Clock, WallClock};
 use sustain_disk::driver::Ending;
 
 use super::channel::{Exchange, OfferedSoFar, RecorderMessage};
-use super::filled::{Filled, Filling, PayloadMemory};
-use crate::format::{
-    BLOCK_BYTES, Gap, GapReason, MARK_BYTES_MAX, MarksWriter, PayloadMark, PieceChecksums,
-    SEAL_BYTES, check_marks, payload_room,
-};
-
-/// Memory of the caller that was not taken, and why.
-pub struct NotTaken {
-    /// The caller's memory.
-    pub owner: Box<dyn StableBytes>,
-    /// The reason, in words.
-    pub why: String,
-}
-
-impl fmt::Debug for NotTaken {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "NotTaken({})", self.why)
-    }
-}
+use super::filled::{Filled, Filling};
+use super::giver::Giver;
+use crate::format::{Gap, GapReason, payload_room};
 
 /// Writes one stream of a recording, from any thread.
 ///
@@ -63,11 +46,6 @@ impl StreamWriter {
     /// Bytes offered so far, lost ones included.
     pub fn offered_bytes(&self) -> u64 {
         self.next_offset_bytes
-    }
-
-    /// Payload of given memory that had to be copied: rests of less than a block.
-    pub fn copied_bytes(&self) -> u64 {
-        self.copied_bytes
     }
 
     /// The time of day by the recording's clock, in nanoseconds since 1970.
@@ -147,95 +125,10 @@ impl StreamWriter {
         gap.last_time_ns = now_ns;
     }
 
-    /// The most bytes that can be given at once.
-    pub fn given_bytes_max(&self) -> usize {
-        self.given_bytes_max
-    }
-
-    /// The number of marks that always fit beside what is given at once.
-    pub fn given_marks_max(&self) -> usize {
-        (self.edge_bytes - SEAL_BYTES - (BLOCK_BYTES - 1)) / MARK_BYTES_MAX
-    }
-
-    /// Gives memory of the caller. It is written from where it is, without a copy, and comes back
-    /// through [`StreamWriter::returned`] when its write is complete. Only what lies behind the
-    /// last whole block is copied. `marks` count from its first byte. Waits for free buffers.
-    ///
-    /// # Errors
-    /// The memory itself, with the reason: it holds less than 4096 bytes or more than
-    /// [`StreamWriter::given_bytes_max`]; it does not begin at a multiple of
-    /// [`BUFFER_ALIGNMENT`](sustain_disk::buffer::BUFFER_ALIGNMENT); marks are out of order, lie
-    /// behind
-    /// its end, begin a frame without a time, or are too many; or the recording is over.
-    pub fn give(
-        &mut self,
-        owner: Box<dyn StableBytes>,
-        marks: &[PayloadMark],
-        time_ns: i64,
-    ) -> Result<(), NotTaken> {
-        let refused = |owner, why: String| Err(NotTaken { owner, why });
-        let length = owner.bytes().len();
-        if length < BLOCK_BYTES || length > self.given_bytes_max {
-            let most = self.given_bytes_max;
-            let why = format!("{length} bytes were given, and only {BLOCK_BYTES} to {most} can be");
-            return refused(owner, why);
-        }
-        if let Err(why) = check_marks(marks, length as u64) {
-            return refused(owner, why.to_string());
-        }
-        let rest_bytes = length % BLOCK_BYTES;
-        let marks_bytes_max = marks.len() * MARK_BYTES_MAX;
-        if rest_bytes + marks_bytes_max + SEAL_BYTES > self.edge_bytes {
-            let (count, most) = (marks.len(), self.given_marks_max());
-            let why = format!(
-                "{count} marks are too many at once, and {most} always fit: give the memory in \
-                 parts"
-            );
-            return refused(owner, why);
-        }
-        let Some((head, mut tail)) = self.exchange.take_edges() else {
-            return refused(owner, "the recording is over".to_owned());
-        };
-        let mut checksums = PieceChecksums::new();
-        checksums.push(owner.bytes());
-        tail.bytes_mut()[..rest_bytes].copy_from_slice(&owner.bytes()[length - rest_bytes..]);
-        let body = match Buffer::foreign(owner) {
-            Ok(body) => body,
-            Err(refusal) => {
-                self.exchange.give_edges([head, tail]);
-                let why = refusal.to_string();
-                return refused(refusal.owner, why);
-            }
-        };
-        let mut encoded = MarksWriter::new();
-        marks.iter().for_each(|mark| encoded.push(*mark, time_ns));
-        self.copied_bytes += rest_bytes as u64;
-        let offset_bytes = self.next_offset_bytes;
-        self.next_offset_bytes += length as u64;
-        let now = self.clock.now();
-        let filled = Filled {
-            stream: self.stream,
-            stream_offset_bytes: offset_bytes,
-            memory: Some(PayloadMemory::Given { head, body, tail }),
-            payload_bytes: length as u32,
-            checksums: checksums.take(),
-            frames_begun: encoded.frames_begun(),
-            first_frame: None,
-            frame_times_ns: encoded.times_ns(),
-            marks: encoded.bytes().to_vec(),
-            gap: self.gap.take(),
-            first_time_ns: time_ns,
-            last_time_ns: time_ns,
-            begun_at: now,
-            accepted_at: now,
-        };
-        self.send(filled);
-        Ok(())
-    }
-
-    /// Returns memory that was given to this stream and is written, if some has come back.
-    pub fn returned(&self) -> Option<Box<dyn StableBytes>> {
-        self.returned.try_recv().ok()
+    /// Makes this the writer of a stream whose data lies in memory of the caller's own, each piece
+    /// a value of `T`.
+    pub fn giver<T: StableBytes>(self) -> Giver<T> {
+        Giver::new(self)
     }
 
     /// Ends the stream, and says why.
@@ -247,7 +140,7 @@ impl StreamWriter {
         &self.exchange.told[usize::from(self.stream)]
     }
 
-    fn send(&self, filled: Filled) {
+    pub(super) fn send(&self, filled: Filled) {
         self.told().set_offered(self.next_offset_bytes);
         // The recorder outlives its streams. If it is gone, its own end has said why.
         let _ = self.messages.send(RecorderMessage::Append(filled));

@@ -53,6 +53,25 @@ pub struct CreatePlan {
 impl CreatePlan {
     /// The size of a slot if none is given.
     pub const SLOT_BYTES_DEFAULT: u32 = 8 << 20;
+
+    /// A plan for a store on these members, with the defaults of the command line.
+    pub fn new(members: impl IntoIterator<Item = impl Into<String>>) -> CreatePlan {
+        CreatePlan {
+            members: members.into_iter().map(Into::into).collect(),
+            size_bytes: None,
+            slot_bytes: CreatePlan::SLOT_BYTES_DEFAULT,
+            prewrite: true,
+            destroy: Vec::new(),
+            dry_run: false,
+        }
+    }
+
+    /// The same plan, with files of this size.
+    #[must_use]
+    pub fn with_size_bytes(mut self, size_bytes: u64) -> CreatePlan {
+        self.size_bytes = Some(size_bytes);
+        self
+    }
 }
 
 /// Events during the creation of a store.

@@ -29,14 +29,19 @@ impl Store {
     /// [`RecordError::Target`] for a member that cannot be opened, or that the guard refuses for
     /// recording; [`RecordError::Member`] for a file or device that is not a member, or belongs
     /// to another store; [`RecordError::Incomplete`] if a member is missing for recording.
-    pub fn open(names: &[String], mode: Mode, roots: &Roots) -> Result<Store, RecordError> {
+    pub fn open(
+        names: impl IntoIterator<Item = impl Into<String>>,
+        mode: Mode,
+        roots: &Roots,
+    ) -> Result<Store, RecordError> {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
         let direction = match mode {
             Mode::Read => Direction::Read,
             Mode::Record => Direction::Write,
         };
         let mut notes = Vec::new();
         let mut targets = Vec::new();
-        for candidate in candidates(names, direction, roots)? {
+        for candidate in candidates(&names, direction, roots)? {
             let (target, told) = match mode {
                 Mode::Read => open_candidate(&candidate, mode, roots)?,
                 Mode::Record => open_in_time(candidate, roots)?,

@@ -21,7 +21,7 @@ use crate::reading::part::StreamPart;
 use crate::reading::scope::Scope;
 use crate::reading::stream::{Range, StreamReader};
 use crate::reading::verify::{Checkable, verify};
-use crate::recorder::{Intake, IntakeSetup, MemberState, OnFull};
+use crate::recorder::{Giver, Intake, IntakeSetup, MemberState, OnFull};
 use crate::source::framing::Framing;
 use crate::store::{CreatePlan, Mode, create};
 
@@ -192,7 +192,11 @@ impl Place {
             let (inner, why) = job.engine()?;
             Ok((Faulty::over(inner, fault), why))
         };
-        Recorder::start_on(store, streams.collect(), options, open_engine, superblocks).unwrap()
+        let streams = streams.collect();
+        let recorder = Recorder::start_on(store, streams, options, open_engine, superblocks);
+        let mut recorder = recorder.unwrap();
+        let writers = recorder.writers();
+        (recorder, writers)
     }
 
     /// The number of bytes of the newest recording's first stream that come back, all of them
@@ -283,18 +287,18 @@ fn memory_that_cannot_be_written_from_is_copied_and_no_member_fails_for_it() {
             false => Answer::AsTheDisk,
         }
     });
-    let mut main = writers.remove(0);
+    let mut main = writers.remove(0).giver::<AlignedBytes>();
     let mut addresses = Vec::new();
     for _ in 0..20 {
         let mut memory = AlignedBytes::new(300_001).unwrap();
         memory.fill(7);
         addresses.push(memory.as_ptr().addr());
-        main.give(Box::new(memory), &[], main.now_ns()).unwrap();
+        main.give(memory, &[], main.now_ns()).unwrap();
     }
     let all = |standing: &RecordingProgress| standing.streams[0].durable_bytes >= 20 * 300_001;
     recorder.board().wait_for(all, PATIENCE);
     let mut back: Vec<usize> = std::iter::from_fn(|| main.returned())
-        .map(|memory| memory.bytes().as_ptr().addr())
+        .map(|memory| memory.as_ptr().addr())
         .collect();
     back.sort_unstable();
     addresses.sort_unstable();
@@ -314,13 +318,15 @@ fn memory_that_cannot_be_written_from_is_copied_and_no_member_fails_for_it() {
 #[test]
 fn each_stream_gets_its_own_memory_back() {
     let place = Place::new(1, 1 << 20);
-    let (recorder, mut writers) = place.record(&["left", "right"], Patience::default(), |_| {
+    let (recorder, writers) = place.record(&["left", "right"], Patience::default(), |_| {
         Answer::AsTheDisk
     });
+    let writers = writers.into_iter().map(StreamWriter::giver);
+    let mut writers: Vec<Giver<AlignedBytes>> = writers.collect();
     for (writer, length) in writers.iter_mut().zip([100_000, 200_000]) {
         for _ in 0..4 {
             let memory = AlignedBytes::new(length).unwrap();
-            writer.give(Box::new(memory), &[], writer.now_ns()).unwrap();
+            writer.give(memory, &[], writer.now_ns()).unwrap();
         }
     }
     let all = |standing: &RecordingProgress| {
@@ -329,7 +335,7 @@ fn each_stream_gets_its_own_memory_back() {
     recorder.board().wait_for(all, PATIENCE);
     for (writer, length) in writers.iter().zip([100_000, 200_000]) {
         let returned: Vec<usize> = std::iter::from_fn(|| writer.returned())
-            .map(|memory| memory.bytes().len())
+            .map(|memory| memory.len())
             .collect();
         assert_eq!(returned, [length; 4]);
     }
@@ -344,7 +350,7 @@ fn as_many_marks_as_are_taken_fit_into_a_slot_of_any_size() {
         let place = Place::new(1, slot_bytes);
         let (recorder, mut writers) =
             place.record(&["main"], Patience::default(), |_| Answer::AsTheDisk);
-        let mut main = writers.remove(0);
+        let mut main = writers.remove(0).giver();
         let length = main.given_bytes_max();
         let count = main.given_marks_max();
         let mark = |index: usize| PayloadMark {
@@ -355,7 +361,7 @@ fn as_many_marks_as_are_taken_fit_into_a_slot_of_any_size() {
             time_ns: Some(if index.is_multiple_of(2) { 0 } else { i64::MAX }),
         };
         let marks: Vec<PayloadMark> = (0..count + 1).map(mark).collect();
-        let memory = || Box::new(AlignedBytes::new(length).unwrap());
+        let memory = || AlignedBytes::new(length).unwrap();
         for _ in 0..3 {
             main.give(memory(), &marks[..count], main.now_ns()).unwrap();
         }

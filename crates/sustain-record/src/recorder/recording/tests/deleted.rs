@@ -34,10 +34,10 @@ fn a_member_that_never_had_a_name_is_recorded_to() {
     let file = std::fs::File::open(name).unwrap();
     remove_file(name).unwrap();
     let store = opened(&[format!("/proc/self/fd/{}", file.as_raw_fd())]);
-    let (recorder, mut writers) =
-        Recorder::start(store, plain(), RecordOptions::default()).unwrap();
-    fill(&mut writers[0], 1 << 20);
-    drop(writers);
+    let mut recorder = Recorder::start(store, plain(), RecordOptions::default()).unwrap();
+    let mut one = recorder.writer("one").unwrap();
+    fill(&mut one, 1 << 20);
+    drop(one);
     let recorded = recorder.finish().unwrap();
     assert_eq!(recorded.standing.members[0].error, None);
     assert_eq!(recorded.standing.streams[0].durable_bytes, 1 << 20);
@@ -69,10 +69,11 @@ fn a_write_to_a_deleted_file_is_not_durable_where_each_is_to_be() {
         Ok((Faulty::over(inner, delete), why))
     };
     let store = opened(&place.members);
-    let (recorder, mut writers) =
+    let mut recorder =
         Recorder::start_on(store, plain(), options, open_engine, superblocks).unwrap();
-    fill(&mut writers[0], 100_000);
-    drop(writers);
+    let mut one = recorder.writer("one").unwrap();
+    fill(&mut one, 100_000);
+    drop(one);
     let recorded = recorder.finish().unwrap();
     let stream = &recorded.standing.streams[0];
     assert_eq!((stream.durable_bytes, stream.gap_bytes), (0, 100_000));

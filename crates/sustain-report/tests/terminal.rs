@@ -565,6 +565,7 @@ fn ties_are_one_line_and_one_reading_is_no_noise() {
             share,
             ci95,
             is_noise: true,
+            is_as_good: share > -0.02,
         });
     };
     let others: Vec<usize> = (0..12).filter(|number| *number != best).collect();

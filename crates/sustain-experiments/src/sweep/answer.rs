@@ -11,8 +11,8 @@ use super::axes::{Grid, PossiblePoint};
 use super::setting::Axis;
 use crate::sweep::setting::AXES;
 
-/// A setting this far below the best is as good for a user who wants it cheap.
-const CHEAP_SHARE: f64 = 0.02;
+/// A setting that is no further below the best than this is as good in use, and may be cheaper.
+const AS_GOOD_SHARE: f64 = 0.02;
 
 /// Settings that the noise does not tell from the fastest are ties if they are within this of it.
 const TIE_SHARE: f64 = 0.01;
@@ -64,6 +64,11 @@ pub struct Cost {
     pub cpu_seconds_per_gb: Option<f64>,
 }
 
+/// Whether a setting with this difference from the best, as a part of its rate, is as good in use.
+pub fn is_as_good(share: f64) -> bool {
+    share >= -AS_GOOD_SHARE
+}
+
 /// The answers, writing first. A direction without a reading has none.
 pub fn answers(grid: &Grid, judgement: &Judgement, costs: &[Cost]) -> Vec<Answer> {
     [Direction::Write, Direction::Read]
@@ -108,7 +113,7 @@ fn answer(
     let cheap = known
         .iter()
         .copied()
-        .filter(|point| rate(*point) >= (1.0 - CHEAP_SHARE) * rate(best));
+        .filter(|point| is_as_good(rate(*point) / rate(best) - 1.0));
     let cheapest = cheap.min_by(|one, other| {
         let (less, more) = (cost(*one), cost(*other));
         let cpu = less.1.total_cmp(&more.1);

@@ -14,7 +14,7 @@ use sustain_document::vocabulary::ExperimentEnd;
 use sustain_session::others_words;
 use sustain_statistics::points::{Difference, Judgement, PointReading};
 
-use super::answer::{Answer, Cost, answers};
+use super::answer::{Answer, Cost, answers, is_as_good};
 use super::array::ArrayCost;
 use super::axes::{Grid, LeftOut, direction_of_round};
 use super::plan::SweepPlan;
@@ -350,5 +350,6 @@ fn against_best(difference: Difference) -> AgainstBest {
         share: difference.share,
         ci95: difference.ci95,
         is_noise: difference.is_noise,
+        is_as_good: is_as_good(difference.share),
     }
 }

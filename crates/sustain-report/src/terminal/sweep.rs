@@ -19,8 +19,6 @@ use crate::format::{latency, rate, size, stretch};
 
 /// The rows of the table for each direction; the document has all settings.
 const ROWS_MAX: usize = 40;
-/// A setting that is no further below the best than this is as good.
-const AS_GOOD: f64 = 0.02;
 /// This many settings that are as good, or more, are shown as one line.
 const AS_GOOD_GROUPED: usize = 5;
 /// The number of untried values of an axis that are named one by one.
@@ -170,7 +168,7 @@ fn untried_values(result: &SweepResult, axis: Axis) -> Option<String> {
 pub(crate) fn as_good(result: &SweepResult, answer: &SweepAnswer) -> Vec<usize> {
     let is_as_good = |number: &usize| {
         let against = result.points[*number].against_best.as_ref();
-        *number != answer.cheapest && against.is_some_and(|found| found.share > -AS_GOOD)
+        *number != answer.cheapest && against.is_some_and(|found| found.is_as_good)
     };
     let good = answer.alike.iter().copied().filter(is_as_good);
     let good: Vec<usize> = good.collect();
@@ -257,7 +255,7 @@ fn cheapest_line(result: &SweepResult, answer: &SweepAnswer) -> String {
 /// the values of the other axes that suit it best.
 fn axis_line(result: &SweepResult, axis: &SweepAxis) -> String {
     let name = axis.axis.name().replace('_', " ");
-    let is_as_good = |value: &SweepValue| value.against_best.share > -AS_GOOD;
+    let is_as_good = |value: &SweepValue| value.against_best.is_as_good;
     if axis.values.iter().all(is_as_good) {
         return format!(
             "  {name}: every value comes within 2 % of the best if the rest of the setting suits it"

@@ -297,6 +297,29 @@ pub struct Measurement {
     pub step: String,
     /// Rate of the dummy target that ran beside them, if there was one.
     pub dummy_bytes_per_s: Option<f64>,
+    /// What limited each of the members, in their order, by the mean of all measurements of the
+    /// same targets. Empty in documents of earlier versions.
+    #[serde(default)]
+    pub limited_by: Vec<MemberLimit>,
+    /// Whether the mean sum of all measurements of the same targets is the predicted one, as far as
+    /// readings can tell; null if nothing is predicted, and in documents of earlier versions.
+    #[serde(default)]
+    pub is_as_predicted: Option<bool>,
+}
+
+/// What limited the rate of a target in a measurement, compared with its rate alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum MemberLimit {
+    /// Nothing: it reached its rate alone.
+    Nothing,
+    /// A wall, below its rate alone.
+    Wall {
+        /// The position of the wall in `walls`, from 0.
+        wall: usize,
+    },
+    /// It was slower than alone, and no wall of the result explains it.
+    Unknown,
 }
 
 /// A limit that still holds targets back after others have moved.

@@ -86,6 +86,24 @@ pub(crate) fn part(part: f64) -> String {
     }
 }
 
+/// Rates that differ by less are written as one.
+const WRITTEN_AS_ONE: f64 = 0.02;
+
+/// The rates of several targets: `100 MB/s each`, or `80.0 MB/s to 100 MB/s`; none if there are
+/// none.
+pub(crate) fn rates_of_each(rates_bytes_per_s: impl Iterator<Item = f64>) -> Option<String> {
+    let ends = (f64::INFINITY, 0.0_f64);
+    let (least, most) =
+        rates_bytes_per_s.fold(ends, |(least, most), one| (least.min(one), most.max(one)));
+    least.is_finite().then(|| {
+        if most <= least * (1.0 + WRITTEN_AS_ONE) {
+            format!("{} each", rate(most))
+        } else {
+            format!("{} to {}", rate(least), rate(most))
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

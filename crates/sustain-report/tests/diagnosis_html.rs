@@ -9,7 +9,7 @@
 mod sample;
 
 use sample::diagnosis::{collapse, interrupted, three_walls, unexplained, without_wall};
-use sustain_document::diagnose::{DiagnoseResult, Dropped, Fall, SearchEnd, TopologyHop};
+use sustain_document::diagnose::{DiagnoseResult, Dropped, Fall, MemberLimit, TopologyHop};
 use sustain_report::ReportError;
 use sustain_report::html::diagnose_html;
 use sustain_report::terminal::{diagnosis_answer, diagnosis_text};
@@ -338,20 +338,33 @@ fn the_same_result_gives_the_same_page() {
 }
 
 #[test]
-fn a_disk_at_half_its_rate_is_not_drawn_as_free_however_much_readings_differ() {
-    let mut noisy = without_wall(3);
-    noisy.noise = 0.2;
-    noisy.no_wall = None;
-    noisy.ended = SearchEnd::TooNoisy;
-    noisy.measurements[0].rates_bytes_per_s.fill(48e6);
-    noisy.measurements[0].sum_bytes_per_s = 144e6;
-    let page = page(noisy);
+fn a_disk_whose_limit_is_unknown_is_not_drawn_as_free() {
+    let mut lost = without_wall(3);
+    lost.measurements[0].limited_by = vec![MemberLimit::Unknown; 3];
+    let page = page(lost);
     let bars = part(&page, "Rate of each disk");
     assert!(
         bars.contains("slower than alone, and no wall explains it"),
         "{bars}"
     );
     assert!(!bars.contains("as fast as alone"), "{bars}");
+}
+
+#[test]
+fn an_older_document_claims_no_limits() {
+    let mut older = three_walls();
+    for measurement in &mut older.measurements {
+        measurement.limited_by.clear();
+        measurement.is_as_predicted = None;
+    }
+    let page = page(older);
+    let bars = part(&page, "Rate of each disk");
+    assert!(!bars.contains("limited by wall") && !bars.contains("as fast as alone"));
+    let matrix = part(&page, "All subsets that");
+    assert!(
+        !matrix.contains("at free") && !matrix.contains("alarming"),
+        "{matrix}"
+    );
 }
 
 #[test]

@@ -17,6 +17,7 @@ use sustain_statistics::walls::{self, Findings, Model, SumLimit, WallKind, WallS
 use super::advice::{AdviceBasis, KnownWall, SuggestedLayout, Suggestion, advise};
 use super::explain::{Explanation, explain};
 use super::fall;
+use super::member_limits;
 use super::plan::DiagnosePlan;
 use super::remarks;
 use super::topology_paths::{TopologyPaths, is_place, links};
@@ -157,11 +158,14 @@ pub(super) fn conclude(diagnosed: Diagnosed<'_>) -> DiagnoseResult {
         .map(|wall| diagnosed.wall(wall))
         .collect();
     walls.sort_by_key(|wall| std::cmp::Reverse(wall.members.len()));
+    let alone = diagnosed.alone();
+    let mut measurements = diagnosed.measurements();
+    member_limits::decide(&mut measurements, &alone, &walls, findings.noise);
     DiagnoseResult {
         schema: DIAGNOSE_SCHEMA.to_owned(),
         plan: diagnosed.plan_used(),
         order: diagnosed.order(),
-        alone: diagnosed.alone(),
+        alone,
         together: findings.together.as_ref().map(|together| Together {
             rate_bytes_per_s: together.sum_bytes_per_s,
             share_of_sum: together.sum_bytes_per_s / together.sum_alone_bytes_per_s,
@@ -173,7 +177,7 @@ pub(super) fn conclude(diagnosed: Diagnosed<'_>) -> DiagnoseResult {
             measured_bytes_per_s: loss.measured_bytes_per_s,
         }),
         walls,
-        measurements: diagnosed.measurements(),
+        measurements,
         advice: diagnosed.advice(),
         drift: Drift {
             anchors: findings.drift.anchors,
@@ -400,6 +404,8 @@ impl Diagnosed<'_> {
             predicted_bytes_per_s: measurement.predicted_bytes_per_s,
             step: measurement.step.to_string(),
             dummy_bytes_per_s: dummy.first().copied(),
+            limited_by: Vec::new(),
+            is_as_predicted: None,
         }
     }
 

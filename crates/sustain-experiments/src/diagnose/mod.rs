@@ -8,6 +8,7 @@ mod elsewhere;
 mod event;
 mod explain;
 mod fall;
+mod member_limits;
 mod plan;
 mod probe;
 mod remarks;

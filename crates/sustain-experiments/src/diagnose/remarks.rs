@@ -14,8 +14,16 @@ use crate::others::others_untold;
 /// A subset this far below the prediction of the walls is not explained by them.
 pub(super) const UNEXPLAINED: f64 = 0.07;
 
+/// A sum within this many of its standard deviations of the prediction is explained by it.
+const EXPLAINED_DEVIATIONS: f64 = 4.0;
+
 /// Two targets that bring less than one of them by this part are under no limit.
 const BELOW_ONE: f64 = 0.04;
+
+/// How far the sum of so many targets may be from the prediction of the walls, as a part of it.
+pub(super) fn explained_within(noise: f64, members: usize) -> f64 {
+    UNEXPLAINED.max(EXPLAINED_DEVIATIONS * noise / (members as f64).sqrt())
+}
 
 /// The subset that is furthest below the prediction of the walls, if one is.
 pub(super) fn unexplained(diagnosed: &Diagnosed<'_>) -> Option<String> {
@@ -28,8 +36,7 @@ pub(super) fn unexplained(diagnosed: &Diagnosed<'_>) -> Option<String> {
         .filter(|one| !one.failed && !one.with_dummy && one.members.len() > 1)
         .filter_map(|one| Some((one, one.sum_bytes_per_s / one.predicted_bytes_per_s?)));
     let (worst, share) = lost.min_by(|one, other| one.1.total_cmp(&other.1))?;
-    let noise = 4.0 * findings.noise / (worst.members.len() as f64).sqrt();
-    (share < 1.0 - UNEXPLAINED.max(noise)).then(|| {
+    (share < 1.0 - explained_within(findings.noise, worst.members.len())).then(|| {
         format!(
             "not everything is explained: {} reached {}, where the walls predict {}",
             diagnosed.names(&worst.members).join(", "),

@@ -14,7 +14,7 @@ use sustain_load::event::Live;
 use super::sentence::capitalized;
 use super::summary::wrapped;
 use super::{LiveKind, LiveView, SIMULATED, sentences, without_controls};
-use crate::format::{percent, rate, size, stretch};
+use crate::format::{percent, rate, rates_of_each, size, stretch};
 
 /// A longer list of names is cut, and the rest is counted.
 const NAMES_MAX: usize = 8;
@@ -294,22 +294,14 @@ pub(crate) fn collapse_words(wall: &Wall) -> String {
 
 fn shares(wall: &Wall) -> Vec<String> {
     let mut lines = Vec::new();
-    if wall.shares.is_empty() {
-        return lines;
-    }
     let rates = wall.shares.iter().map(|share| share.rate_bytes_per_s);
-    let (least, most) = rates.fold((f64::INFINITY, 0.0_f64), |(least, most), one| {
-        (least.min(one), most.max(one))
-    });
+    let Some(range) = rates_of_each(rates) else {
+        return lines;
+    };
     let repeat = match wall.shares_repeat {
         Some(true) => ", the same in each reading",
         Some(false) => ", different in each reading",
         None => "",
-    };
-    let range = if most <= least * 1.02 {
-        format!("{} each", rate(most))
-    } else {
-        format!("{} to {}", rate(least), rate(most))
     };
     lines.push(format!("  shares: {range}{repeat}"));
     for share in wall.shares.iter().filter(|share| share.below_fair) {

@@ -4,9 +4,9 @@
 
 use sustain_document::devices::HopKind;
 use sustain_document::diagnose::{
-    Advice, Alone, DIAGNOSE_SCHEMA, DiagnosePlanUsed, DiagnoseResult, Drift, Measurement, NoWall,
-    Order, Prediction, SearchEnd, Share, Together, TopologyHop, TopologyPath, UnexplainedLoss,
-    Wall, WallKind, WallState, Weakest,
+    Advice, Alone, DIAGNOSE_SCHEMA, DiagnosePlanUsed, DiagnoseResult, Drift, Measurement,
+    MemberLimit, NoWall, Order, Prediction, SearchEnd, Share, Together, TopologyHop, TopologyPath,
+    UnexplainedLoss, Wall, WallKind, WallState, Weakest,
 };
 use sustain_document::host::Host;
 use sustain_document::system::System;
@@ -99,6 +99,8 @@ pub fn without_wall(disks: usize) -> DiagnoseResult {
         predicted_bytes_per_s: Some(rate * disks as f64),
         step: "all together".to_owned(),
         dummy_bytes_per_s: None,
+        limited_by: vec![MemberLimit::Nothing; disks],
+        is_as_predicted: Some(true),
     };
     let way = |name: &String| TopologyPath {
         target: name.clone(),
@@ -276,50 +278,81 @@ fn crossing_wall() -> Wall {
     }
 }
 
-fn measured(places: &[usize], rates: &[f64], predicted: Option<f64>, step: &str) -> Measurement {
+/// A measurement whose sum is as predicted; of its members each has this limit.
+fn measured(
+    places: &[usize],
+    rates: &[f64],
+    predicted: f64,
+    limited_by: &[MemberLimit],
+    step: &str,
+) -> Measurement {
     Measurement {
         members: names(places),
         rates_bytes_per_s: rates.iter().map(|rate| rate * MEGABYTE).collect(),
         sum_bytes_per_s: rates.iter().sum::<f64>() * MEGABYTE,
-        predicted_bytes_per_s: predicted.map(|predicted| predicted * MEGABYTE),
+        predicted_bytes_per_s: Some(predicted * MEGABYTE),
         step: step.to_owned(),
         dummy_bytes_per_s: None,
+        limited_by: limited_by.to_vec(),
+        is_as_predicted: Some(true),
     }
 }
 
 fn measurements() -> Vec<Measurement> {
+    use MemberLimit::{Nothing, Unknown};
+    let (link, port) = (MemberLimit::Wall { wall: 0 }, MemberLimit::Wall { wall: 1 });
+    let together = [link, link, link, link, Nothing];
     let single = |place: usize| {
         measured(
             &[place],
             &[ALONE[place]],
-            Some(ALONE[place]),
+            ALONE[place],
+            &[Nothing],
             "each target alone",
         )
     };
     let mut all: Vec<Measurement> = (0..5).map(single).collect();
     let every = [0, 1, 2, 3, 4];
-    all.push(measured(&every, &TOGETHER, Some(353.0), "all together"));
     all.push(measured(
         &every,
         &TOGETHER,
-        Some(353.0),
+        353.0,
+        &together,
+        "all together",
+    ));
+    all.push(measured(
+        &every,
+        &TOGETHER,
+        353.0,
+        &together,
         "once more, to be sure",
     ));
     all.push(measured(
         &[2, 3],
         &[70.0, 70.0],
-        Some(140.0),
+        140.0,
+        &[port, port],
         "who shares this limit",
     ));
-    all.push(measured(
-        &[0, 4],
-        &[80.0, 101.0],
-        Some(206.0),
-        "where is the loss",
-    ));
+    all.push(Measurement {
+        is_as_predicted: Some(false),
+        ..measured(
+            &[0, 4],
+            &[80.0, 101.0],
+            206.0,
+            &[Unknown, Nothing],
+            "where is the loss",
+        )
+    });
     all.push(Measurement {
         dummy_bytes_per_s: Some(88.0 * MEGABYTE),
-        ..measured(&every, &TOGETHER, Some(353.0), "is the limit in this tool")
+        ..measured(
+            &every,
+            &TOGETHER,
+            353.0,
+            &together,
+            "is the limit in this tool",
+        )
     });
     all
 }

@@ -2,10 +2,12 @@
 //! alone, inside it a bar in the colour of the wall that limits the disk, and a mark for an even
 //! share. The section of a diagnosis calls it.
 
+use sustain_document::diagnose::MemberLimit;
+
 use super::super::bars::{Bar, BarChart};
 use super::super::chart::{self, Key, colour};
 use super::super::escape;
-use super::facts::{DiagnosisPicture, PictureDisk, SubsetStanding, ratio};
+use super::facts::{DiagnosisPicture, PictureDisk, class, ratio};
 use crate::format::{percent, rate};
 
 /// The chart with its heading; empty if no disk was measured.
@@ -33,7 +35,7 @@ fn bar(disk: &PictureDisk<'_>) -> Bar {
         is_alarming: disk.is_below_fair,
         whole: disk.alone_bytes_per_s,
         part: disk.together_bytes_per_s.unwrap_or(0.0),
-        ink: disk.standing.class(),
+        ink: class(disk.limit),
         fair: disk.fair_bytes_per_s,
         words: words(disk),
     }
@@ -59,19 +61,19 @@ fn legend(facts: &DiagnosisPicture<'_>) -> String {
     part("alone", "alone");
     let disks = || facts.disks.iter();
     if disks().any(|disk| disk.together_bytes_per_s.is_some()) {
-        let stands = |standing| disks().any(|disk| disk.standing == standing);
+        let has = |limit| disks().any(|disk| disk.limit == Some(limit));
         for (index, wall) in facts.walls.iter().enumerate() {
-            if stands(SubsetStanding::HeldBy(index)) {
+            if has(MemberLimit::Wall { wall: index }) {
                 let limit = rate(wall.wall.limit_bytes_per_s);
                 let words = format!("with all active: limited by wall {} ({limit})", index + 1);
                 part(&colour(index), &words);
             }
         }
-        if stands(SubsetStanding::Lost) {
+        if has(MemberLimit::Unknown) {
             let words = "slower than alone, and no wall explains it";
             part("lost", words);
         }
-        if stands(SubsetStanding::Free) {
+        if has(MemberLimit::Nothing) {
             part("free", "with all active: as fast as alone");
         }
         if disks().any(|disk| disk.fair_bytes_per_s.is_some()) {

@@ -1,22 +1,14 @@
 //! Collects what the pictures of a diagnosis have in common: the disks in the order in which they
-//! are connected, the members of each wall, the subsets with their repeats merged, and the wall
-//! that limits a disk in a subset. All pictures call it; it draws nothing.
+//! are connected, the members of each wall, the subsets with their repeats merged, and what
+//! the document says limits each disk. All pictures call it; it draws nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sustain_document::diagnose::{DiagnoseResult, Measurement, Wall};
+use sustain_document::diagnose::{DiagnoseResult, Measurement, MemberLimit, Wall};
 
 use super::super::chart::colour;
 use super::super::chart::svg::cut;
 
-/// A smaller loss does not count as a loss, however quiet the readings are.
-const LOSS_MIN: f64 = 0.05;
-/// A larger loss counts as a loss, however noisy the readings are.
-const LOSS_CERTAIN: f64 = 0.2;
-/// The sum of a wall's members reaches its limit if it is no further below it than this.
-const REACHED_WITHIN: f64 = 0.05;
-/// A difference within this many standard deviations of one reading does not count as a loss.
-const NOISE_DEVIATIONS: f64 = 3.0;
 /// A longer label is cut in its middle.
 const LABEL_CHARACTERS_MAX: usize = 16;
 /// The characters that are kept at the end of a label that is cut.
@@ -47,29 +39,18 @@ pub(super) struct PictureDisk<'a> {
     /// The even share of the wall that limits it.
     pub(super) fair_bytes_per_s: Option<f64>,
     pub(super) is_below_fair: bool,
-    /// The limit of its rate with all targets active.
-    pub(super) standing: SubsetStanding,
+    /// The limit of its rate with all targets active; `None` if that is not known.
+    pub(super) limit: Option<MemberLimit>,
 }
 
-/// The limit of a disk's rate in a subset, compared with its rate alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SubsetStanding {
-    /// It reaches its rate alone, or was not active.
-    Free,
-    /// This wall limits it below its rate alone.
-    HeldBy(usize),
-    /// It is slower than alone, and no wall of the result explains it.
-    Lost,
-}
-
-impl SubsetStanding {
-    /// The class of the style sheet with its colour.
-    pub(super) fn class(self) -> String {
-        match self {
-            SubsetStanding::Free => "free".to_owned(),
-            SubsetStanding::HeldBy(wall) => colour(wall),
-            SubsetStanding::Lost => "lost".to_owned(),
-        }
+/// The class of the style sheet with the colour of a limit. The grey of a rate alone claims nothing
+/// where the limit is not known.
+pub(super) fn class(limit: Option<MemberLimit>) -> String {
+    match limit {
+        Some(MemberLimit::Nothing) => "free".to_owned(),
+        Some(MemberLimit::Wall { wall }) => colour(wall),
+        Some(MemberLimit::Unknown) => "lost".to_owned(),
+        None => "alone".to_owned(),
     }
 }
 
@@ -83,8 +64,12 @@ pub(super) struct DrawnWall<'a> {
 pub(super) struct Subset {
     /// The rate of each disk, in the order of the disks; `None` where it was not active.
     pub(super) rates_bytes_per_s: Vec<Option<f64>>,
+    /// The limit of each disk, in the same order; `None` where it is not known.
+    pub(super) limits: Vec<Option<MemberLimit>>,
     pub(super) sum_bytes_per_s: f64,
     pub(super) predicted_bytes_per_s: Option<f64>,
+    /// Whether its sum is the predicted one; `None` if that is not known.
+    pub(super) is_as_predicted: Option<bool>,
     pub(super) dummy_bytes_per_s: Option<f64>,
     /// The sum of each of its measurements.
     pub(super) readings_bytes_per_s: Vec<f64>,
@@ -111,7 +96,7 @@ impl<'a> DiagnosisPicture<'a> {
             together_bytes_per_s: None,
             fair_bytes_per_s: None,
             is_below_fair: false,
-            standing: SubsetStanding::Free,
+            limit: None,
         });
         let walls = result.walls.iter().map(|wall| DrawnWall {
             wall,
@@ -134,17 +119,18 @@ impl<'a> DiagnosisPicture<'a> {
                 self.disks[place].alone_bytes_per_s = alone.rate_bytes_per_s;
             }
         }
-        let Some(rates) = self.together().map(|all| all.rates_bytes_per_s.clone()) else {
+        let together = self.together();
+        let told = together.map(|all| (all.rates_bytes_per_s.clone(), all.limits.clone()));
+        let Some((rates, limits)) = told else {
             return;
         };
-        let standings = self.standings(&rates);
         for (place, disk) in self.disks.iter_mut().enumerate() {
             disk.together_bytes_per_s = rates[place];
-            disk.standing = standings[place];
-            let SubsetStanding::HeldBy(wall) = disk.standing else {
+            disk.limit = limits[place];
+            let Some(wall) = wall_of(disk.limit).and_then(|wall| self.walls.get(wall)) else {
                 continue;
             };
-            let mut shares = self.walls[wall].wall.shares.iter();
+            let mut shares = wall.wall.shares.iter();
             if let Some(share) = shares.find(|share| share.target == disk.name) {
                 disk.fair_bytes_per_s = Some(share.fair_bytes_per_s);
                 disk.is_below_fair = share.below_fair;
@@ -165,37 +151,6 @@ impl<'a> DiagnosisPicture<'a> {
                 && missing.all(|(disk, _)| is_dropped(disk))
         };
         self.subsets.iter().find(whole)
-    }
-
-    /// The limit of each disk at these rates. A disk is limited by the smallest of its walls whose
-    /// members together reach the wall's limit.
-    pub(super) fn standings(&self, rates: &[Option<f64>]) -> Vec<SubsetStanding> {
-        let noise = NOISE_DEVIATIONS * self.result.noise;
-        let reaches = |wall: &DrawnWall<'_>| {
-            let members = wall.members.iter().filter_map(|member| rates[*member]);
-            let (count, sum) = members.fold((0, 0.0), |(count, sum), one| (count + 1, sum + one));
-            let limit = wall.wall.limit_bytes_per_s;
-            let least = wall.wall.at_full_load_bytes_per_s.unwrap_or(limit);
-            count > 1 && sum >= least.min(limit) * (1.0 - noise.max(REACHED_WITHIN))
-        };
-        let walls = self.walls.iter().enumerate();
-        let mut reached: Vec<usize> = walls
-            .filter(|(_, wall)| reaches(wall))
-            .map(|(index, _)| index)
-            .collect();
-        reached.sort_by_key(|wall| self.walls[*wall].members.len());
-        let standing = |(place, disk): (usize, &PictureDisk<'_>)| {
-            let slower = rates[place].zip(disk.alone_bytes_per_s);
-            if slower.is_none_or(|(own, alone)| {
-                own >= alone * (1.0 - noise.clamp(LOSS_MIN, LOSS_CERTAIN))
-            }) {
-                return SubsetStanding::Free;
-            }
-            let mut holding = reached.iter();
-            let own = holding.find(|wall| self.walls[**wall].members.contains(&place));
-            own.map_or(SubsetStanding::Lost, |wall| SubsetStanding::HeldBy(*wall))
-        };
-        self.disks.iter().enumerate().map(standing).collect()
     }
 
     /// The highest rate that any disk reached.
@@ -237,6 +192,14 @@ impl<'a> DiagnosisPicture<'a> {
             0 => labels.join(", "),
             more => format!("{} and {more} more", labels.join(", ")),
         }
+    }
+}
+
+/// The wall that limits a disk, if one does.
+pub(super) fn wall_of(limit: Option<MemberLimit>) -> Option<usize> {
+    match limit {
+        Some(MemberLimit::Wall { wall }) => Some(wall),
+        _ => None,
     }
 }
 
@@ -331,6 +294,7 @@ fn merged(
     is_alone: bool,
 ) -> Subset {
     let mut all: Vec<Vec<f64>> = vec![Vec::new(); disks];
+    let mut limits = vec![None; disks];
     for measurement in group {
         let rates = measurement
             .members
@@ -339,6 +303,12 @@ fn merged(
         for (member, rate) in rates {
             if let Some(place) = places.of(member) {
                 all[place].push(*rate);
+            }
+        }
+        let told = measurement.members.iter().zip(&measurement.limited_by);
+        for (member, limit) in told {
+            if let Some(place) = places.of(member) {
+                limits[place] = Some(*limit);
             }
         }
     }
@@ -355,7 +325,9 @@ fn merged(
     };
     Subset {
         rates_bytes_per_s,
+        limits,
         sum_bytes_per_s,
+        is_as_predicted: group.last().and_then(|last| last.is_as_predicted),
         predicted_bytes_per_s: group
             .last()
             .and_then(|last| last.predicted_bytes_per_s)

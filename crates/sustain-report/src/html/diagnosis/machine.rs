@@ -5,7 +5,7 @@
 use super::super::chart::colour;
 use super::super::chart::svg::{Svg, cut};
 use super::super::escape;
-use super::facts::DiagnosisPicture;
+use super::facts::{self, DiagnosisPicture};
 use super::hops::{BoxLine, WallsAtHops, lines};
 use super::tree::{Branch, tree};
 use crate::format::rate;
@@ -252,7 +252,7 @@ impl MachineDrawing<'_, '_> {
         let (left, top) = (x + self.label_width, placed.middle - thick / 2.0);
         let whole = alone.unwrap_or(0.0) * scale;
         self.svg.rect((left, top), (whole, thick), "alone", &title);
-        let class = format!("got {}", disk.standing.class());
+        let class = format!("got {}", facts::class(disk.limit));
         let got = together.unwrap_or(0.0) * scale;
         self.svg
             .rect((left, top + 2.0), (got, thick - 4.0), &class, &title);

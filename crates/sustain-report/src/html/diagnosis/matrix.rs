@@ -5,16 +5,16 @@
 
 use std::fmt::Write as _;
 
+use sustain_document::diagnose::MemberLimit;
+
 use super::super::chart::colour;
 use super::super::escape;
 use super::super::table::glued;
-use super::facts::{DiagnosisPicture, Subset, SubsetStanding, off_by, ratio};
+use super::facts::{DiagnosisPicture, Subset, class, off_by, ratio};
 use crate::format::{percent, rate};
 
 /// With more disks than this cells have no figures, only bars.
 const FIGURES_MAX: usize = 16;
-/// A sum that is further than this from the predicted one is marked.
-const OFF_MARKED: f64 = 0.05;
 
 /// The picture with its heading; empty if nothing was measured.
 pub(super) fn matrix(facts: &DiagnosisPicture<'_>) -> String {
@@ -118,13 +118,8 @@ fn row(facts: &DiagnosisPicture<'_>, subset: &Subset, number: usize, most: f64) 
         (false, count) => format!("{number} ×{count}"),
     };
     let mut markup = format!("<tr><th>{}</th>", escape::text(&times));
-    let standings = if subset.is_alone {
-        vec![SubsetStanding::Free; facts.disks.len()]
-    } else {
-        facts.standings(rates)
-    };
-    for (place, standing) in standings.into_iter().enumerate() {
-        markup.push_str(&cell(facts, rates, place, standing));
+    for (place, limit) in subset.limits.iter().enumerate() {
+        markup.push_str(&cell(facts, rates, place, *limit));
     }
     let mark = subset
         .predicted_bytes_per_s
@@ -148,7 +143,7 @@ fn cell(
     facts: &DiagnosisPicture<'_>,
     rates: &[Option<f64>],
     place: usize,
-    standing: SubsetStanding,
+    limit: Option<MemberLimit>,
 ) -> String {
     let Some(own) = rates[place] else {
         return "<td></td>".to_owned();
@@ -158,7 +153,7 @@ fn cell(
     let words = part.map_or_else(String::new, |part| format!(", {} of alone", percent(part)));
     format!(
         "<td class=\"at {}\" style=\"--part:{:.0}%\" title=\"{}\">{}</td>",
-        standing.class(),
+        class(limit),
         part.unwrap_or(1.0).clamp(0.0, 1.0) * 100.0,
         escape::text(&format!("{}: {}{words}", disk.label, rate(own))),
         escape::text(&figure(own)),
@@ -179,9 +174,8 @@ fn foretold(subset: &Subset) -> String {
     let Some(foretold) = subset.predicted_bytes_per_s else {
         return "<td></td><td></td>".to_owned();
     };
-    let off = ratio(subset.sum_bytes_per_s, foretold).map(|part| part - 1.0);
-    let class = match off {
-        Some(off) if off.abs() > OFF_MARKED => " class=\"alarming\"",
+    let class = match subset.is_as_predicted {
+        Some(false) => " class=\"alarming\"",
         _ => "",
     };
     format!(

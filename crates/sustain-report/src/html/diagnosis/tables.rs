@@ -1,11 +1,11 @@
 //! Makes the tables of a diagnosis: the targets that failed, the drift, the rates, and the command
 //! with the machine. The section of a diagnosis calls it.
 
-use sustain_document::diagnose::DiagnoseResult;
+use sustain_document::diagnose::{DiagnoseResult, MemberLimit};
 
 use super::super::table::Table;
 use super::super::where_tables::{asked_markup, machine, machine_words};
-use super::facts::{DiagnosisPicture, PictureDisk, SubsetStanding, ratio};
+use super::facts::{DiagnosisPicture, PictureDisk, ratio};
 use crate::ReportError;
 use crate::format::{percent, rate, size, stretch};
 
@@ -67,10 +67,10 @@ pub(super) fn alone(facts: &DiagnosisPicture<'_>) -> String {
             told(disk.together_bytes_per_s),
             part(disk),
             disk.fair_bytes_per_s.map_or_else(String::new, rate),
-            match disk.standing {
-                SubsetStanding::Free => String::new(),
-                SubsetStanding::HeldBy(wall) => format!("wall {}", wall + 1),
-                SubsetStanding::Lost => "no wall explains it".to_owned(),
+            match disk.limit {
+                None | Some(MemberLimit::Nothing) => String::new(),
+                Some(MemberLimit::Wall { wall }) => format!("wall {}", wall + 1),
+                Some(MemberLimit::Unknown) => "no wall explains it".to_owned(),
             },
         ]);
     }

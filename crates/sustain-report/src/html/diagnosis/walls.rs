@@ -10,7 +10,7 @@ use super::super::chart::svg::Svg;
 use super::super::escape;
 use super::super::table::{Table, glued};
 use super::facts::{DiagnosisPicture, DrawnWall, off_by};
-use crate::format::{percent, rate};
+use crate::format::{percent, rate, rates_of_each};
 use crate::terminal::diagnosis::collapse_words;
 
 const WIDTH: f64 = 560.0;
@@ -161,17 +161,7 @@ fn weakest(facts: &DiagnosisPicture<'_>, wall: &Wall) -> Option<String> {
 
 fn shares(facts: &DiagnosisPicture<'_>, wall: &Wall) -> Option<String> {
     let rates = wall.shares.iter().map(|share| share.rate_bytes_per_s);
-    let (least, most) = rates.fold((f64::INFINITY, 0.0_f64), |(least, most), one| {
-        (least.min(one), most.max(one))
-    });
-    if !least.is_finite() {
-        return None;
-    }
-    let mut words = if most <= least * 1.02 {
-        format!("{} each", rate(most))
-    } else {
-        format!("{} to {}", rate(least), rate(most))
-    };
+    let mut words = rates_of_each(rates)?;
     words.push_str(match wall.shares_repeat {
         Some(true) => ", the same in each reading",
         Some(false) => ", different in each reading",

@@ -27,5 +27,6 @@ pub mod recover;
 pub mod status;
 pub mod sweep;
 pub mod system;
+pub mod verdicts;
 pub mod verify;
 pub mod vocabulary;

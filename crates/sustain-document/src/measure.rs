@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::effect::EffectResult;
 use crate::host::Host;
 use crate::system::System;
+use crate::verdicts::MeasureVerdicts;
 use crate::vocabulary::{
     DataKind, DataPath, Direction, Ending, EngineChoice, LayoutKind, Operation, TargetKind,
 };
@@ -42,6 +43,9 @@ pub struct MeasureResult {
     pub rewritten: Option<Rewritten>,
     /// The longest stretches without a completion, longest first.
     pub stalls: Vec<Stall>,
+    /// What the figures mean where a threshold decides it.
+    #[serde(default)]
+    pub verdicts: MeasureVerdicts,
     /// What the monitor saw of the machine before, during and after the run.
     pub system: System,
     /// What the load does to the rest of the system; null without `--effect`.
@@ -52,6 +56,29 @@ pub struct MeasureResult {
     pub interrupted: bool,
     /// Notes that a reader needs in order to read the figures right.
     pub notes: Vec<String>,
+}
+
+impl MeasureResult {
+    /// The longest stall of the run or of a paced run, of a single target or of all.
+    #[must_use]
+    pub fn longest_stall_ns(&self) -> u64 {
+        let found = self.recommendation.iter();
+        let attempts = found.flat_map(|found| &found.attempts);
+        let of_paced = attempts.map(|attempt| attempt.worst_stall_ns);
+        let of_run = self.stalls.iter().map(|stall| stall.duration_ns);
+        let longest_ns = of_run.chain(of_paced).max().unwrap_or(0);
+        longest_ns.max(self.total.worst_stall_ns)
+    }
+
+    /// The time for which the source of a paced run went on. Requests that were in flight at its
+    /// end completed later, or had come before.
+    #[must_use]
+    pub fn source_seconds(&self) -> f64 {
+        let mut targets = self.targets.iter();
+        let ended_by_time = targets.all(|target| target.ended == Ending::Time);
+        let time_s = self.plan.time_s.filter(|_| ended_by_time);
+        time_s.unwrap_or(self.total.seconds)
+    }
 }
 
 /// The request, and the values that were used.

@@ -8,13 +8,15 @@ use sustain_document::measure::{Attempt, MeasureResult, Rewritten};
 use sustain_document::sweep::{AgainstBest, SweepPoint};
 use sustain_document::vocabulary::{DataPath, Direction, Ending, ExperimentEnd, TargetKind};
 use sustain_experiments::compare::{ComparePlan, compare};
+use sustain_experiments::measure::verdicts::decide;
 use sustain_report::terminal::{
     compare_answer, compare_sentence, compare_text, sentence, summary, sweep_answer, sweep_text,
 };
 
-/// The sentence of a sample changed by `change`.
+/// The sentence of a sample changed by `change`, with what the run decides on such figures.
 fn said(mut result: MeasureResult, change: impl FnOnce(&mut MeasureResult)) -> String {
     change(&mut result);
+    result.verdicts = decide(&result);
     sentence(&result)
 }
 

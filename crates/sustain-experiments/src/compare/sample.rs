@@ -5,6 +5,7 @@ use sustain_document::measure::{
     Interval, Latency, MEASURE_SCHEMA, MeasureResult, Plan, Sustained, TargetResult, Total,
 };
 use sustain_document::system::System;
+use sustain_document::verdicts::MeasureVerdicts;
 use sustain_document::vocabulary::{
     DataKind, DataPath, Direction, Ending, EngineChoice, LayoutKind, TargetKind,
 };
@@ -75,6 +76,7 @@ pub(super) fn run(disks: &[(&str, Vec<Step>)]) -> MeasureResult {
         rewritten: None,
         effect: None,
         system: System::default(),
+        verdicts: MeasureVerdicts::default(),
         interrupted: false,
         notes: Vec::new(),
     }

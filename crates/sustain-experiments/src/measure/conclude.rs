@@ -11,6 +11,7 @@ use sustain_document::measure::{
     Rewritten, Stall, TargetResult, Total,
 };
 use sustain_document::system::System;
+use sustain_document::verdicts::MeasureVerdicts;
 use sustain_document::vocabulary::LayoutKind;
 use sustain_load::collect::{TOOL_SHARE, TargetSeries, rate, steps};
 use sustain_load::phase::PhaseOutcome;
@@ -23,13 +24,12 @@ use super::active::{
     active_steps, begins_with_run, of_what_was_left, sustained, sustained_total, told,
     unknown_through_memory,
 };
-use super::backlog;
 use super::common_cause;
 use super::held::{PacedOutcome, held};
 use super::plan::MeasurePlan;
 use super::position::{places, remark};
 use super::remarks::{in_memory, long_flush, made_too_slowly, remarks, writes_buffered};
-use super::rhythm;
+use super::{backlog, verdicts, words};
 use crate::figures::time_of_day;
 use crate::figures::{burst_of, intervals, latency, seconds, target_error};
 use crate::others::others_untold;
@@ -101,13 +101,11 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         )
     }));
     notes.extend(in_memory(&host));
-    notes.extend(rhythm::not_seen(&total, &stalls, recommendation.as_ref()));
     let facts = plan_facts(plan, session, &outcome, threads, conclusion.started_unix_s);
-    notes.extend(backlog::not_seen(&facts, &host, &targets));
     let effect = conclusion
         .effect
         .map(|effect| with_backlog_not_seen(effect, session, &host, &targets));
-    MeasureResult {
+    let mut result = MeasureResult {
         schema: MEASURE_SCHEMA.to_owned(),
         plan: facts,
         host,
@@ -121,11 +119,24 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         recommendation,
         rewritten,
         stalls,
+        verdicts: MeasureVerdicts::default(),
         system: conclusion.system,
         effect,
         interrupted: conclusion.interrupted,
         notes,
-    }
+    };
+    result.verdicts = verdicts::decide(&result);
+    let verdicts = &result.verdicts;
+    let rhythm = verdicts
+        .rhythm_not_seen
+        .as_ref()
+        .map(words::rhythm_not_seen);
+    let backlog = verdicts
+        .backlog_not_seen
+        .as_ref()
+        .map(words::backlog_not_seen);
+    result.notes.extend(rhythm.into_iter().chain(backlog));
+    result
 }
 
 /// The effect of the load, and a note if the load did not build up more than memory holds.
@@ -141,7 +152,7 @@ fn with_backlog_not_seen(
     let mut paths = effect.paths.iter().filter(|_| writes);
     let why = paths.find_map(|path| backlog::not_in_effect(path, size_bytes, host, targets));
     let mut unmeasured = effect.unmeasured;
-    unmeasured.extend(why);
+    unmeasured.extend(why.as_ref().map(words::effect_not_seen));
     EffectResult {
         unmeasured,
         ..effect

@@ -2,7 +2,7 @@
 //! runs -> result.
 
 mod active;
-pub mod backlog;
+mod backlog;
 mod common_cause;
 mod conclude;
 mod confirm;
@@ -12,5 +12,7 @@ mod position;
 mod recommendation;
 mod remarks;
 mod rewritten;
-pub mod rhythm;
+mod rhythm;
 pub mod run;
+pub mod verdicts;
+pub mod words;

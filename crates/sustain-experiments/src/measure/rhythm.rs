@@ -1,10 +1,9 @@
 //! Checks whether a run was long enough to show how often its long stalls come: a stall that was
 //! seen once may come each minute or each hour, and the rate at which one may record depends on it.
-//! The notes of a result and its one-sentence answer share this module. It works on the result
-//! document alone.
+//! It works on the result document alone.
 
-use sustain_disk::units::Duration;
-use sustain_document::measure::{MeasureResult, Recommendation, Stall, Total};
+use sustain_document::measure::{Recommendation, Stall, Total};
+use sustain_document::verdicts::RhythmNotSeen;
 
 /// Shorter stalls hardly fill a buffer, however often they come.
 const STALL_NS_MIN: u64 = 1_000_000_000;
@@ -15,22 +14,13 @@ const SEEN_MIN: usize = 3;
 const STALLS_PROPOSED: f64 = 40.0;
 const RUNS_PROPOSED: f64 = 4.0;
 
-/// Says that a long stall was seen too seldom to know how often such stalls come, and which time
+/// A long stall that was seen too seldom to know how often such stalls come, and the time that
 /// would show it. `None` if there was none, or enough of them.
-#[must_use]
-pub fn rhythm_not_seen(result: &MeasureResult) -> Option<String> {
-    not_seen(
-        &result.total,
-        &result.stalls,
-        result.recommendation.as_ref(),
-    )
-}
-
-pub(crate) fn not_seen(
+pub(super) fn not_seen(
     total: &Total,
     stalls: &[Stall],
     recommendation: Option<&Recommendation>,
-) -> Option<String> {
+) -> Option<RhythmNotSeen> {
     let attempts = recommendation.map_or(&[][..], |found| found.attempts.as_slice());
     let of_paced = attempts.iter().map(|attempt| attempt.worst_stall_ns);
     let of_run = stalls.iter().map(|stall| stall.duration_ns);
@@ -59,11 +49,10 @@ pub(crate) fn not_seen(
     let seconds = total.seconds + paced_s;
     let longest_s = longest_ns as f64 / 1e9;
     let proposed_s = (STALLS_PROPOSED * longest_s).max(RUNS_PROPOSED * seconds);
-    let times = if seen == 1 { "once" } else { "twice" };
-    Some(format!(
-        "a stall of {} was seen {times} in {seconds:.0} s, which is too short to show how often \
-         such stalls come: --time {:.0}m",
-        Duration(longest_ns),
-        (proposed_s / 60.0).ceil()
-    ))
+    Some(RhythmNotSeen {
+        stall_ns: longest_ns,
+        seen,
+        seconds,
+        proposed_time_s: proposed_s,
+    })
 }

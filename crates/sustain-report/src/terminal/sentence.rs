@@ -4,31 +4,17 @@
 
 use sustain_document::measure::{MeasureResult, TargetError, TargetResult, Total};
 use sustain_document::vocabulary::{DataPath, Direction, Ending, Operation, TargetKind};
-use sustain_experiments::measure::backlog::backlog_not_seen;
-use sustain_experiments::measure::rhythm::rhythm_not_seen;
+use sustain_experiments::measure::words::{backlog_not_seen, rhythm_not_seen};
 
 use super::{SIMULATED, sentences, without_controls};
 use crate::format::{latency, memory, position, rate, size, stretch};
 
 mod recommended;
 
-use recommended::{longest_stall_ns, records};
+use recommended::records;
 
-/// Runs shorter than this cannot be judged steady.
-const SHORT_RUN_S: f64 = 10.0;
-/// If the rates of several targets lie further apart than this, the answer names all of them.
-const RATES_APART: f64 = 0.02;
-/// The stall of a paced run is named beside the run's own if it is this many times longer.
-const STALL_LONGER: f64 = 1.5;
-/// A shorter stall of a paced run is not named.
-const STALL_SAID_NS: u64 = 100_000_000;
 /// The time over which the slowest rate of a run is taken.
 const WORST_S: f64 = 10.0;
-/// A backlog still grows if it ends at more than this part of its largest.
-const STILL_GROWS: f64 = 0.9;
-/// The rate of a disk swings if its slowest 10 s stayed below this part of the recommended rate.
-const SWINGS_BELOW: f64 = 0.95;
-
 /// The answer: "A stream can be recorded at 3.80 GB/s on this target with a 512 MiB buffer
 /// (confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 41.0 ms. The
 /// run rewrote 4 GiB 26 times and cannot see a cache larger than that (use a larger --size)."
@@ -56,9 +42,12 @@ pub fn sentence(result: &MeasureResult) -> String {
     clauses.extend(burst(&result.total));
     clauses.extend(rates_apart(result));
     clauses.extend(worst_stall(result));
-    clauses.extend(rhythm_not_seen(result).map(|clause| capitalized(&clause)));
+    let verdicts = &result.verdicts;
+    let rhythm = verdicts.rhythm_not_seen.as_ref().map(rhythm_not_seen);
+    clauses.extend(rhythm.map(|clause| capitalized(&clause)));
     if !no_disk {
-        let in_memory = backlog_not_seen(result).map(|clause| capitalized(&clause));
+        let backlog = verdicts.backlog_not_seen.as_ref().map(backlog_not_seen);
+        let in_memory = backlog.map(|clause| capitalized(&clause));
         clauses.extend(in_memory.or_else(|| not_seen(result)));
     }
     clauses.extend(simulated(result));
@@ -122,13 +111,12 @@ fn ending(result: &MeasureResult) -> Option<String> {
                 .to_owned(),
         );
     }
-    let short = result.total.bytes > 0 && seconds < SHORT_RUN_S;
     let mut targets = result.targets.iter();
     let again = match targets.all(|target| target.ended == Ending::EndOfDevice) {
         true => " (with --size the run goes over the device again and again)",
         false => "",
     };
-    short.then(|| {
+    result.verdicts.is_too_short.then(|| {
         format!(
             "The run was only {} long, which is too short to judge what lasts{again}",
             long(seconds)
@@ -245,8 +233,7 @@ fn rewritten(result: &MeasureResult) -> Option<String> {
 fn worst_seconds(result: &MeasureResult) -> Option<String> {
     let found = result.recommendation.as_ref()?;
     let worst = found.worst_10_s_bytes_per_s?;
-    let swings = worst < found.rate_bytes_per_s * SWINGS_BELOW || found.confirmed == Some(false);
-    swings.then(|| match worst < 1.0 {
+    result.verdicts.swings.then(|| match worst < 1.0 {
         false => format!("The rate of the slowest 10 s was {}", rate(worst)),
         // There were ten seconds of nothing; a stall says how many more.
         true => {
@@ -264,7 +251,7 @@ fn worst_seconds(result: &MeasureResult) -> Option<String> {
 /// stall of any one target, which is that of all where there is one target.
 fn longest_pause_ns(result: &MeasureResult) -> u64 {
     if result.targets.len() == 1 {
-        longest_stall_ns(result)
+        result.longest_stall_ns()
     } else {
         result.total.worst_stall_ns
     }
@@ -297,7 +284,7 @@ pub(crate) fn held_words(result: &MeasureResult) -> String {
 
 fn held(result: &MeasureResult, rate_bytes_per_s: f64) -> String {
     let mut failed = result.targets.iter().filter(|target| has_failed(target));
-    let seconds = source_seconds(result);
+    let seconds = result.source_seconds();
     let (asked, length) = (rate(rate_bytes_per_s), stretch(seconds));
     let verdict = match (result.total.rate_held, failed.next()) {
         (Some(true), _) => format!(
@@ -336,28 +323,12 @@ fn held(result: &MeasureResult, rate_bytes_per_s: f64) -> String {
                 format!("; {} of the {buffer} buffer were needed", memory(bytes))
             }
         });
-    let record_bytes = result.plan.record_size_bytes * u64::from(result.plan.depth);
-    let in_flight_bytes = record_bytes.saturating_mul(result.targets.len() as u64) as f64;
-    let left_bytes = rate_bytes_per_s * seconds - result.total.bytes as f64;
-    let most_bytes = result.total.backlog_max_bytes.unwrap_or(0) as f64;
-    let grows = left_bytes > in_flight_bytes && left_bytes > STILL_GROWS * most_bytes;
-    let growing = if grows && result.total.rate_held == Some(true) {
+    let growing = if result.verdicts.backlog_grows {
         " and still grew at the end, so a longer run may not hold it"
     } else {
         ""
     };
     format!("{verdict}{backlog}{growing}")
-}
-
-/// The time for which the source of a paced run went on. Requests that were in flight at its end
-/// completed later, or had come before.
-fn source_seconds(result: &MeasureResult) -> f64 {
-    let ended_by_time = result
-        .targets
-        .iter()
-        .all(|target| target.ended == Ending::Time);
-    let time_s = result.plan.time_s.filter(|_| ended_by_time);
-    time_s.unwrap_or(result.total.seconds)
 }
 
 fn tool_limited(total: &Total) -> Option<String> {
@@ -376,18 +347,12 @@ fn burst(total: &Total) -> Option<String> {
 }
 
 fn rates_apart(result: &MeasureResult) -> Option<String> {
-    let total = &result.total;
-    if result.targets.len() < 2 {
+    if !result.verdicts.rates_differ {
         return None;
     }
+    let total = &result.total;
     let (sum, clock) = (total.sum_bytes_per_s, total.wall_clock_bytes_per_s);
     let together = total.all_active_bytes_per_s;
-    let rates = [Some(sum), Some(clock), together];
-    let most = rates.iter().flatten().copied().fold(f64::MIN, f64::max);
-    let least = rates.iter().flatten().copied().fold(f64::MAX, f64::min);
-    if most - least <= RATES_APART * most {
-        return None;
-    }
     let all = if result.targets.iter().any(has_failed) {
         "all targets that were left"
     } else {
@@ -416,28 +381,18 @@ fn worst_stall(result: &MeasureResult) -> Option<String> {
 
 /// A stall that only a paced run had.
 fn stall_of_paced(result: &MeasureResult) -> Option<String> {
-    let attempts = &result.recommendation.as_ref()?.attempts;
-    let longest_ns = attempts
-        .iter()
-        .map(|attempt| attempt.worst_stall_ns)
-        .max()?;
-    let of_run = result.stalls.iter().map(|stall| stall.duration_ns).max();
-    let of_run_ns = of_run.unwrap_or(0).max(result.total.worst_stall_ns);
-    let is_longer = longest_ns as f64 > of_run_ns as f64 * STALL_LONGER;
-    (is_longer && longest_ns >= STALL_SAID_NS)
-        .then(|| format!("a stall in a paced run took {}", latency(longest_ns)))
+    let longest_ns = result.verdicts.paced_stall_ns?;
+    Some(format!(
+        "a stall in a paced run took {}",
+        latency(longest_ns)
+    ))
 }
 
 /// The longest time without any completion, and a longer one that only one target had.
 fn stall_words(result: &MeasureResult) -> Option<String> {
     let together_ns = result.total.worst_stall_ns;
     let longest = result.stalls.iter().max_by_key(|stall| stall.duration_ns);
-    let alone = longest
-        .filter(|_| result.targets.len() > 1)
-        .filter(|stall| {
-            // Stalls that differ by less are the same one, seen by two meters.
-            stall.duration_ns as f64 > together_ns as f64 * (1.0 + RATES_APART)
-        });
+    let alone = longest.filter(|_| result.verdicts.stall_is_of_one);
     let alone = alone.map(|stall| {
         format!(
             "{} on {}",

@@ -19,6 +19,7 @@ use sustain_document::measure::{
 use sustain_document::system::{
     CpuShares, DeviceSample, KernelMessage, MemorySample, Sample, System,
 };
+use sustain_document::verdicts::MeasureVerdicts;
 use sustain_document::vocabulary::{
     DataKind, DataPath, Direction, Ending, EngineChoice, LayoutKind, Operation, TargetKind,
 };
@@ -72,6 +73,7 @@ pub fn two_targets() -> MeasureResult {
         system: system(),
         rewritten: None,
         effect: None,
+        verdicts: MeasureVerdicts::default(),
         interrupted: false,
         notes: vec!["the scratch file was written once before use".to_owned()],
         targets,

@@ -17,7 +17,8 @@ use super::curve::CumulativeBytes;
 use super::position::PositionEffect;
 use super::{Revisits, Step};
 
-const WINDOW_S_MIN: f64 = 10.0;
+/// A shorter run cannot be judged steady.
+pub const WINDOW_S_MIN: f64 = 10.0;
 const WINDOW_SHARE_MIN: f64 = 0.5;
 const RANGE_PERCENT_MAX: f64 = 20.0;
 const RISE_PERCENT_MAX: f64 = 10.0;

@@ -2,6 +2,7 @@
 //! and how far paced runs confirmed it.
 
 use sustain_document::measure::{MeasureResult, Recommendation};
+use sustain_document::verdicts::BufferPurpose;
 
 use super::{reads, targets};
 use crate::format::{memory, rate, stretch};
@@ -19,20 +20,22 @@ pub(super) fn records(result: &MeasureResult, found: &Recommendation) -> String 
     if found.confirmed == Some(false) {
         return did_not_hold(found, verb, &buffer);
     }
-    let used = used_far_less(found);
-    let needed = match (found.buffer_bytes < result.plan.buffer_bytes, &used) {
+    // If the confirming run used far less than that, it does not measure the need, so both are told.
+    let purpose = result.verdicts.buffer_is_for;
+    let used = purpose.and(found.backlog_max_bytes);
+    let needed = match (found.buffer_bytes < result.plan.buffer_bytes, purpose) {
         (true, None) => format!("{} of it needed; ", memory(found.buffer_bytes)),
-        (true, Some(_)) => format!(
+        (true, Some(purpose)) => format!(
             "{} of it needed {}; ",
             memory(found.buffer_bytes),
-            needed_for(result, found)
+            needed_for(purpose)
         ),
         (false, _) => String::new(),
     };
     let proof = match found.confirmed {
         Some(_) => format!(
             "confirmed by a paced run of {held}{}{}",
-            used.unwrap_or_default(),
+            used.map_or_else(String::new, |used| format!(", which used {}", memory(used))),
             stepped_down(found)
         ),
         None => "not confirmed by a paced run".to_owned(),
@@ -43,38 +46,13 @@ pub(super) fn records(result: &MeasureResult, found: &Recommendation) -> String 
     )
 }
 
-/// What most of the memory is needed for: records that are being filled or written, where these are
-/// large; pauses, where there were any; or else the time in which the run was slower.
-fn needed_for(result: &MeasureResult, found: &Recommendation) -> &'static str {
-    let is_most = |bytes: f64| bytes * 2.0 >= found.buffer_bytes as f64;
-    let records = 1 + result.targets.len() as u64;
-    let in_records = result.plan.record_size_bytes.saturating_mul(records);
-    if is_most(in_records as f64) {
-        return "for the records that are being filled and written";
+/// What most of the memory is needed for.
+fn needed_for(purpose: BufferPurpose) -> &'static str {
+    match purpose {
+        BufferPurpose::Records => "for the records that are being filled and written",
+        BufferPurpose::Pauses => "for the pauses seen",
+        BufferPurpose::SlowPeriods => "for the periods in which the run was slower than that",
     }
-    let paused_s = longest_stall_ns(result) as f64 / 1e9;
-    if is_most(paused_s * found.rate_bytes_per_s) {
-        "for the pauses seen"
-    } else {
-        "for the periods in which the run was slower than that"
-    }
-}
-
-/// The longest stall of the run or of a paced run, of a single target or of all.
-pub(super) fn longest_stall_ns(result: &MeasureResult) -> u64 {
-    let found = result.recommendation.iter();
-    let attempts = found.flat_map(|found| &found.attempts);
-    let of_paced = attempts.map(|attempt| attempt.worst_stall_ns);
-    let of_run = result.stalls.iter().map(|stall| stall.duration_ns);
-    let longest_ns = of_run.chain(of_paced).max().unwrap_or(0);
-    longest_ns.max(result.total.worst_stall_ns)
-}
-
-/// The memory that the confirming run used, where that is so little that the memory said to be
-/// needed does not measure it.
-fn used_far_less(found: &Recommendation) -> Option<String> {
-    let used = found.backlog_max_bytes?;
-    (used < found.buffer_bytes / 2).then(|| format!(", which used {}", memory(used)))
 }
 
 /// Names the highest rate that was tried before and did not hold.

@@ -1,0 +1,81 @@
+//! What the figures of a measurement mean where a threshold decides it. The run decides, once; the
+//! views only word it. Thresholds therefore stand where these are made, and in no view.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The verdicts on a measurement. In documents of earlier versions none is told.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct MeasureVerdicts {
+    /// Whether the run was too short to be judged steady.
+    pub is_too_short: bool,
+    /// Whether the three ways to count the rate of several targets lie apart.
+    pub rates_differ: bool,
+    /// Whether the rate swings, so that its slowest 10 s matter beside the recommended rate.
+    pub swings: bool,
+    /// With `--rate`: whether the backlog still grew at the end.
+    pub backlog_grows: bool,
+    /// The longest stall of a paced run, if it is clearly longer than those of the run itself.
+    pub paced_stall_ns: Option<u64>,
+    /// Whether the longest of `stalls` is that of a single target, longer than any of all targets
+    /// at once.
+    pub stall_is_of_one: bool,
+    /// What most of the recommended buffer is for, if the run that confirmed the rate used far less
+    /// of it; null otherwise.
+    pub buffer_is_for: Option<BufferPurpose>,
+    /// A long stall was seen too seldom to know how often such stalls come.
+    pub rhythm_not_seen: Option<RhythmNotSeen>,
+    /// What was written through the page cache fits into memory.
+    pub backlog_not_seen: Option<BacklogNotSeen>,
+}
+
+closed_set! {
+    /// What most of a recorder's buffer is for.
+    pub enum BufferPurpose {
+        /// The records that are being filled and written.
+        Records,
+        /// The pauses that were seen.
+        Pauses,
+        /// The periods in which the run was slower than the recommended rate.
+        SlowPeriods,
+    }
+}
+
+/// A long stall that was seen too seldom to know how often such stalls come.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RhythmNotSeen {
+    /// How long it was.
+    pub stall_ns: u64,
+    /// How often stalls of its kind were seen.
+    pub seen: usize,
+    /// In which time: that of the run and of the paced runs.
+    pub seconds: f64,
+    /// The time that has a good chance of showing how often they come.
+    pub proposed_time_s: f64,
+}
+
+/// Data that was written through the page cache and fits into memory, so that the disks behind a
+/// full cache were not seen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BacklogNotSeen {
+    /// The bytes of distinct positions that were written.
+    pub written_bytes: u64,
+    /// The number of targets to which they were written.
+    pub targets: usize,
+    /// Whether they were written to one file.
+    pub is_one_file: bool,
+    /// The machine's memory.
+    pub memory_bytes: u64,
+    /// A run that would show the disks behind a full cache; null if there is no space for one.
+    pub proposed: Option<ProposedRun>,
+}
+
+/// The flags of a run that writes more than memory holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProposedRun {
+    /// Its `--size`.
+    pub size_bytes: u64,
+    /// Its `--time`, if it needs a longer one.
+    pub time_s: Option<f64>,
+}

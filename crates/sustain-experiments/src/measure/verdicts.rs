@@ -1,0 +1,114 @@
+//! Decides what the figures of a measurement mean: every threshold of its answer stands here, in
+//! `rhythm.rs` or in `backlog.rs`. It works on the result document alone; the conclusion calls it
+//! once, and the views word what it decided.
+
+use sustain_document::measure::{MeasureResult, Recommendation};
+use sustain_document::verdicts::{BufferPurpose, MeasureVerdicts};
+use sustain_statistics::judge::steady::WINDOW_S_MIN;
+
+use super::{backlog, rhythm};
+
+/// If the rates of several targets lie further apart than this, all of them are named. Stalls that
+/// differ by less are the same one, seen by two meters.
+const RATES_APART: f64 = 0.02;
+/// The stall of a paced run is named beside the run's own if it is this many times longer.
+const STALL_LONGER: f64 = 1.5;
+/// A shorter stall of a paced run is not named.
+const STALL_SAID_NS: u64 = 100_000_000;
+/// A backlog still grows if it ends at more than this part of its largest.
+const STILL_GROWS: f64 = 0.9;
+/// The rate of a disk swings if its slowest 10 s stayed below this part of the recommended rate.
+const SWINGS_BELOW: f64 = 0.95;
+/// A confirming run used far less memory than recommended if it used less than this part of it.
+const FAR_LESS: f64 = 0.5;
+/// What needs this part of the buffer needs most of it.
+const MOST_OF_BUFFER: f64 = 0.5;
+
+/// The verdicts on a measurement, from the figures of its document.
+#[must_use]
+pub fn decide(result: &MeasureResult) -> MeasureVerdicts {
+    let total = &result.total;
+    MeasureVerdicts {
+        is_too_short: total.bytes > 0 && total.seconds < WINDOW_S_MIN,
+        rates_differ: rates_differ(result),
+        swings: swings(result),
+        backlog_grows: backlog_grows(result),
+        paced_stall_ns: paced_stall_ns(result),
+        stall_is_of_one: stall_is_of_one(result),
+        buffer_is_for: buffer_is_for(result),
+        rhythm_not_seen: rhythm::not_seen(total, &result.stalls, result.recommendation.as_ref()),
+        backlog_not_seen: backlog::not_seen(&result.plan, &result.host, &result.targets),
+    }
+}
+
+fn rates_differ(result: &MeasureResult) -> bool {
+    let total = &result.total;
+    let rates = [
+        Some(total.sum_bytes_per_s),
+        Some(total.wall_clock_bytes_per_s),
+        total.all_active_bytes_per_s,
+    ];
+    let most = rates.iter().flatten().copied().fold(f64::MIN, f64::max);
+    let least = rates.iter().flatten().copied().fold(f64::MAX, f64::min);
+    result.targets.len() > 1 && most - least > RATES_APART * most
+}
+
+fn swings(result: &MeasureResult) -> bool {
+    result.recommendation.as_ref().is_some_and(|found| {
+        let worst = found.worst_10_s_bytes_per_s;
+        let is_low = |worst: f64| worst < found.rate_bytes_per_s * SWINGS_BELOW;
+        worst.is_some_and(|worst| is_low(worst) || found.confirmed == Some(false))
+    })
+}
+
+fn backlog_grows(result: &MeasureResult) -> bool {
+    let Some(rate_bytes_per_s) = result.plan.rate_bytes_per_s else {
+        return false;
+    };
+    let record_bytes = result.plan.record_size_bytes * u64::from(result.plan.depth);
+    let in_flight_bytes = record_bytes.saturating_mul(result.targets.len() as u64) as f64;
+    let left_bytes = rate_bytes_per_s * result.source_seconds() - result.total.bytes as f64;
+    let most_bytes = result.total.backlog_max_bytes.unwrap_or(0) as f64;
+    let grows = left_bytes > in_flight_bytes && left_bytes > STILL_GROWS * most_bytes;
+    grows && result.total.rate_held == Some(true)
+}
+
+fn paced_stall_ns(result: &MeasureResult) -> Option<u64> {
+    let attempts = result.recommendation.as_ref()?.attempts.iter();
+    let longest_ns = attempts.map(|attempt| attempt.worst_stall_ns).max()?;
+    let of_run = result.stalls.iter().map(|stall| stall.duration_ns).max();
+    let of_run_ns = of_run.unwrap_or(0).max(result.total.worst_stall_ns);
+    let is_longer = longest_ns as f64 > of_run_ns as f64 * STALL_LONGER;
+    (is_longer && longest_ns >= STALL_SAID_NS).then_some(longest_ns)
+}
+
+fn stall_is_of_one(result: &MeasureResult) -> bool {
+    let longest = result.stalls.iter().map(|stall| stall.duration_ns).max();
+    let together_ns = result.total.worst_stall_ns as f64;
+    let is_longer = |longest_ns: u64| longest_ns as f64 > together_ns * (1.0 + RATES_APART);
+    result.targets.len() > 1 && longest.is_some_and(is_longer)
+}
+
+fn buffer_is_for(result: &MeasureResult) -> Option<BufferPurpose> {
+    let found = result.recommendation.as_ref()?;
+    let used = found.backlog_max_bytes? as f64;
+    let is_far_less = used < found.buffer_bytes as f64 * FAR_LESS;
+    is_far_less.then(|| most_is_for(result, found))
+}
+
+/// What most of the memory is for: records that are being filled or written, where these are large;
+/// pauses, where there were any; or else the time in which the run was slower.
+fn most_is_for(result: &MeasureResult, found: &Recommendation) -> BufferPurpose {
+    let is_most = |bytes: f64| bytes >= found.buffer_bytes as f64 * MOST_OF_BUFFER;
+    let records = 1 + result.targets.len() as u64;
+    let in_records = result.plan.record_size_bytes.saturating_mul(records);
+    if is_most(in_records as f64) {
+        return BufferPurpose::Records;
+    }
+    let paused_s = result.longest_stall_ns() as f64 / 1e9;
+    if is_most(paused_s * found.rate_bytes_per_s) {
+        BufferPurpose::Pauses
+    } else {
+        BufferPurpose::SlowPeriods
+    }
+}

@@ -17,4 +17,5 @@ mod figures;
 pub mod measure;
 mod others;
 pub mod profile;
+pub mod steady_words;
 pub mod sweep;

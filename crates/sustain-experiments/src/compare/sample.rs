@@ -12,6 +12,8 @@ use sustain_document::vocabulary::{
 use sustain_statistics::judge::series::SeriesNoise;
 use sustain_statistics::judge::{Revisits, Step, steady};
 
+use crate::steady_words::steady_words;
+
 /// A minute and more of a rate with a first-order autoregression on it, of 2 %.
 pub(super) fn noisy(noise: &mut SeriesNoise, seconds: u32, rate: f64, memory: f64) -> Vec<Step> {
     let own = (1.0 - memory * memory).sqrt();
@@ -122,7 +124,7 @@ fn sustained(steps: &[Step]) -> Sustained {
         ci95_bytes_per_s: judged.ci95_bytes_per_s,
         from_s: judged.from_s,
         to_s: None,
-        why: judged.why,
+        why: steady_words(&judged.reason),
     }
 }
 

@@ -15,6 +15,7 @@ use super::plan::MeasurePlan;
 use super::position::even_total;
 use super::remarks::writes_buffered;
 use crate::figures::seconds;
+use crate::steady_words::steady_words;
 
 /// The stretch in which all targets that count were active.
 struct Active {
@@ -132,7 +133,7 @@ pub(crate) fn told(verdict: steady::SteadyVerdict, steps: &[Step]) -> Sustained 
         ci95_bytes_per_s: verdict.ci95_bytes_per_s,
         from_s: verdict.from_s,
         to_s: steps.last().map(|last| last.end_s),
-        why: verdict.why,
+        why: steady_words(&verdict.reason),
     }
 }
 

@@ -16,8 +16,6 @@ pub mod series;
 pub mod steady;
 pub mod student;
 #[cfg(test)]
-mod table;
-#[cfg(test)]
 mod tests;
 pub mod worst;
 

@@ -2,6 +2,7 @@
 //! `verdicts`. They are not part of the library. Rates are in MB/s (10^6), steps are one second.
 
 use super::Step;
+use super::conventional::{FioRule, FioTest};
 
 const BYTES_PER_MB: f64 = 1e6;
 /// Parts of a second in which a rate that follows the position is kept constant.
@@ -120,6 +121,19 @@ pub fn dropped(seconds: u32, from: f64, to: f64, at_s: u32, noise: f64) -> Vec<S
         if time_s < f64::from(at_s) { from } else { to }
     })
 }
+
+/// An example of fio's rule: `--ss=bw_slope:0.3% --ss_dur=60`.
+pub const FIO_SLOPE: FioRule = FioRule {
+    test: FioTest::Slope,
+    limit_percent: 0.3,
+    window_samples: 60,
+};
+/// Another one: `--ss=bw:10% --ss_dur=60`.
+pub const FIO_DEVIATION: FioRule = FioRule {
+    test: FioTest::Deviation,
+    limit_percent: 10.0,
+    window_samples: 60,
+};
 
 /// A series by name, with its lap if it wraps.
 pub struct Case {

@@ -20,8 +20,12 @@ use super::{Revisits, Step};
 /// A shorter run cannot be judged steady.
 pub const WINDOW_S_MIN: f64 = 10.0;
 const WINDOW_SHARE_MIN: f64 = 0.5;
-const RANGE_PERCENT_MAX: f64 = 20.0;
-const RISE_PERCENT_MAX: f64 = 10.0;
+/// The range of the batches of a steady window, in percent of their mean.
+pub const RANGE_PERCENT_MAX: f64 = 20.0;
+/// The rise or fall of the fitted line over a steady window, in percent of the mean.
+pub const RISE_PERCENT_MAX: f64 = 10.0;
+/// So many laps tell position from time.
+const LAPS_MIN: f64 = 2.0;
 /// Number of windows tried, evenly spaced, besides the first.
 const CANDIDATES: u32 = 25;
 
@@ -37,8 +41,92 @@ pub struct SteadyVerdict {
     pub ci95_bytes_per_s: [f64; 2],
     /// Start of the window, which ends with the run.
     pub from_s: f64,
-    /// The figures behind the verdict, in plain words.
-    pub why: String,
+    /// The figures behind the verdict.
+    pub reason: SteadyReason,
+}
+
+/// The figures behind a verdict.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SteadyReason {
+    /// No bytes were transferred.
+    Nothing,
+    /// The window passed both conditions.
+    Steady {
+        /// Its length.
+        length_s: f64,
+        /// The range of its batches.
+        range_percent: f64,
+        /// The rise of the fitted line; negative if it falls.
+        rise_percent: f64,
+        /// The correlation of neighbouring batches, if the interval was widened for it.
+        widened_for: Option<f64>,
+        /// What is known of the effect of the position.
+        position: PositionKnown,
+    },
+    /// The run was shorter than [`WINDOW_S_MIN`].
+    TooShort {
+        /// Its length.
+        duration_s: f64,
+    },
+    /// The series has fewer steps in the window than batches are needed.
+    TooFewSteps {
+        /// The length of the window.
+        length_s: f64,
+    },
+    /// The rate was higher for over half of the run.
+    LateBurst {
+        /// When the higher rate ended.
+        until_s: f64,
+        /// The length of the run.
+        duration_s: f64,
+        /// The higher rate.
+        rate_bytes_per_s: f64,
+        /// The rate that followed.
+        after_bytes_per_s: f64,
+    },
+    /// The window failed one condition, or several.
+    Unsteady {
+        /// Its length.
+        length_s: f64,
+        /// The first batch without a byte.
+        pause: Option<EmptyBatch>,
+        /// The range of its batches, if that is too wide.
+        range_percent: Option<f64>,
+        /// The rise of the fitted line, or its fall if negative, if that is too steep.
+        rise_percent: Option<f64>,
+        /// What is known of the effect of the position.
+        position: PositionKnown,
+    },
+}
+
+/// A batch in which no byte was transferred.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EmptyBatch {
+    /// Its beginning.
+    pub from_s: f64,
+    /// Its length.
+    pub length_s: f64,
+}
+
+/// What is known of the effect of the position on a run's rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PositionKnown {
+    /// A profile knew it, and it was removed.
+    RemovedByProfile,
+    /// The laps showed it, and it was removed.
+    RemovedByLaps {
+        /// The number of whole laps.
+        laps: usize,
+    },
+    /// Two laps or more showed none that could be removed.
+    SeveralLaps,
+    /// Position cannot be told from time: positions were hardly seen again.
+    FewLaps {
+        /// The number of laps, a fraction included.
+        laps: f64,
+    },
+    /// Position cannot be told from time: no position was seen again.
+    OnePass,
 }
 
 /// Judges a run, or the part of it so far.
@@ -50,15 +138,11 @@ pub fn judge(steps: &[Step], revisits: Revisits) -> SteadyVerdict {
 /// Judges a run whose steps have been made even by a profile (`places`).
 #[must_use]
 pub fn judge_even(steps: &[Step]) -> SteadyVerdict {
-    let removed = ", with the position effect removed by the profile".to_owned();
-    let words = PositionWords {
-        steady: removed.clone(),
-        sloped: removed,
-    };
-    judge_as(steps, Revisits::default(), Some(words))
+    let known = PositionKnown::RemovedByProfile;
+    judge_as(steps, Revisits::default(), Some(known))
 }
 
-fn judge_as(steps: &[Step], revisits: Revisits, words: Option<PositionWords>) -> SteadyVerdict {
+fn judge_as(steps: &[Step], revisits: Revisits, known: Option<PositionKnown>) -> SteadyVerdict {
     let Some(curve) = CumulativeBytes::new(steps).filter(|curve| curve.total_bytes() > 0.0) else {
         return nothing();
     };
@@ -73,7 +157,7 @@ fn judge_as(steps: &[Step], revisits: Revisits, words: Option<PositionWords>) ->
     let run = SteadyBasis {
         curve: &even,
         burst,
-        position: words.unwrap_or_else(|| position_words(&curve, revisits, &effect)),
+        position: known.unwrap_or_else(|| position_known(&curve, revisits, &effect)),
     };
 
     let length_s_min = (WINDOW_SHARE_MIN * curve.duration_s()).max(WINDOW_S_MIN);
@@ -95,7 +179,7 @@ fn nothing() -> SteadyVerdict {
         rate_bytes_per_s: 0.0,
         ci95_bytes_per_s: [0.0, 0.0],
         from_s: 0.0,
-        why: "no bytes were transferred".into(),
+        reason: SteadyReason::Nothing,
     }
 }
 
@@ -139,13 +223,13 @@ impl TailWindow {
             && self.rise_percent.abs() <= RISE_PERCENT_MAX
     }
 
-    fn verdict(&self, reached: bool, why: String) -> SteadyVerdict {
+    fn verdict(&self, reached: bool, reason: SteadyReason) -> SteadyVerdict {
         SteadyVerdict {
             reached,
             rate_bytes_per_s: self.means.mean,
             ci95_bytes_per_s: self.means.interval(),
             from_s: self.from_s,
-            why,
+            reason,
         }
     }
 }
@@ -154,62 +238,39 @@ impl TailWindow {
 struct SteadyBasis<'a> {
     curve: &'a CumulativeBytes,
     burst: Option<MeasuredBurst>,
-    position: PositionWords,
+    position: PositionKnown,
 }
 
-/// Words on the position effect.
-struct PositionWords {
-    /// These follow the figures of a steady window.
-    steady: String,
-    /// These follow a rise or fall.
-    sloped: String,
-}
-
-fn position_words(
+fn position_known(
     curve: &CumulativeBytes,
     revisits: Revisits,
     effect: &Option<PositionEffect>,
-) -> PositionWords {
+) -> PositionKnown {
     if let Some(effect) = effect {
-        let steady = format!(", with the position effect removed ({} laps)", effect.laps);
-        return PositionWords {
-            sloped: steady.clone(),
-            steady,
-        };
+        return PositionKnown::RemovedByLaps { laps: effect.laps };
     }
     let laps = revisits
         .lap_bytes
         .map_or(1.0, |lap| curve.total_bytes() / lap.max(1) as f64);
-    let sloped = if laps >= 2.0 {
-        String::new()
+    if laps >= LAPS_MIN {
+        PositionKnown::SeveralLaps
     } else if laps > 1.0 {
-        format!(": {laps:.1} laps cannot tell whether position or time is the cause")
+        PositionKnown::FewLaps { laps }
     } else {
-        ": one pass cannot tell whether position or time is the cause".into()
-    };
-    PositionWords {
-        steady: String::new(),
-        sloped,
+        PositionKnown::OnePass
     }
 }
 
 impl SteadyBasis<'_> {
     fn reached(&self, window: &TailWindow) -> SteadyVerdict {
-        let mut why = format!(
-            "range {} % of the mean ({RANGE_PERCENT_MAX} % allowed), {} ({RISE_PERCENT_MAX} % \
-             allowed), over the last {:.0} s{}",
-            figure(window.range_percent),
-            sloped(window.rise_percent),
-            window.length_s,
-            self.position.steady,
-        );
-        if window.means.widened {
-            why += &format!(
-                "; neighbouring batches are alike (correlation {:.2}), so the interval was widened",
-                window.means.lag_1
-            );
-        }
-        window.verdict(true, why)
+        let reason = SteadyReason::Steady {
+            length_s: window.length_s,
+            range_percent: window.range_percent,
+            rise_percent: window.rise_percent,
+            widened_for: window.means.widened.then_some(window.means.lag_1),
+            position: self.position,
+        };
+        window.verdict(true, reason)
     }
 
     /// Gives the best estimate: the mean of the last half of the run, or of the last 10 s.
@@ -218,25 +279,21 @@ impl SteadyBasis<'_> {
         let length_s = (WINDOW_SHARE_MIN * duration_s).max(WINDOW_S_MIN.min(duration_s));
         let window = TailWindow::of(self.curve, self.curve.end_s() - length_s);
         let late = self.burst.filter(|burst| burst.until_s > window.from_s);
-        let why = if duration_s < WINDOW_S_MIN {
-            format!("the run lasted {duration_s:.1} s, but at least {WINDOW_S_MIN} s are needed")
+        let reason = if duration_s < WINDOW_S_MIN {
+            SteadyReason::TooShort { duration_s }
         } else if too_few_steps {
-            format!(
-                "there are fewer than {BATCHES} intervals in the last {length_s:.0} s: use shorter \
-                 intervals"
-            )
+            SteadyReason::TooFewSteps { length_s }
         } else if let Some(burst) = late {
-            format!(
-                "the rate was higher until {:.0} s of {duration_s:.0} s ({} MB/s, then {} MB/s), \
-                 and what comes after must be at least half of the run and 10 s: run longer",
-                burst.until_s,
-                figure(burst.rate_bytes_per_s / 1e6),
-                figure(self.rate_after(burst) / 1e6),
-            )
+            SteadyReason::LateBurst {
+                until_s: burst.until_s,
+                duration_s,
+                rate_bytes_per_s: burst.rate_bytes_per_s,
+                after_bytes_per_s: self.rate_after(burst),
+            }
         } else {
-            self.failures(&window)
+            self.unsteady(&window)
         };
-        window.verdict(false, why)
+        window.verdict(false, reason)
     }
 
     fn rate_after(&self, burst: MeasuredBurst) -> f64 {
@@ -244,49 +301,20 @@ impl SteadyBasis<'_> {
         after / (self.curve.end_s() - burst.until_s)
     }
 
-    fn failures(&self, window: &TailWindow) -> String {
+    fn unsteady(&self, window: &TailWindow) -> SteadyReason {
         let batch_s = window.length_s / BATCHES as f64;
-        let length_s = window.length_s;
-        let mut failures = Vec::new();
-        if let Some(batch) = window.batches.iter().position(|&rate| rate <= 0.0) {
-            let from_s = window.from_s + batch_s * batch as f64;
-            failures.push(format!(
-                "no bytes were transferred for {batch_s:.1} s or more from {from_s:.0} s on"
-            ));
+        let empty = window.batches.iter().position(|&rate| rate <= 0.0);
+        let (range, rise) = (window.range_percent, window.rise_percent);
+        SteadyReason::Unsteady {
+            length_s: window.length_s,
+            pause: empty.map(|batch| EmptyBatch {
+                from_s: window.from_s + batch_s * batch as f64,
+                length_s: batch_s,
+            }),
+            range_percent: (range > RANGE_PERCENT_MAX).then_some(range),
+            rise_percent: (rise.abs() > RISE_PERCENT_MAX).then_some(rise),
+            position: self.position,
         }
-        if window.range_percent > RANGE_PERCENT_MAX {
-            failures.push(format!(
-                "range {} % of the mean in the last {length_s:.0} s ({RANGE_PERCENT_MAX} % \
-                 allowed)",
-                figure(window.range_percent)
-            ));
-        }
-        if window.rise_percent.abs() > RISE_PERCENT_MAX {
-            failures.push(format!(
-                "{} over the last {length_s:.0} s ({RISE_PERCENT_MAX} % allowed){}",
-                sloped(window.rise_percent),
-                self.position.sloped,
-            ));
-        }
-        failures.join("; ")
-    }
-}
-
-fn sloped(rise_percent: f64) -> String {
-    let word = if rise_percent < 0.0 {
-        "falling"
-    } else {
-        "rising"
-    };
-    format!("{word} {} %", figure(rise_percent.abs()))
-}
-
-/// A figure with one decimal where that matters beside a limit.
-fn figure(value: f64) -> String {
-    if value < 30.0 {
-        format!("{value:.1}")
-    } else {
-        format!("{value:.0}")
     }
 }
 
@@ -318,10 +346,23 @@ mod tests {
         let verdict = judge(&series::linear(300, 100.0, 50.0, 0.0), ONE_PASS);
         assert!(!verdict.reached);
         // The last half falls from 75 to 50; its ten batches from 73.75 to 51.25 around 62.5.
+        let SteadyReason::Unsteady {
+            length_s,
+            pause,
+            range_percent: Some(range),
+            rise_percent: Some(rise),
+            position,
+        } = verdict.reason
+        else {
+            panic!("{verdict:?}");
+        };
         assert_eq!(
-            verdict.why,
-            "range 36 % of the mean in the last 150 s (20 % allowed); falling 36 % over the last \
-             150 s (10 % allowed): one pass cannot tell whether position or time is the cause"
+            (length_s, pause, position),
+            (150.0, None, PositionKnown::OnePass)
+        );
+        assert!(
+            (range - 36.0).abs() < 0.1 && (rise + 36.0).abs() < 0.1,
+            "{range} {rise}"
         );
         assert!(
             (mb(&verdict) - 62.5).abs() < 0.1,
@@ -337,7 +378,15 @@ mod tests {
         assert!(passing.reached, "{passing:?}");
         let failing = judge(&series::linear(10, 105.7, 94.3, 0.0), ONE_PASS);
         assert!(!failing.reached, "{failing:?}");
-        assert!(failing.why.starts_with("falling 10.3 %"), "{}", failing.why);
+        let SteadyReason::Unsteady {
+            range_percent: None,
+            rise_percent: Some(rise),
+            ..
+        } = failing.reason
+        else {
+            panic!("{failing:?}");
+        };
+        assert!((rise + 10.26).abs() < 0.01, "{rise}");
     }
 
     #[test]
@@ -352,24 +401,32 @@ mod tests {
     fn a_burst_that_ends_late_asks_for_a_longer_run() {
         let verdict = judge(&series::dropped(100, 3000.0, 1500.0, 70, 0.0), ONE_PASS);
         assert!(!verdict.reached);
+        let SteadyReason::LateBurst {
+            until_s,
+            duration_s,
+            rate_bytes_per_s,
+            after_bytes_per_s,
+        } = verdict.reason
+        else {
+            panic!("{verdict:?}");
+        };
         assert!(
-            verdict
-                .why
-                .starts_with("the rate was higher until 70 s of 100 s (3000 MB/s, then 1500 MB/s)"),
-            "{}",
-            verdict.why
+            (until_s - 70.0).abs() < 1.0 && duration_s == 100.0,
+            "{until_s}"
+        );
+        let rates = [rate_bytes_per_s / 3e9, after_bytes_per_s / 1.5e9];
+        assert!(
+            rates.iter().all(|part| (part - 1.0).abs() < 0.01),
+            "{rates:?}"
         );
     }
 
     #[test]
     fn short_and_empty_runs() {
         let short = judge(&series::linear(6, 100.0, 100.0, 0.0), ONE_PASS);
-        assert_eq!(
-            short.why,
-            "the run lasted 6.0 s, but at least 10 s are needed"
-        );
+        assert_eq!(short.reason, SteadyReason::TooShort { duration_s: 6.0 });
         assert!((mb(&short) - 100.0).abs() < 1e-6);
-        assert_eq!(judge(&[], ONE_PASS).why, "no bytes were transferred");
+        assert_eq!(judge(&[], ONE_PASS).reason, SteadyReason::Nothing);
         assert!(!judge(&series::linear(60, 0.0, 0.0, 0.0), ONE_PASS).reached);
         let long_steps: Vec<Step> = (0u8..8)
             .map(|k| Step {
@@ -379,23 +436,20 @@ mod tests {
             })
             .collect();
         let few = judge(&long_steps, ONE_PASS);
-        assert_eq!(
-            few.why,
-            "there are fewer than 10 intervals in the last 20 s: use shorter intervals"
-        );
+        assert_eq!(few.reason, SteadyReason::TooFewSteps { length_s: 20.0 });
     }
 
     #[test]
     fn a_stall_longer_than_a_batch_is_named() {
         let verdict = judge(&series::stalled(60, 100.0, 40, 8, 0.0), ONE_PASS);
         assert!(!verdict.reached);
-        assert!(
-            verdict
-                .why
-                .starts_with("no bytes were transferred for 3.0 s or more from 42 s on"),
-            "{}",
-            verdict.why
-        );
+        let SteadyReason::Unsteady {
+            pause: Some(pause), ..
+        } = verdict.reason
+        else {
+            panic!("{verdict:?}");
+        };
+        assert_eq!((pause.from_s, pause.length_s), (42.0, 3.0));
     }
 
     #[test]
@@ -431,10 +485,10 @@ mod tests {
             (mb(&known) / (840.0 / lap_s) - 1.0).abs() < 0.02,
             "{known:?}"
         );
+        let removed = PositionKnown::RemovedByLaps { laps: 2 };
         assert!(
-            known.why.contains("the position effect removed (2 laps)"),
-            "{}",
-            known.why
+            matches!(known.reason, SteadyReason::Steady { position, .. } if position == removed),
+            "{known:?}"
         );
         assert!(!judge(&steps, ONE_PASS).reached);
         let first_lap = judge(

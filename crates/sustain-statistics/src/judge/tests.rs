@@ -1,9 +1,8 @@
-//! The verdicts that matter on series of known truth, and the page that shows them.
+//! The verdicts that matter on series of known truth.
 
 use super::conventional::{fio, samples, snia};
-use super::series::{Case, cases};
-use super::steady::{SteadyVerdict, judge};
-use super::table::{FIO_DEVIATION, FIO_SLOPE, markdown};
+use super::series::{Case, FIO_DEVIATION, FIO_SLOPE, cases};
+use super::steady::{PositionKnown, SteadyReason, SteadyVerdict, judge};
 use super::{Revisits, burst};
 
 fn case(beginning: &str) -> Case {
@@ -67,19 +66,18 @@ fn a_large_cache_is_called_steady_by_the_other_rules() {
 fn position_and_time_are_told_apart_by_laps_only() {
     let one_pass = verdict(&case("a zoned disk"));
     assert!(!one_pass.reached);
-    assert!(
-        one_pass
-            .why
-            .contains("one pass cannot tell whether position or time"),
-        "{}",
-        one_pass.why
-    );
+    let SteadyReason::Unsteady { position, .. } = one_pass.reason else {
+        panic!("{one_pass:?}");
+    };
+    assert_eq!(position, PositionKnown::OnePass);
     let laps = verdict(&case("the same zones"));
     assert!(laps.reached, "{laps:?}");
+    let SteadyReason::Steady { position, .. } = laps.reason else {
+        panic!("{laps:?}");
+    };
     assert!(
-        laps.why.contains("the position effect removed"),
-        "{}",
-        laps.why
+        matches!(position, PositionKnown::RemovedByLaps { .. }),
+        "{position:?}"
     );
 }
 
@@ -124,15 +122,4 @@ fn one_stall_lowers_the_mean_and_no_more() {
 #[test]
 fn heat_after_two_thirds_is_not_steady() {
     assert!(!verdict(&case("heat")).reached);
-}
-
-#[test]
-fn the_page_shows_this_table() {
-    let page = include_str!("../../../../docs/method.md");
-    let table = markdown();
-    assert!(
-        page.contains(&table),
-        "docs/method.md is out of date; `cargo run -p sustain-statistics --example verdicts` \
-         prints:\n{table}"
-    );
 }

@@ -2,22 +2,13 @@
 //! same series. Compiled for the tests, which keep the page equal to it, and for the example
 //! `verdicts`.
 
-use super::conventional::{self, Attained, FioRule, FioTest};
-use super::series::{Case, cases};
-use super::{Revisits, burst, steady};
 use std::fmt::Write as _;
 
-/// Examples of fio's rule: `--ss=bw_slope:0.3% --ss_dur=60` and `--ss=bw:10% --ss_dur=60`.
-pub(crate) const FIO_SLOPE: FioRule = FioRule {
-    test: FioTest::Slope,
-    limit_percent: 0.3,
-    window_samples: 60,
-};
-pub(crate) const FIO_DEVIATION: FioRule = FioRule {
-    test: FioTest::Deviation,
-    limit_percent: 10.0,
-    window_samples: 60,
-};
+use sustain_statistics::judge::conventional::{self, Attained};
+use sustain_statistics::judge::series::{Case, FIO_DEVIATION, FIO_SLOPE, cases};
+use sustain_statistics::judge::{Revisits, burst, steady};
+
+use crate::steady_words::steady_words;
 
 const HEAD: &str = "\
 | series (2 % noise unless said) | sustain: MB/s, 95 % interval, window | burst | \
@@ -64,7 +55,7 @@ fn ours(case: &Case) -> String {
         },
     );
     if !verdict.reached {
-        return format!("not reached: {}", verdict.why);
+        return format!("not reached: {}", steady_words(&verdict.reason));
     }
     let [low, high] = verdict.ci95_bytes_per_s.map(mb);
     format!(

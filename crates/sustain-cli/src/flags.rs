@@ -7,6 +7,7 @@ pub(crate) mod diagnose;
 pub(crate) mod effect;
 pub(crate) mod extract;
 pub(crate) mod generated;
+pub(crate) mod help;
 pub(crate) mod list;
 pub(crate) mod measure;
 pub(crate) mod profile;
@@ -65,7 +66,7 @@ pub(crate) enum Command {
 
 const REPORT_EXAMPLES: &str = "\
 Examples:
-  sustain report monday.json tuesday.json -o week.html
+  sustain report monday.json tuesday.json --report week.html
       Measurements side by side, with pictures.
   sustain report sweep.json
       The text that the sweep printed at its end.
@@ -80,9 +81,9 @@ pub(crate) struct ReportFlags {
     /// the same command.
     #[arg(required = true, value_name = "RUN.json")]
     pub(crate) runs: Vec<PathBuf>,
-    /// The HTML report to write [default: none; the text alone is printed].
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    /// Write an HTML report with charts, instead of printing the text.
+    #[arg(short = 'o', long, alias = "output", value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -83,13 +83,13 @@ fn bash_takes_its_completions_and_completes() {
     place.write("results.json", "");
     let complete = |words: &str| {
         let asked = format!(
-            "source sustain.bash; complete -p sustain; COMP_WORDS=({words}); \
-             COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
-             _sustain sustain \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD-1]}}\"; \
-             printf '%s\\n' \"${{COMPREPLY[@]}}\""
+            "source sustain.bash; complete -p sustain; COMP_LINE='{words}'; \
+             COMP_POINT=${{#COMP_LINE}}; _sustain_words; printf '%s\\n' \"${{COMPREPLY[@]}}\""
         );
         let mut bash = Command::new("bash");
-        let bash = bash.args(["--norc", "-c", &asked]);
+        let bash = bash
+            .args(["--norc", "-c", &asked])
+            .env("PATH", path_with_sustain());
         let output = bash.current_dir(place.path(".")).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
@@ -100,11 +100,94 @@ fn bash_takes_its_completions_and_completes() {
     assert!(complete("sustain sweep --rep").contains("\n--report\n"));
     assert!(complete("sustain measure --engine lib").contains("\nlibaio\n"));
     assert!(complete("sustain measure x --json res").contains("\nresults.json\n"));
-    assert!(!complete("sustain measure res").contains("--"));
+    // Where there is no answer, bash completes files: for every target.
+    for words in [
+        "sustain measure ",
+        "sustain measure res",
+        "sustain measure a b ",
+    ] {
+        let answer = complete(words);
+        assert_eq!(answer.lines().skip(1).collect::<String>(), "", "{words}");
+    }
+    place.write(
+        "machine.toml",
+        "[[disk]]\nname = \"left\"\ncapacity = \"1GB\"\nread = \"9MB/s\"\n",
+    );
+    let answers = [
+        ("sustain measure --engine=lib", "libaio"),
+        ("sustain sweep --engine=io_uring,lib", "io_uring,libaio"),
+        ("sustain record x --frames=j", "jpeg"),
+        ("sustain measure sim:mach", "machine.toml"),
+        ("sustain measure a sim:machine.toml:", "left"),
+        ("sustain compare --ab x y sim:machine.toml:l", "left"),
+    ];
+    for (words, expected) in answers {
+        let answer = complete(words);
+        let replies: Vec<&str> = answer.lines().skip(1).collect();
+        assert_eq!(replies, [expected], "{words}");
+    }
+}
+
+/// Where shells find the command, which their scripts ask for simulated disks.
+fn path_with_sustain() -> String {
+    let own = std::path::Path::new(env!("CARGO_BIN_EXE_sustain"));
+    let path = std::env::var("PATH").unwrap();
+    format!("{}:{path}", own.parent().unwrap().display())
 }
 
 #[test]
-fn other_shells_complete_targets_and_documents_as_files() {
+fn fish_completes_values_files_and_simulated_disks() {
+    if !has("fish") {
+        return;
+    }
+    let place =
+        Place::with_machine("[[disk]]\nname = \"left\"\ncapacity = \"1GB\"\nread = \"9MB/s\"\n");
+    let script = place.run(&["completions", "fish"]).expect(0).stdout;
+    place.write("sustain.fish", &script);
+    let answers = [
+        ("sustain measure --engine=lib", "--engine=libaio"),
+        ("sustain record x --frames j", "jpeg"),
+        ("sustain measure a mach", "machine.toml"),
+        (
+            "sustain measure a sim:machine.toml:",
+            "sim:machine.toml:left",
+        ),
+    ];
+    for (words, expected) in answers {
+        let asked = format!("source sustain.fish; complete -C '{words}'");
+        let mut fish = Command::new("fish");
+        let fish = fish.args(["--no-config", "-c", &asked]);
+        let fish = fish
+            .current_dir(place.path("."))
+            .env("PATH", path_with_sustain());
+        let output = fish.output().unwrap();
+        let answer = String::from_utf8(output.stdout).unwrap();
+        let replies = answer.lines().map(|line| line.split('\t').next().unwrap());
+        assert_eq!(replies.collect::<Vec<_>>(), [expected], "{words}");
+    }
+}
+
+#[test]
+fn zsh_takes_its_completions() {
+    if !has("zsh") {
+        return;
+    }
+    let place = Place::new();
+    let script = place.run(&["completions", "zsh"]).expect(0).stdout;
+    place.write("_sustain", &script);
+    let mut zsh = Command::new("zsh");
+    let zsh = zsh
+        .args(["-f", "-n", "_sustain"])
+        .current_dir(place.path("."));
+    let output = zsh.output().unwrap();
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn zsh_completes_targets_and_documents_as_files() {
     let place = Place::new();
     let zsh = place.run(&["completions", "zsh"]).expect(0).stdout;
     let sweep = &zsh[zsh.find("(sweep)").unwrap()..zsh.find("(create)").unwrap()];
@@ -113,7 +196,10 @@ fn other_shells_complete_targets_and_documents_as_files() {
         assert!(line.contains(":_files"), "{line}");
     }
     let targets = sweep.lines().find(|line| line.contains(":targets"));
-    assert!(targets.unwrap().contains(":_files"), "{targets:?}");
+    assert!(
+        targets.unwrap().contains(":_sustain_targets"),
+        "{targets:?}"
+    );
 }
 
 #[test]
@@ -174,6 +260,113 @@ fn man_shows_the_pages_without_a_complaint() {
         text.contains("EXIT STATUS 0 done 1 requests failed"),
         "{text}"
     );
+}
+
+#[test]
+fn the_short_help_has_the_flags_that_people_use() {
+    let place = Place::new();
+    let short = place.run(&["measure", "-h"]).expect(0).stdout;
+    let flags = short.lines().filter(|line| line.starts_with("      --"));
+    let flags: Vec<&str> = flags
+        .map(|line| line.split_whitespace().next().unwrap())
+        .collect();
+    let expected = [
+        "--write",
+        "--read",
+        "--size",
+        "--record-size",
+        "--depth",
+        "--rate",
+        "--time",
+        "--destroy",
+        "--new-file",
+        "--dry-run",
+        "--json",
+        "--report",
+    ];
+    assert_eq!(flags, expected);
+    assert!(
+        unwrapped(&short).contains("`sustain measure --help` has all flags"),
+        "{short}"
+    );
+}
+
+#[test]
+fn the_long_help_is_grouped_and_explains_the_output() {
+    let place = Place::new();
+    let long = place.run(&["measure", "--help"]).expect(0).stdout;
+    let headings: Vec<&str> = long
+        .lines()
+        .filter(|line| line.ends_with(':') && !line.starts_with(' '))
+        .collect();
+    let expected = [
+        "Arguments:",
+        "Options:",
+        "What to load:",
+        "How:",
+        "How long:",
+        "Safety:",
+        "Output:",
+        "Rarely needed:",
+        "Examples:",
+        "What the output means:",
+    ];
+    assert_eq!(headings, expected);
+}
+
+#[test]
+fn a_help_fits_its_terminal_and_commands_in_it_can_be_copied() {
+    let place = Place::new();
+    for command in commands(&place) {
+        for kind in ["-h", "--help"] {
+            let mut ran = place.command(&[&command, kind]);
+            let output = ran.env("COLUMNS", "80").output().unwrap();
+            let help = String::from_utf8(output.stdout).unwrap();
+            let wide: Vec<&str> = help
+                .lines()
+                .filter(|line| line.chars().count() > 80)
+                .collect();
+            assert_eq!(wide, [""; 0], "{command} {kind}");
+        }
+    }
+    let mut sweep = place.command(&["sweep", "--help"]);
+    let output = sweep.env("COLUMNS", "80").output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        help.contains("--engine io_uring,libaio,threads \\\n      --budget 5m\n"),
+        "{help}"
+    );
+}
+
+#[test]
+fn a_page_has_its_groups_the_meaning_of_its_output_and_the_pages_to_read_next() {
+    let place = Place::new();
+    place.run(&["man", "pages"]).expect(0);
+    let page = place.read("pages/sustain-measure.1");
+    let headings: Vec<&str> = page
+        .lines()
+        .filter(|line| line.starts_with(".SH ") || line.starts_with(".SS "))
+        .collect();
+    let expected = [
+        ".SH NAME",
+        ".SH SYNOPSIS",
+        ".SH DESCRIPTION",
+        ".SH OPTIONS",
+        ".SS \"What to load\"",
+        ".SS \"How\"",
+        ".SS \"How long\"",
+        ".SS \"Safety\"",
+        ".SS \"Output\"",
+        ".SS \"Rarely needed\"",
+        ".SH EXAMPLES",
+        ".SH OUTPUT",
+        ".SH NOTES",
+        ".SH \"EXIT STATUS\"",
+        ".SH \"SEE ALSO\"",
+    ];
+    assert_eq!(headings, expected);
+    let end = page.lines().last().unwrap().replace('\\', "");
+    assert!(end.starts_with("sustain(1), sustain-profile(1), "), "{end}");
 }
 
 #[test]

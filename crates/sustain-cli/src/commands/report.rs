@@ -22,7 +22,7 @@ use crate::flags::ReportFlags;
 use crate::request::UsageError;
 
 pub(crate) fn run(flags: &ReportFlags) -> anyhow::Result<Exit> {
-    if let Some(output) = &flags.output {
+    if let Some(output) = &flags.report {
         check(output, &flags.runs)?;
     }
     let mut runs = Runs::default();
@@ -46,7 +46,7 @@ pub(crate) fn run(flags: &ReportFlags) -> anyhow::Result<Exit> {
         .iter()
         .map(|path| path.display().to_string())
         .collect();
-    match &flags.output {
+    match &flags.report {
         Some(output) => {
             output::save(output, &runs.page(&labels)?)?;
             say(&format!("report: {}", output.display()));

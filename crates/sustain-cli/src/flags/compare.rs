@@ -3,6 +3,7 @@
 use clap::{Args, Parser};
 use sustain::disk::units::{parse_duration, parse_size};
 
+use super::help::{self, group};
 use super::measure::SettingFlags;
 use super::shared::{DirectionFlags, OutputFlags, SafetyFlags};
 
@@ -37,45 +38,64 @@ Exit codes: 0 compared; 1 slower than --fail-if-slower allows, or requests of --
 error, a refused target, or runs of different work; 130 interrupted, with the result of what was
 done.";
 
+const OUTPUT: &str = "\
+What the output means:
+  A, B, B - A
+      The figure of either run, and the difference in per cent of A.
+  95 % interval
+      Where the difference lies, as far as the noise within the runs tells.
+  verdict
+      faster, slower, or no difference shown. \"no interval\" is shown and not judged.
+  resolution
+      A difference of this size would have been seen four times out of five.";
+
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = help::short("compare", EXAMPLES))]
+#[command(after_long_help = help::whole(EXAMPLES, OUTPUT))]
+#[command(next_help_heading = group::WHAT_TO_COMPARE)]
 #[command(override_usage = "sustain compare [OPTIONS] A.json B.json\n       \
                             sustain compare [OPTIONS] --ab 'FLAGS A' 'FLAGS B' TARGET...")]
 pub(crate) struct CompareFlags {
     /// Two results of `sustain measure --json`, A and B; with --ab the targets, as for
     /// `sustain measure`.
+    #[arg(help_heading = None::<&str>)]
     #[arg(required = true, value_name = "A.json B.json|TARGET")]
     pub(crate) inputs: Vec<String>,
-    /// Exit with 1 if B is slower than A by more than this percentage and by more than noise
-    /// explains, for all targets together or for any of them, or if requests of B failed and those
-    /// of A did not.
-    #[arg(long, value_name = "PERCENT", value_parser = parse_limit, allow_hyphen_values = true)]
-    pub(crate) fail_if_slower: Option<f64>,
     /// Measure two settings in turn instead of reading saved runs.
     #[arg(long, num_args = 2, value_names = ["FLAGS A", "FLAGS B"], allow_hyphen_values = true)]
     pub(crate) ab: Option<Vec<String>>,
     #[command(flatten)]
     pub(crate) direction: DirectionFlags,
     /// With --ab: length of each run. Longer runs have less noise [default: 3s].
+    #[arg(help_heading = group::HOW_LONG, hide_short_help = true)]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) time_per_run: Option<u64>,
     /// With --ab: the time that measuring may take, after files are prewritten [default: 5m].
+    #[arg(help_heading = group::HOW_LONG)]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) time: Option<u64>,
     /// With --ab: end also when the difference cannot be more than this [default: 1%].
+    #[arg(help_heading = group::HOW_LONG, hide_short_help = true)]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, allow_hyphen_values = true)]
     pub(crate) alike: Option<f64>,
     /// With --ab: use only this much of each target, from its start, again and again [default: 4GiB
     /// of new files, else the whole target].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
-    /// With --ab: seed for the data and for simulated machines [default: 0].
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) safety: SafetyFlags,
     #[command(flatten)]
     pub(crate) output: OutputFlags,
+    /// Exit with 1 if B is slower than A by more than this percentage and by more than noise
+    /// explains, for all targets together or for any of them, or if requests of B failed and those
+    /// of A did not.
+    #[arg(help_heading = group::OUTPUT)]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_limit, allow_hyphen_values = true)]
+    pub(crate) fail_if_slower: Option<f64>,
+    /// With --ab: seed for the data and for simulated machines [default: 0].
+    #[arg(help_heading = group::RARE, hide_short_help = true)]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
 }
 
 impl CompareFlags {

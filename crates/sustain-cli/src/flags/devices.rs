@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::help;
+
 const EXAMPLES: &str = "\
 Examples:
   sustain devices
@@ -16,8 +18,19 @@ Examples:
 Nothing is opened or written, and no privileges are needed. What the system does not reveal is
 left out. Exit codes: 0 done; 2 usage error, or something that is not a device.";
 
+const OUTPUT: &str = "\
+What the output means:
+  a rate beside a link
+      What the link carries in one direction after line encoding.
+  scheduler, cache, requests up to
+      How the kernel orders requests, whether the disk says that it caches writes, and the longest
+      request that it takes.
+  may be written, must not be written
+      What the guard of measure, sweep and create would say of the disk, and why.";
+
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = help::short("devices", EXAMPLES))]
+#[command(after_long_help = help::whole(EXAMPLES, OUTPUT))]
 pub(crate) struct DevicesFlags {
     /// Only the disks under these: block devices, partitions, arrays, volumes, or files and
     /// directories; all disks if none is named.

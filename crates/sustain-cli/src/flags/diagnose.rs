@@ -3,6 +3,7 @@
 use clap::Args;
 use sustain::disk::units::{parse_duration, parse_size};
 
+use super::help::{self, group};
 use super::shared::{DirectionFlags, OutputFlags, RequestFlags, SafetyFlags};
 
 const EXAMPLES: &str = "\
@@ -19,22 +20,41 @@ memory, or this program itself. Ctrl-C ends the measurement early; the answer th
 was measured. Exit codes: 0 done; 1 requests failed, or the readings differ too much to tell
 anything; 2 usage error or refused target; 130 interrupted, with the result of what was done.";
 
+const OUTPUT: &str = "\
+What the output means:
+  measured, predicted
+      The rate of these targets at the same time, and what the limits found so far let expect.
+  alone, together
+      The rate of each target by itself, and of all at once as a part of the sum of those.
+  Wall
+      A limit that several targets share: who shares it, its rate, where it is by the topology of
+      the machine, and how sure that is.
+  shares
+      How the targets divided the limit among them.
+  expected, measured (in the advice)
+      What the walls let expect of an arrangement, and what a run of it reached.";
+
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = help::short("diagnose", EXAMPLES))]
+#[command(after_long_help = help::whole(EXAMPLES, OUTPUT))]
+#[command(next_help_heading = group::WHAT)]
 pub(crate) struct DiagnoseFlags {
     /// Two or more block devices, partitions, files, directories (a scratch file in each), or
     /// sim:MACHINE.toml for all disks of a simulated machine.
+    #[arg(help_heading = None::<&str>)]
     #[arg(required = true, value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
     #[command(flatten)]
     pub(crate) direction: DirectionFlags,
     /// How long each combination of targets is measured. Longer runs have less noise.
+    #[arg(help_heading = group::HOW_LONG)]
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = parse_duration)]
     pub(crate) time_per_run: u64,
     #[command(flatten)]
     pub(crate) request: RequestFlags,
     /// Use only this much of each target, from its start, again and again [default: at most 4GiB
     /// of files, else the whole target].
+    #[arg(help_heading = group::WHAT)]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
     #[command(flatten)]
@@ -42,6 +62,7 @@ pub(crate) struct DiagnoseFlags {
     #[command(flatten)]
     pub(crate) output: OutputFlags,
     /// Seed for the data and for simulated machines.
+    #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
 }

@@ -5,14 +5,18 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use sustain::measure::EffectPlan;
 
+use super::help::group;
+
 use crate::request::UsageError;
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = group::RARE)]
 pub(crate) struct EffectFlags {
     /// Measure what this load does to the rest of the system: probe workloads (small writes
     /// elsewhere, timers, datagrams, memory) are watched before, during and after it. This takes
     /// 10 s more. With =both the load runs a second time by the other I/O path, and the report
     /// compares direct with buffered; this takes twice as long.
+    #[arg(hide_short_help = true)]
     #[arg(
         long,
         value_enum,
@@ -24,6 +28,7 @@ pub(crate) struct EffectFlags {
     pub(crate) effect: Option<EffectFlag>,
     /// With --effect: the directory for the small writes of the probe [default: one of $HOME,
     /// /var/tmp, /tmp and this directory whose file system the load is not on].
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "DIR", requires = "effect")]
     pub(crate) victim: Option<PathBuf>,
 }

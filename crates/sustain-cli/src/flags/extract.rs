@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use sustain::disk::units::parse_size;
 
+use super::help::{self, group};
+
 const EXAMPLES: &str = "\
 Examples:
   sustain extract /data1 /data2 -o camera.mjpg
@@ -24,10 +26,22 @@ done; 1 bytes are lost and --holes does not say what to do, or the output could 
 was closed before its end; 2 usage error, or something that is not a member of a store; 130
 interrupted.";
 
+const OUTPUT: &str = "\
+What the output means:
+  written
+      The bytes or frames that were found whole and written.
+  lost
+      Bytes of the range that the recorder could not keep; --holes says what stands for them.
+  overwritten
+      What a ring has used again for newer data.";
+
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = help::short("extract", EXAMPLES))]
+#[command(after_long_help = help::whole(EXAMPLES, OUTPUT))]
+#[command(next_help_heading = group::WHAT_TO_READ)]
 pub(crate) struct ExtractFlags {
     /// Members of one store, in any order: block devices, files, or directories that hold one.
+    #[arg(help_heading = None::<&str>)]
     #[arg(required = true, value_name = "MEMBER")]
     pub(crate) members: Vec<String>,
     /// The recording's number [default: the newest].
@@ -63,13 +77,16 @@ pub(crate) struct ExtractFlags {
     #[arg(long, value_name = "N")]
     pub(crate) to_frame: Option<u64>,
     /// What to write in place of lost bytes: zeros (fill), or nothing (skip).
+    #[arg(help_heading = group::HOW)]
     #[arg(long, value_enum)]
     pub(crate) holes: Option<HolesFlag>,
     /// The file to create, or a directory for one file per frame; - is standard output [default:
     /// -].
+    #[arg(help_heading = group::OUTPUT)]
     #[arg(short, long, value_name = "FILE|DIR/")]
     pub(crate) output: Option<PathBuf>,
     /// Write what was extracted and what is lost as JSON to this file; - is standard output.
+    #[arg(help_heading = group::OUTPUT)]
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 }

@@ -21,9 +21,12 @@ Exit codes: 0 done; 1 it could not be written; 2 usage error.";
 #[derive(Debug, Args)]
 #[command(after_help = COMPLETIONS_EXAMPLES)]
 pub(crate) struct CompletionsFlags {
-    /// The shell to complete commands, flags and files in.
-    #[arg(value_enum, value_name = "SHELL")]
-    pub(crate) shell: Shell,
+    /// The shell to complete commands, flags, files and simulated disks in.
+    #[arg(value_enum, value_name = "SHELL", required_unless_present = "targets")]
+    pub(crate) shell: Option<Shell>,
+    /// Print the simulated machines and disks whose names begin so; the scripts ask for them.
+    #[arg(long, value_name = "WORD", hide = true)]
+    pub(crate) targets: Option<String>,
 }
 
 const MAN_EXAMPLES: &str = "\

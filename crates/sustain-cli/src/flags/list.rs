@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::help;
+
 const EXAMPLES: &str = "\
 Examples:
   sustain list /data1 /data2
@@ -14,8 +16,23 @@ Examples:
 Nothing is written to the members. Exit codes: 0 done; 1 a member could not be read; 2 usage
 error, or something that is not a member of a store.";
 
+const OUTPUT: &str = "\
+What the output means:
+  recording, started
+      Its number in the store, and when it began, in UTC.
+  ended
+      Why: the source, the time or the bytes asked for, a full store, a failure, an interruption;
+      \"open end\" if nothing tells.
+  bytes, frames
+      What is there of each stream.
+  lost
+      Bytes that came and could not be written; they are named gaps.
+  missing
+      Bytes that lie on members that are not there.";
+
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = help::short("list", EXAMPLES))]
+#[command(after_long_help = help::whole(EXAMPLES, OUTPUT))]
 pub(crate) struct ListFlags {
     /// Members of one store, in any order: block devices, files, or directories that hold one.
     #[arg(required = true, value_name = "MEMBER")]

@@ -8,6 +8,7 @@ use sustain::measure::{At, parse_at};
 
 use super::LayoutFlag;
 use super::effect::EffectFlags;
+use super::help::{self, group};
 use super::shared::{DirectionFlags, OutputFlags, RequestFlags, SafetyFlags};
 
 const EXAMPLES: &str = "\
@@ -32,80 +33,120 @@ Sizes take kB, MB, GB (powers of 10) and KiB, MiB, GiB (powers of 2); rates take
 Exit codes: 0 done; 1 requests or the closing flush failed, or --rate was not held or could not be
 decided; 2 usage error or refused target; 130 interrupted, with the result of what was done.";
 
+const OUTPUT: &str = "\
+What the output means:
+  rate
+      All bytes of a target, divided by the time that it worked. \"together\" is all targets while
+      all of them worked.
+  sustained
+      The rate once it was steady, with half the width of its 95 % confidence interval; \"not
+      reached\" if it was never steady.
+  p50, p99, p99.9, max
+      The time from the submission of a request to its completion: of 100 requests, 50 took no
+      longer than p50. max is the longest of all.
+  ended
+      Why the target was done: the time or the bytes that were asked for, the end of the device,
+      steady, an error, or an interruption.
+  share, depth (while it runs)
+      The target's part of all bytes, and its requests in flight.
+  A stream can be recorded at ...
+      The rate to plan a recording with. Its buffer is the memory needed for the periods in which
+      the disks were slower than that. A paced run confirms both.";
+
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = help::short("measure", EXAMPLES))]
+#[command(after_long_help = help::whole(EXAMPLES, OUTPUT))]
+#[command(next_help_heading = group::WHAT)]
 pub(crate) struct MeasureFlags {
     /// Block device, partition, file, directory (a scratch file in it), null:, or
     /// sim:MACHINE.toml[:DISK] for a simulated machine.
+    #[arg(help_heading = None::<&str>)]
     #[arg(required = true, value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
     #[command(flatten)]
     pub(crate) direction: DirectionFlags,
     #[command(flatten)]
     pub(crate) setting: SettingFlags,
+    /// Pace the run as a source of this rate, over all targets together, and tell whether it held.
+    #[arg(help_heading = group::HOW)]
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    pub(crate) rate: Option<f64>,
     /// End after this time [default: 30s, or 10m with --until-steady, or none with --bytes].
+    #[arg(help_heading = group::HOW_LONG)]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) time: Option<u64>,
     /// End after this many bytes on each target, in whole records.
+    #[arg(help_heading = group::HOW_LONG, hide_short_help = true)]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) bytes: Option<u64>,
     /// End as soon as the rate of every target is steady.
+    #[arg(help_heading = group::HOW_LONG, hide_short_help = true)]
     #[arg(long)]
     pub(crate) until_steady: bool,
     /// Use only this much of each target, and start again at its beginning [default: at most 4GiB
     /// of files that are written, else the whole target; a block device once].
+    #[arg(help_heading = group::WHAT)]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
     /// Where to begin on each target: a percentage of the part that is used, or an offset.
+    #[arg(help_heading = group::WHAT, hide_short_help = true)]
     #[arg(long, value_name = "PERCENT|SIZE", value_parser = parse_at)]
     pub(crate) at: Option<At>,
+    #[command(flatten)]
+    pub(crate) safety: SafetyFlags,
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
     /// A result of sustain profile --json for these targets: the rate is then judged with the
     /// effect of the position removed.
+    #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
-    /// Pace the run as a source of this rate, over all targets together, and tell whether it held.
-    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
-    pub(crate) rate: Option<f64>,
     /// The buffer of the recorder that the answer is for.
+    #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = parse_size)]
     pub(crate) buffer: u64,
     /// Length of the intervals in the result, in time or in bytes.
+    #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long, value_name = "TIME|SIZE", default_value = "1s")]
     pub(crate) interval: String,
     /// Do not confirm the recommended rate by a paced run.
+    #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long)]
     pub(crate) no_confirm: bool,
     #[command(flatten)]
     pub(crate) effect: EffectFlags,
     /// Print a line for each 20 MiB, as the disk writing test of 1998 did.
+    #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long, value_enum)]
     pub(crate) log: Option<LogFlag>,
-    #[command(flatten)]
-    pub(crate) safety: SafetyFlags,
-    #[command(flatten)]
-    pub(crate) output: OutputFlags,
     /// Seed for the data and for simulated machines.
+    #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
 }
 
 /// One way to use the targets: what two settings that are compared may differ in.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = group::HOW)]
 pub(crate) struct SettingFlags {
     #[command(flatten)]
     pub(crate) request: RequestFlags,
     /// Number of threads that drive the targets [default: as many as the work needs].
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<u32>,
     /// How several targets are used: each with its own queue, in chunks over all of them as RAID 0,
     /// or one after the other.
+    #[arg(hide_short_help = true)]
     #[arg(long, value_enum, default_value_t = LayoutFlag::Independent)]
     pub(crate) layout: LayoutFlag,
     /// With --layout stripe: bytes on one target before the next takes over [default: 1MiB].
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) chunk: Option<u64>,
     /// The bytes to write: incompressible, changed a little for each write (fresh); incompressible,
     /// every byte new for each write, which costs CPU time (rewritten); or zeros (zero).
+    #[arg(hide_short_help = true)]
     #[arg(long, value_enum, default_value_t = DataFlag::Fresh)]
     pub(crate) data: DataFlag,
 }

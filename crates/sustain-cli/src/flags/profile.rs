@@ -3,6 +3,7 @@
 use clap::Args;
 use sustain::disk::units::{parse_duration, parse_size};
 
+use super::help::{self, group};
 use super::shared::{OutputFlags, RequestFlags, SafetyFlags};
 
 const EXAMPLES: &str = "\
@@ -28,11 +29,26 @@ measured.
 wrote. Exit codes: 0 done; 1 requests failed; 2 usage error or refused target; 130 interrupted,
 with the result of what was done.";
 
+const OUTPUT: &str = "\
+What the output means:
+  from, to, width, rate
+      A zone: a range of positions with the same rate. Disks are slower inside than outside. The
+      bar compares its rate with that of the fastest zone.
+  all at once
+      The same with all targets working, by parts of them: where a limit that they share binds.
+  bad spot
+      A place that was slow in every visit, more often than chance explains; uncertain if not.
+  slow places shorter than ...
+      What could lie between two samples without being seen.";
+
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = help::short("profile", EXAMPLES))]
+#[command(after_long_help = help::whole(EXAMPLES, OUTPUT))]
+#[command(next_help_heading = group::WHAT)]
 pub(crate) struct ProfileFlags {
     /// Block device, partition, file, directory (a scratch file in it), or
     /// sim:MACHINE.toml[:DISK].
+    #[arg(help_heading = None::<&str>)]
     #[arg(required = true, value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
     /// Write. The default where nothing can be harmed: directories, --new-file, sim:. Together with
@@ -44,12 +60,14 @@ pub(crate) struct ProfileFlags {
     pub(crate) read: bool,
     /// The time that measuring may take, after files are prewritten. More time finds narrower
     /// zones and slow places.
+    #[arg(help_heading = group::HOW_LONG)]
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_duration)]
     pub(crate) budget: u64,
     #[command(flatten)]
     pub(crate) request: RequestFlags,
     /// Use only this much of each target, from its start [default: at most 4GiB of files, else
     /// the whole target].
+    #[arg(help_heading = group::WHAT)]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
     #[command(flatten)]
@@ -57,6 +75,7 @@ pub(crate) struct ProfileFlags {
     #[command(flatten)]
     pub(crate) output: OutputFlags,
     /// Seed for the data and for simulated machines.
+    #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
 }

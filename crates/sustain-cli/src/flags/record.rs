@@ -8,6 +8,7 @@ use sustain::record::source::SourceSpec;
 use sustain::record::source::framing::Framing;
 
 use super::EngineFlag;
+use super::help::{self, group};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -58,11 +59,29 @@ fn parse_durable(text: &str) -> Result<DurableFlag, String> {
     }
 }
 
+const OUTPUT: &str = "\
+What the output means:
+  in, out
+      What the sources gave and what the members took, over the last second.
+  buffer
+      How much of --buffer waits for the members.
+  limit
+      What holds the recording up: the source, the members, or this program.
+  slowest append
+      The longest that one write took to complete in the last second.
+  full in
+      When the store will be full, at this rate.
+  durable within (at the end)
+      The age at which data had reached the medium, so that a power cut could not take it.";
+
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = help::short("record", EXAMPLES))]
+#[command(after_long_help = help::whole(EXAMPLES, OUTPUT))]
+#[command(next_help_heading = group::WHAT_TO_RECORD)]
 pub(crate) struct RecordFlags {
     /// The members of a store, in any order; or a directory, in which a store is created if it has
     /// none.
+    #[arg(help_heading = None::<&str>)]
     #[arg(required = true, value_name = "MEMBER")]
     pub(crate) members: Vec<String>,
     /// The source of a stream: - for standard input, a file, a FIFO, or
@@ -82,49 +101,61 @@ pub(crate) struct RecordFlags {
     pub(crate) ring: bool,
     /// What to do when the buffer is full: let the source wait (block), or lose what comes as a
     /// named gap (drop).
+    #[arg(help_heading = group::HOW)]
     #[arg(long, value_enum, default_value_t = OnFullFlag::Block)]
     pub(crate) on_full: OnFullFlag,
     /// Memory for bytes that the members have not taken yet.
+    #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = parse_size)]
     pub(crate) buffer: u64,
     /// The maximum age of data that is not yet durable; each makes every write durable.
+    #[arg(help_heading = group::HOW)]
     #[arg(long, value_name = "TIME|each", default_value = "1s", value_parser = parse_durable)]
     pub(crate) durable: DurableFlag,
     /// Number of appends kept in flight on each member.
+    #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) depth: u32,
     /// How requests are issued. auto takes the best engine that this system allows.
+    #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_enum, default_value_t = EngineFlag::Auto)]
     pub(crate) engine: EngineFlag,
     /// End after this time.
+    #[arg(help_heading = group::HOW_LONG)]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) time: Option<u64>,
     /// End each stream after this many bytes.
+    #[arg(help_heading = group::HOW_LONG, hide_short_help = true)]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) bytes: Option<u64>,
     /// Size of a store that is created in a directory [default: 10GiB].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
-    /// A result of sustain profile --write --json for all members. The forecast then knows the rate
-    /// of their inner zones, and warns if it is less than the sources offer.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) profile: Option<PathBuf>,
+    /// Only say what would be done.
+    #[arg(help_heading = group::SAFETY)]
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Write the status to this file, a line of JSON each second and at each flush; - is standard
     /// error.
+    #[arg(help_heading = group::OUTPUT)]
     #[arg(long, value_name = "FILE")]
     pub(crate) status: Option<PathBuf>,
     /// Write the result as JSON to this file; - is standard output. The idle machine is then
     /// watched for a second before the first byte, unless a source is sending already, and a
     /// second after the last.
+    #[arg(help_heading = group::OUTPUT)]
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Write an HTML report with charts: one file that opens offline. The idle machine is watched
     /// as for --json.
+    #[arg(help_heading = group::OUTPUT)]
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Only say what would be done.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
+    /// A result of sustain profile --write --json for all members. The forecast then knows the rate
+    /// of their inner zones, and warns if it is less than the sources offer.
+    #[arg(help_heading = group::RARE, hide_short_help = true)]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<PathBuf>,
 }
 
 /// A source with the words it was typed in.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::help;
+
 const EXAMPLES: &str = "\
 Examples:
   sustain recover /data1 /data2
@@ -14,8 +16,18 @@ recording begins after them. It saves them the search for the end, and lets veri
 later damage. No recorded byte is changed. Exit codes: 0 done; 1 a member could not be read or
 written; 2 usage error, a refused member, or some members of the store were not named.";
 
+const OUTPUT: &str = "\
+What the output means:
+  recording, stream
+      How many bytes of each stream are there, and how many of them are lost or missing.
+  ended
+      Why the recording ended, where its end mark tells.
+  had an open end
+      A crash ended the recording. Where it ends stands on the members now.";
+
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = help::short("recover", EXAMPLES))]
+#[command(after_long_help = help::whole(EXAMPLES, OUTPUT))]
 pub(crate) struct RecoverFlags {
     /// All members of one store, in any order: block devices, files, or directories that hold one.
     #[arg(required = true, value_name = "MEMBER")]

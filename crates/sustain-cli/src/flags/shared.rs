@@ -7,11 +7,13 @@ use clap::Args;
 use sustain::disk::target::Direction;
 use sustain::disk::units::parse_size;
 
+use super::help::group;
 use super::{EngineFlag, PathFlag};
 use crate::request::UsageError;
 
 /// Which way the data goes, if one way only.
 #[derive(Debug, Clone, Copy, Args)]
+#[command(next_help_heading = group::WHAT)]
 pub(crate) struct DirectionFlags {
     /// Write. The default where nothing can be harmed: directories, --new-file, null:, sim:.
     #[arg(long, conflicts_with = "read")]
@@ -42,6 +44,7 @@ impl DirectionFlags {
 
 /// How requests are made, where one way is measured.
 #[derive(Debug, Clone, Copy, Args)]
+#[command(next_help_heading = group::HOW)]
 pub(crate) struct RequestFlags {
     /// Bytes per request.
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = parse_size)]
@@ -50,18 +53,22 @@ pub(crate) struct RequestFlags {
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) depth: u32,
     /// How requests are issued. auto takes the best engine that this system allows.
+    #[arg(hide_short_help = true)]
     #[arg(long, value_enum, default_value_t = EngineFlag::Auto)]
     pub(crate) engine: EngineFlag,
     /// The I/O path: past the page cache (direct), through it (buffered), or past the block layer
     /// too, by NVMe commands (passthrough; measure and sweep only).
+    #[arg(hide_short_help = true)]
     #[arg(long, value_enum, default_value_t = PathFlag::Direct)]
     pub(crate) path: PathFlag,
 }
 
 /// What may be done to the targets.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = group::SAFETY)]
 pub(crate) struct SafetyFlags {
     /// Do not write files once from end to end before the run.
+    #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long)]
     pub(crate) no_prewrite: bool,
     /// Allow the content of this target to be destroyed. Type the name as above, once per target.
@@ -77,6 +84,7 @@ pub(crate) struct SafetyFlags {
 
 /// Where the result goes, besides the words.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = group::OUTPUT)]
 pub(crate) struct OutputFlags {
     /// Write the result as JSON to this file; - is standard output.
     #[arg(long, value_name = "FILE")]

@@ -4,6 +4,7 @@ use clap::Args;
 use sustain::disk::units::{parse_duration, parse_size};
 use sustain::measure::sweep::{Values, parse_counts, parse_sizes};
 
+use super::help::{self, group};
 use super::shared::{OutputFlags, SafetyFlags};
 use super::{EngineFlag, LayoutFlag, MdFlag, PathFlag};
 
@@ -31,11 +32,29 @@ was measured. The file of --json is complete after each measurement. Exit codes:
 requests failed; 2 usage error or refused target; 130 interrupted, with the result of what was
 done.";
 
+const OUTPUT: &str = "\
+What the output means:
+  record size, depth, ...
+      The settings that differ; what is the same for all of them stands above the table.
+  rate, ± 95 %
+      The mean over all runs of the setting, and half the width of its confidence interval.
+  spread
+      How far its runs lie apart: their standard deviation in per cent of the mean.
+  against best
+      The difference to the best setting; \"noise\" if it may be chance alone.
+  p99.9
+      Of 1000 requests, 999 took no longer than this.
+  runs
+      How often the setting was measured.";
+
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = help::short("sweep", EXAMPLES))]
+#[command(after_long_help = help::whole(EXAMPLES, OUTPUT))]
+#[command(next_help_heading = group::WHAT)]
 pub(crate) struct SweepFlags {
     /// Block device, partition, file, directory (a scratch file in it), null:, or
     /// sim:MACHINE.toml[:DISK].
+    #[arg(help_heading = None::<&str>)]
     #[arg(required = true, value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
     /// Write. The default where nothing can be harmed: directories, --new-file, null:, sim:.
@@ -46,6 +65,7 @@ pub(crate) struct SweepFlags {
     #[arg(long)]
     pub(crate) read: bool,
     /// How requests are issued. auto takes the best engine that this system allows.
+    #[arg(help_heading = group::HOW)]
     #[arg(
         long,
         value_enum,
@@ -56,6 +76,7 @@ pub(crate) struct SweepFlags {
     pub(crate) engine: Vec<EngineFlag>,
     /// The I/O path: past the page cache (direct), through it (buffered), or past the block layer
     /// too, by NVMe commands (passthrough).
+    #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(
         long,
         value_enum,
@@ -65,41 +86,51 @@ pub(crate) struct SweepFlags {
     )]
     pub(crate) path: Vec<PathFlag>,
     /// Bytes per request.
+    #[arg(help_heading = group::HOW)]
     #[arg(long, value_name = "SIZES", default_value = "64KiB..4MiB", value_parser = parse_sizes)]
     pub(crate) record_size: Values,
     /// Number of requests kept in flight on each target.
+    #[arg(help_heading = group::HOW)]
     #[arg(long, value_name = "COUNTS", default_value = "1..32", value_parser = parse_counts)]
     pub(crate) depth: Values,
     /// How several targets are used: each with its own queue, in chunks over all of them as RAID 0,
     /// or one after the other [default: independent; with --md all three].
+    #[arg(help_heading = group::HOW)]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "LIST")]
     pub(crate) layout: Vec<LayoutFlag>,
     /// Also measure arrays of the kernel, which mdadm builds over the targets for each round and
     /// stops afterwards. It writes superblocks, so every target must be named by --destroy, even
     /// for reading. On simulated disks: a stripe in which each chunk is one request.
+    #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_enum, value_name = "LEVEL")]
     pub(crate) md: Option<MdFlag>,
     /// With --layout stripe and --md: bytes on one target before the next takes over [default:
     /// 1MiB].
+    #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_name = "SIZES", value_parser = parse_sizes)]
     pub(crate) chunk: Option<Values>,
     /// The orders of the targets to try: all, or the names of all targets separated by commas, once
     /// for each order [default: the order in which they are named].
+    #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_name = "all|LIST")]
     pub(crate) order: Vec<String>,
     /// How long a setting is measured each time. Longer measurements have less noise.
+    #[arg(help_heading = group::HOW_LONG)]
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
     pub(crate) time_per_point: u64,
     /// How often each setting is measured.
+    #[arg(help_heading = group::HOW_LONG, hide_short_help = true)]
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(crate) rounds: u32,
     /// The time that measuring may take, after files are prewritten. If it is too short for all
     /// settings, a coarse selection comes first, then what lies around the best of it [default: as
     /// long as it takes].
+    #[arg(help_heading = group::HOW_LONG)]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) budget: Option<u64>,
     /// Use only this much of each target, from its start, again and again [default: at most 4GiB
     /// of files, else the whole target].
+    #[arg(help_heading = group::WHAT)]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
     #[command(flatten)]
@@ -107,6 +138,7 @@ pub(crate) struct SweepFlags {
     #[command(flatten)]
     pub(crate) output: OutputFlags,
     /// Seed for the data, for simulated machines and for the order of the measurements.
+    #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
 }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::help;
+
 const EXAMPLES: &str = "\
 Examples:
   sustain verify /data1 /data2
@@ -20,8 +22,20 @@ Nothing is written to the members. Exit codes: 0 everything that was durable, or
 recover` found, is there; 1 some of it is damaged or missing; 2 usage error, or something that is
 not a member of a store; 130 interrupted, with what was found so far.";
 
+const OUTPUT: &str = "\
+What the output means:
+  whole
+      Bytes whose checksums are right.
+  lost before they reached a member
+      Bytes that the recorder named as gaps: not a fault.
+  damaged or missing
+      Bytes that should be there and are not. A line that begins with \"bad\" names their place.
+  ok
+      Every byte is whole, or accounted for as lost.";
+
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = help::short("verify", EXAMPLES))]
+#[command(after_long_help = help::whole(EXAMPLES, OUTPUT))]
 pub(crate) struct VerifyFlags {
     /// Members of one store, in any order: block devices, files, or directories that hold one.
     #[arg(required = true, value_name = "MEMBER")]

@@ -138,7 +138,7 @@ fn a_page_has_the_answer_on_top_and_both_runs_under_it() {
     assert!(at("A a.json") < at("id=\"tails\""));
     assert!(at("id=\"tails\"") < at("id=\"time-0\""));
     place
-        .run(&["report", "a.json", "b.json", "-o", "again.html"])
+        .run(&["report", "a.json", "b.json", "--report", "again.html"])
         .expect(0);
     assert!(read("again.html").contains("B is 5.0 % slower"));
     place

@@ -43,7 +43,7 @@ pub enum ByteOrder {
 }
 
 /// All framings, in the order in which they are offered.
-const FRAMINGS: [Framing; 5] = [
+pub const FRAMINGS: [Framing; 5] = [
     Framing::None,
     Framing::Lines,
     Framing::LengthPrefixed {

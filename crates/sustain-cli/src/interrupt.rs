@@ -2,7 +2,7 @@
 //! once, unless something would be left behind that outlives this process. SIGTERM and a closed
 //! terminal (SIGHUP) have the same effect.
 
-use sustain::measure::Stop;
+use sustain::Stop;
 
 use crate::commands::say;
 

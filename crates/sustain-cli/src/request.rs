@@ -110,7 +110,7 @@ pub(crate) fn plan(flags: &MeasureFlags) -> Result<MeasurePlan, UsageError> {
         destroy: flags.safety.destroy.clone(),
         new_file: flags.safety.new_file,
         seed: flags.seed,
-        ..LoadPlan::new(flags.targets.clone())
+        ..LoadPlan::new(&flags.targets)
     };
     Ok(MeasurePlan {
         load,

@@ -130,7 +130,7 @@ fn diagnosed(file: &Path, seed: u64) -> DiagnoseResult {
     let plan = DiagnosePlan {
         time_per_run_ns: 1_000_000_000,
         seed,
-        ..DiagnosePlan::new(vec![format!("sim:{}", file.display())])
+        ..DiagnosePlan::new([format!("sim:{}", file.display())])
     };
     diagnose(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).unwrap()
 }
@@ -233,7 +233,7 @@ fn check_advice(text: &str) -> usize {
         let plan = DiagnosePlan {
             time_per_run_ns: 2_000_000_000,
             direction: Some(direction),
-            ..DiagnosePlan::new(vec![format!("sim:{}", file.display())])
+            ..DiagnosePlan::new([format!("sim:{}", file.display())])
         };
         diagnose(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).ok()
     };

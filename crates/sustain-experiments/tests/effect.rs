@@ -26,7 +26,7 @@ fn plan(directory: &Path, effect: EffectPlan) -> MeasurePlan {
     let load = LoadPlan {
         time_ns: Some(1_000_000_000),
         size_bytes: Some(16 << 20),
-        ..LoadPlan::new(vec![directory.display().to_string()])
+        ..LoadPlan::new([directory.display().to_string()])
     };
     MeasurePlan {
         confirm: false,
@@ -199,7 +199,7 @@ fn an_interruption_in_each_stretch_leaves_what_is_known() {
 fn what_is_simulated_has_no_effect() {
     let plan = MeasurePlan {
         effect: Some(both()),
-        ..MeasurePlan::new(vec!["sim:machine.toml".to_owned()])
+        ..MeasurePlan::new(["sim:machine.toml"])
     };
     let refused = rehearse(&plan, &Roots::default()).unwrap_err();
     assert!(matches!(refused, MeasureError::Usage(_)), "{refused}");
@@ -211,7 +211,7 @@ fn what_is_simulated_has_no_effect() {
 
 #[test]
 fn two_paths_are_direct_and_buffered() {
-    let mut plan = MeasurePlan::new(vec!["/dev/nvme0n1".to_owned()]);
+    let mut plan = MeasurePlan::new(["/dev/nvme0n1"]);
     plan.load.path = DataPath::Passthrough;
     plan.effect = Some(both());
     let refused = rehearse(&plan, &Roots::default()).unwrap_err();

@@ -32,7 +32,7 @@ impl Bench {
             directory,
             plan: ProfilePlan {
                 directions: vec![Direction::Read],
-                ..ProfilePlan::new(vec![target])
+                ..ProfilePlan::new([target])
             },
         }
     }

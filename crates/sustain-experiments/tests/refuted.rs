@@ -43,7 +43,7 @@ fn diagnosed_text(text: &str) -> DiagnoseResult {
     std::fs::write(&file, text).unwrap();
     let plan = DiagnosePlan {
         time_per_run_ns: 1_000_000_000,
-        ..DiagnosePlan::new(vec![format!("sim:{}", file.display())])
+        ..DiagnosePlan::new([format!("sim:{}", file.display())])
     };
     diagnose(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).unwrap()
 }

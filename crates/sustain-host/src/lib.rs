@@ -2,6 +2,14 @@
 //! content it has, how the system fares during a run, and what the kernel logs at that time. Called
 //! by the measuring program and the command line. It only reads: it never writes to a device, never
 //! mounts, stops or configures anything. The facts have the types of `sustain-document`.
+//!
+//! ```
+//! use sustain_host::{Roots, describe_host};
+//!
+//! let machine = describe_host(&Roots::default())?;
+//! println!("Linux {} on {} processors", machine.kernel, machine.cpu_count);
+//! # Ok::<(), sustain_host::HostError>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod block_device;

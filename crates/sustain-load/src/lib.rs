@@ -6,6 +6,21 @@
 //! phases on them, and [`phase`] starts the drivers together and merges their reports into one
 //! series for each target. What a series means is none of its concern: that is for the experiments,
 //! with the pure functions of `sustain-statistics`.
+//!
+//! ```
+//! use std::time::Duration;
+//! use sustain_host::Roots;
+//! use sustain_load::plan::LoadPlan;
+//! use sustain_load::session::Session;
+//!
+//! // The four disks of a simulated machine.
+//! let machine = concat!("sim:", env!("CARGO_MANIFEST_DIR"), "/../../machines/demo.toml");
+//! let plan = LoadPlan::new([machine]).with_time(Duration::from_secs(5));
+//! plan.check()?;
+//! let session = Session::open(&plan, &Roots::default())?;
+//! assert_eq!(session.targets.len(), 4);
+//! # Ok::<(), sustain_load::error::LoadError>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::time::Duration;
 
 use sustain_disk::data::DataKind;
 use sustain_disk::engine::EngineChoice;
@@ -117,9 +118,9 @@ fn is_existing_data(path: &Path) -> bool {
 
 impl LoadPlan {
     /// A plan for half a minute on `targets` with the defaults of the command line.
-    pub fn new(targets: Vec<String>) -> LoadPlan {
+    pub fn new(targets: impl IntoIterator<Item = impl Into<String>>) -> LoadPlan {
         LoadPlan {
-            targets,
+            targets: targets.into_iter().map(Into::into).collect(),
             direction: None,
             record_bytes: 1 << 20,
             depth: 8,
@@ -141,6 +142,13 @@ impl LoadPlan {
             dry_run: false,
             seed: 0,
         }
+    }
+
+    /// The same plan, with this bound in time.
+    #[must_use]
+    pub fn with_time(mut self, time: Duration) -> LoadPlan {
+        self.time_ns = Some(time.as_nanos() as u64);
+        self
     }
 
     /// The direction asked for, or the one that harms none of the targets.
@@ -313,7 +321,7 @@ mod tests {
             let plan = LoadPlan {
                 path: DataPath::Passthrough,
                 engine,
-                ..LoadPlan::new(vec!["/dev/nvme0n1".to_owned(), target.to_owned()])
+                ..LoadPlan::new(["/dev/nvme0n1", target])
             };
             plan.check().err().map(|error| error.to_string())
         };

@@ -46,6 +46,19 @@ pub struct SourcePlan {
     pub framing: Framing,
 }
 
+impl SourcePlan {
+    /// A source of bytes without frames, such as a pipe, a file or a device.
+    pub fn path(path: impl Into<PathBuf>, stream: &str) -> SourcePlan {
+        let path = path.into();
+        SourcePlan {
+            typed: path.display().to_string(),
+            source: SourceSpec::Path(path),
+            stream: stream.to_owned(),
+            framing: Framing::None,
+        }
+    }
+}
+
 /// The request to record.
 #[derive(Debug, Clone)]
 pub struct RecordPlan {
@@ -70,6 +83,21 @@ pub struct RecordPlan {
     pub watches_idle: bool,
     /// The arguments as typed, for the result.
     pub arguments: Vec<String>,
+}
+
+impl RecordPlan {
+    /// A plan to record these sources on the store of these members, with the defaults of the
+    /// command line.
+    pub fn new(
+        members: impl IntoIterator<Item = impl Into<String>>,
+        sources: impl IntoIterator<Item = SourcePlan>,
+    ) -> RecordPlan {
+        RecordPlan {
+            members: members.into_iter().map(Into::into).collect(),
+            sources: sources.into_iter().collect(),
+            ..RecordPlan::default()
+        }
+    }
 }
 
 /// Events during a recording.

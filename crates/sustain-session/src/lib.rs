@@ -1,6 +1,21 @@
 //! Opens targets under the guard and monitors the system: the part that measuring and recording
 //! share, above the disks and the host. It decides neither what is written nor what follows from
 //! it.
+//!
+//! ```
+//! use sustain_session::{Stop, TargetName};
+//!
+//! // What a name means decides whether a disk is opened at all.
+//! assert_eq!(TargetName::parse("null:")?, TargetName::Null);
+//! assert!(TargetName::parse("").is_err());
+//!
+//! // One wish to end, which every thread of a job hears.
+//! let stop = Stop::default();
+//! let of_another_thread = stop.clone();
+//! of_another_thread.interrupt();
+//! assert!(stop.reason().is_some());
+//! # Ok::<(), sustain_session::SessionError>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -8,14 +8,8 @@
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use sustain::disk::buffer::AlignedBytes;
-use sustain::host::Roots;
-use sustain::measure::Stop;
-use sustain::record::format::PayloadMark;
-use sustain::record::reading::frames::{FrameReader, Framed};
-use sustain::record::reading::scope::Scope;
-use sustain::record::reading::stream::{Range, StreamReader};
-use sustain::record::store::{CreatePlan, Mode, Store, create};
-use sustain::record::{RecordOptions, Recorder};
+use sustain::record::{FrameReader, Framed, Mode, PayloadMark, Range, Scope, StreamReader};
+use sustain::{CreatePlan, RecordOptions, Recorder, Roots, Stop, Store, create};
 
 const PICTURE_BYTES: usize = 1_000_000;
 

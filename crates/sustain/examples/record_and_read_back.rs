@@ -5,13 +5,8 @@
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
-use sustain::host::Roots;
-use sustain::measure::Stop;
-use sustain::record::reading::part::StreamPart;
-use sustain::record::reading::scope::Scope;
-use sustain::record::reading::stream::{Range, StreamReader};
-use sustain::record::store::{CreatePlan, Mode, Store, create};
-use sustain::record::{RecordError, RecordOptions, Recorder};
+use sustain::record::{Mode, Range, Scope, StreamPart, StreamReader};
+use sustain::{CreatePlan, RecordError, RecordOptions, Recorder, Roots, Stop, Store, create};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::args().nth(1).ok_or("name a directory")?;

@@ -56,7 +56,7 @@ fn profiled(zones: u32, size_bytes: Option<u64>) -> ProfileResult {
         record_bytes: 16 << 10,
         budget_ns: 40_000_000_000,
         size_bytes,
-        ..ProfilePlan::new(vec![format!("sim:{}", path.display())])
+        ..ProfilePlan::new([format!("sim:{}", path.display())])
     };
     profile(&plan, &Roots::default(), &Stop::default(), &mut |_| {}).unwrap()
 }

@@ -1,7 +1,7 @@
 //! The first steps of all commands that drive targets: report a dry run instead of doing the work,
 //! check where the result will go, and watch for Ctrl-C.
 
-use sustain::measure::Stop;
+use sustain::Stop;
 use sustain::report::terminal::LiveKind;
 
 use super::output::Outputs;

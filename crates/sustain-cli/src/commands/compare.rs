@@ -4,13 +4,11 @@
 use std::path::Path;
 
 use clap::Parser;
+use sustain::compare::{ComparePlan, TrialPlan, TrialSetting, compare, rehearse_trial, trial};
 use sustain::document::compare::{CompareResult, LimitOutcome, TrialEnd};
 use sustain::document::measure::MeasureResult;
 use sustain::document::reader;
 use sustain::host::Roots;
-use sustain::measure::compare::{
-    ComparePlan, TrialPlan, TrialSetting, compare, rehearse_trial, trial,
-};
 use sustain::report::html;
 use sustain::report::terminal::{SweepView, compare_answer, compare_text};
 
@@ -19,10 +17,6 @@ use super::output::{self, Outputs};
 use crate::Exit;
 use crate::flags::compare::{CompareFlags, TypedSetting};
 use crate::request::{UsageError, arguments, data, data_path, engine, layout};
-
-const TIME_PER_RUN_NS: u64 = 3_000_000_000;
-const TIME_NS: u64 = 300_000_000_000;
-const ALIKE: f64 = 0.01;
 
 pub(crate) fn run(flags: &CompareFlags) -> anyhow::Result<Exit> {
     match flags.ab.as_deref() {
@@ -111,13 +105,12 @@ fn run_trial(flags: &CompareFlags, typed: [&String; 2]) -> anyhow::Result<Exit> 
 }
 
 fn plan(flags: &CompareFlags, [a, b]: [&String; 2]) -> Result<TrialPlan, UsageError> {
+    let default = TrialPlan::new(&flags.inputs, [setting("A", a)?, setting("B", b)?]);
     Ok(TrialPlan {
-        targets: flags.inputs.clone(),
         direction: flags.direction.direction(&flags.safety)?,
-        settings: [setting("A", a)?, setting("B", b)?],
-        time_per_run_ns: flags.time_per_run.unwrap_or(TIME_PER_RUN_NS),
-        time_ns: flags.time.unwrap_or(TIME_NS),
-        alike: flags.alike.unwrap_or(ALIKE),
+        time_per_run_ns: flags.time_per_run.unwrap_or(default.time_per_run_ns),
+        time_ns: flags.time.unwrap_or(default.time_ns),
+        alike: flags.alike.unwrap_or(default.alike),
         fail_if_slower: flags.fail_if_slower,
         size_bytes: flags.size,
         prewrite: !flags.safety.no_prewrite,
@@ -125,6 +118,7 @@ fn plan(flags: &CompareFlags, [a, b]: [&String; 2]) -> Result<TrialPlan, UsageEr
         new_file: flags.safety.new_file,
         seed: flags.seed.unwrap_or(0),
         arguments: arguments(),
+        ..default
     })
 }
 

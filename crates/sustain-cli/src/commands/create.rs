@@ -1,8 +1,8 @@
 //! `sustain create`: creates a store of disks, partitions and files.
 
+use sustain::Stop;
 use sustain::disk::units::Size;
 use sustain::host::Roots;
-use sustain::record::Stop;
 use sustain::record::document::create_document;
 use sustain::record::format::{SLOT_BYTES_MAX, SLOT_BYTES_MIN};
 use sustain::record::store::{CreateEvent, CreatePlan, create};

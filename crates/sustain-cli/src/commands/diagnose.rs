@@ -1,10 +1,10 @@
 //! `sustain diagnose`: measures subsets of the targets, shows them as they come, and says where the
 //! walls are.
 
+use sustain::diagnose::{DiagnosePlan, diagnose, rehearse_diagnosis};
 use sustain::document::diagnose::{DiagnoseResult, SearchEnd};
 use sustain::document::reader;
 use sustain::host::Roots;
-use sustain::measure::diagnose::{DiagnosePlan, diagnose, rehearse_diagnosis};
 use sustain::report::html;
 use sustain::report::terminal::{DiagnoseView, diagnosis_answer, diagnosis_text};
 
@@ -44,7 +44,7 @@ fn plan(flags: &DiagnoseFlags) -> Result<DiagnosePlan, UsageError> {
         new_file: flags.safety.new_file,
         seed: flags.seed,
         arguments: arguments(),
-        ..DiagnosePlan::new(flags.targets.clone())
+        ..DiagnosePlan::new(&flags.targets)
     })
 }
 

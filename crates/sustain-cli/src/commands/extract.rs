@@ -11,8 +11,8 @@ mod selection;
 
 use std::io::{ErrorKind, IsTerminal};
 
+use sustain::Stop;
 use sustain::document::extract::{EXTRACT_SCHEMA, ExtractDocument, Lost, LostKind};
-use sustain::record::Stop;
 use sustain::record::reading::readable::readable;
 use sustain::record::reading::stream::StreamReader;
 use sustain::record::reading::verify::Checkable;

@@ -3,10 +3,11 @@
 
 use std::io::{IsTerminal, Write};
 
+use sustain::Stop;
 use sustain::document::measure::MeasureResult;
 use sustain::document::reader;
 use sustain::host::Roots;
-use sustain::measure::{Event, Stop, measure, rehearse};
+use sustain::measure::{Event, measure, rehearse};
 use sustain::report::html;
 use sustain::report::terminal::{LiveKind, LiveView, dskwtst_line, sentence, summary};
 
@@ -152,7 +153,7 @@ mod tests {
         let machine = place.path().join("machine.toml");
         let disk = "[[disk]]\nname = \"a\"\ncapacity = \"1TB\"\nwrite = \"100MB/s\"\n";
         std::fs::write(&machine, disk).unwrap();
-        let plan = MeasurePlan::new(vec![format!("sim:{}", machine.display())]);
+        let plan = MeasurePlan::new([format!("sim:{}", machine.display())]);
         let stop = Stop::default();
         let result = measure(&plan, &Roots::default(), &stop, &mut |_| ()).unwrap();
         assert_eq!(result.targets[0].ended, Ending::Time);

@@ -5,7 +5,7 @@ use sustain::document::profile::ProfileResult;
 use sustain::document::reader;
 use sustain::document::vocabulary::ExperimentEnd;
 use sustain::host::Roots;
-use sustain::measure::profile::{ProfilePlan, profile, rehearse_profile};
+use sustain::profile::{ProfilePlan, profile, rehearse_profile};
 use sustain::report::html;
 use sustain::report::terminal::{ProfileView, profile_answer, profile_text};
 
@@ -54,7 +54,7 @@ fn plan(flags: &ProfileFlags) -> Result<ProfilePlan, UsageError> {
         new_file: flags.safety.new_file,
         seed: flags.seed,
         arguments: arguments(),
-        ..ProfilePlan::new(flags.targets.clone())
+        ..ProfilePlan::new(&flags.targets)
     })
 }
 

@@ -4,10 +4,10 @@
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
+use sustain::Stop;
 use sustain::document::reader;
 use sustain::document::record::{RecordResult, RecordingEnd};
 use sustain::host::Roots;
-use sustain::measure::Stop;
 use sustain::record::document::status_line;
 use sustain::record::forecast::{Forecast, ForecastMember};
 use sustain::record::source::SourceSpec;

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use sustain::compare::{ComparePlan, compare};
 use sustain::document::compare::CompareResult;
 use sustain::document::diagnose::DiagnoseResult;
 use sustain::document::measure::MeasureResult;
@@ -11,7 +12,6 @@ use sustain::document::reader;
 use sustain::document::reader::Saved;
 use sustain::document::record::RecordResult;
 use sustain::document::sweep::SweepResult;
-use sustain::measure::compare::{ComparePlan, compare};
 use sustain::report::terminal::record_summary;
 use sustain::report::{ReportError, html};
 

@@ -6,9 +6,9 @@ use sustain::document::reader;
 use sustain::document::sweep::SweepResult;
 use sustain::document::vocabulary::ExperimentEnd;
 use sustain::host::Roots;
-use sustain::measure::sweep::{LayoutKind, MemberOrders, SweepPlan, Values, rehearse_sweep, sweep};
 use sustain::report::html;
 use sustain::report::terminal::{SweepView, sweep_answer, sweep_text};
+use sustain::sweep::{LayoutKind, MemberOrders, SweepPlan, Values, rehearse_sweep, sweep};
 
 use super::begin::{CommandSetup, begin, rehearsed};
 use super::output::{self, Outputs};
@@ -90,7 +90,7 @@ fn plan(flags: &SweepFlags) -> Result<SweepPlan, UsageError> {
         (flags.read, Direction::Read),
     ];
     let asked = directions.into_iter().filter(|(asked, _)| *asked);
-    let default = SweepPlan::new(flags.targets.clone());
+    let default = SweepPlan::new(&flags.targets);
     Ok(SweepPlan {
         directions: asked.map(|(_, direction)| direction).collect(),
         engines: each(flags.engine.iter().map(|flag| engine(*flag))),

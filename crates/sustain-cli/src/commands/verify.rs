@@ -1,6 +1,6 @@
 //! `sustain verify`: reads everything that is recorded and accounts for every byte.
 
-use sustain::record::Stop;
+use sustain::Stop;
 use sustain::record::document::verify_document;
 use sustain::record::reading::verify::{Checkable, verify};
 use sustain::record::store::Mode;

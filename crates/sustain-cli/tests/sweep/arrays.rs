@@ -8,8 +8,8 @@ use sustain::disk::target::Direction;
 use sustain::document::sweep::SweepResult;
 use sustain::document::vocabulary::ExperimentEnd;
 use sustain::host::Roots;
-use sustain::measure::sweep::{LayoutKind, Mdadm, MemberOrders, SweepEvent, SweepPlan, sweep};
-use sustain::measure::{MeasureError, Stop};
+use sustain::sweep::{LayoutKind, Mdadm, MemberOrders, SweepEvent, SweepPlan, sweep};
+use sustain::{MeasureError, Stop};
 
 use sustain_testing::{Requirement, skip};
 

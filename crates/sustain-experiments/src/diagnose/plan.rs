@@ -44,7 +44,7 @@ pub struct DiagnosePlan {
 
 impl DiagnosePlan {
     /// A plan for `targets` with three seconds a subset and the defaults of the command line.
-    pub fn new(targets: Vec<String>) -> DiagnosePlan {
+    pub fn new(targets: impl IntoIterator<Item = impl Into<String>>) -> DiagnosePlan {
         let measuring = LoadPlan::new(targets);
         DiagnosePlan {
             targets: measuring.targets,
@@ -106,7 +106,7 @@ impl DiagnosePlan {
             destroy: self.destroy.clone(),
             new_file: self.new_file,
             seed: self.seed,
-            ..LoadPlan::new(self.targets.clone())
+            ..LoadPlan::new(&self.targets)
         }
     }
 }

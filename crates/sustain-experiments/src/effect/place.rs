@@ -164,7 +164,7 @@ mod tests {
         let plan = LoadPlan {
             size_bytes: Some(1 << 20),
             path: DataPath::Buffered,
-            ..LoadPlan::new(vec![directory.display().to_string()])
+            ..LoadPlan::new([directory.display().to_string()])
         };
         Session::open(&plan, &Roots::default()).unwrap()
     }

@@ -1,6 +1,7 @@
 //! The request for a measuring run, as the user gave it; nothing here touches a disk.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use sustain_disk::layout::Layout;
 use sustain_disk::target::DataPath;
@@ -38,7 +39,7 @@ pub struct MeasurePlan {
 
 impl MeasurePlan {
     /// A plan for half a minute on `targets` with the defaults of the command line.
-    pub fn new(targets: Vec<String>) -> MeasurePlan {
+    pub fn new(targets: impl IntoIterator<Item = impl Into<String>>) -> MeasurePlan {
         MeasurePlan::of(LoadPlan::new(targets))
     }
 
@@ -52,6 +53,13 @@ impl MeasurePlan {
             effect: None,
             arguments: Vec::new(),
         }
+    }
+
+    /// The same plan, with a run of this length.
+    #[must_use]
+    pub fn with_time(mut self, time: Duration) -> MeasurePlan {
+        self.load = self.load.with_time(time);
+        self
     }
 
     /// Refuses demands that contradict each other.

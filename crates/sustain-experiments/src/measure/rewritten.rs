@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn both_kinds_are_written_in_turn() {
         // No disk, and never tried there by a run: but it takes whatever comes.
-        let plan = MeasurePlan::new(vec!["null:".to_owned()]);
+        let plan = MeasurePlan::new(["null:"]);
         let (roots, stop) = (Roots::default(), Stop::default());
         let mut session = Session::open(&plan.load, &roots).expect("null: opens everywhere");
         let work = |begun: WatchedRun<'_>, observer: &mut Observer<'_>| {

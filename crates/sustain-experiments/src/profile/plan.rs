@@ -52,9 +52,9 @@ pub struct ProfilePlan {
 
 impl ProfilePlan {
     /// A plan of two minutes for `targets` with the defaults of the command line.
-    pub fn new(targets: Vec<String>) -> ProfilePlan {
+    pub fn new(targets: impl IntoIterator<Item = impl Into<String>>) -> ProfilePlan {
         ProfilePlan {
-            targets,
+            targets: targets.into_iter().map(Into::into).collect(),
             directions: Vec::new(),
             record_bytes: 1 << 20,
             depth: 8,
@@ -129,7 +129,7 @@ impl ProfilePlan {
             destroy: self.destroy.clone(),
             new_file: self.new_file,
             seed: self.seed,
-            ..LoadPlan::new(self.targets.clone())
+            ..LoadPlan::new(&self.targets)
         }
     }
 }
@@ -142,7 +142,7 @@ mod tests {
     fn a_sample_gets_shorter_with_more_curves_and_a_budget_has_its_least() {
         let plan = |budget_s: u64| ProfilePlan {
             budget_ns: budget_s * 1_000_000_000,
-            ..ProfilePlan::new(vec![".".to_owned()])
+            ..ProfilePlan::new(["."])
         };
         assert_eq!(plan(120).sample_ns(1).unwrap(), 500_000_000);
         assert_eq!(plan(120).sample_ns(5).unwrap(), 100_000_000);
@@ -154,8 +154,8 @@ mod tests {
     #[test]
     fn what_has_no_positions_is_refused() {
         let refused = |targets: &[&str]| {
-            let targets = targets.iter().map(|name| (*name).to_owned()).collect();
-            ProfilePlan::new(targets).check().unwrap_err().to_string()
+            let plan = ProfilePlan::new(targets.iter().copied());
+            plan.check().unwrap_err().to_string()
         };
         assert!(refused(&["null:"]).contains("no positions"));
         assert!(refused(&["sim:a.toml", "/data"]).contains("share nothing"));

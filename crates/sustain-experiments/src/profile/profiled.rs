@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_place_that_failed_is_not_asked_for_again_and_keeps_none_from_their_visits() {
-        let plan = ProfilePlan::new(Vec::new());
+        let plan = ProfilePlan::new([""; 0]);
         let mut profiled = visited_twice(&plan);
         assert!(profiled.undecided().is_empty());
         // Slow in both visits, and slow in one of two.
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn nothing_is_asked_of_a_target_that_was_given_up() {
-        let plan = ProfilePlan::new(Vec::new());
+        let plan = ProfilePlan::new([""; 0]);
         let mut profiled = visited_twice(&plan);
         profiled.positions[30].readings[0] = vec![vec![1e7], vec![1e7]];
         profiled.positions[50].readings[1] = vec![vec![1e7], vec![1e7]];

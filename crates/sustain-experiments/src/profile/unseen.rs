@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_budget_is_advised_that_brings_samples_closer() {
-        let plan = ProfilePlan::new(Vec::new());
+        let plan = ProfilePlan::new([""; 0]);
         let of = |size_bytes: u64| SampledPlaces {
             size_bytes,
             sample_bytes: 50_000_000,

@@ -80,9 +80,9 @@ pub struct SweepPlan {
 impl SweepPlan {
     /// A plan with the default record sizes and depths for `targets`, and the other defaults of the
     /// command line.
-    pub fn new(targets: Vec<String>) -> SweepPlan {
+    pub fn new(targets: impl IntoIterator<Item = impl Into<String>>) -> SweepPlan {
         SweepPlan {
-            targets,
+            targets: targets.into_iter().map(Into::into).collect(),
             directions: Vec::new(),
             engines: vec![EngineChoice::Auto],
             paths: vec![DataPath::Direct],
@@ -207,7 +207,7 @@ impl SweepPlan {
             destroy: self.destroy.clone(),
             new_file: self.new_file,
             seed: self.seed,
-            ..LoadPlan::new(self.targets.clone())
+            ..LoadPlan::new(&self.targets)
         }
     }
 
@@ -327,7 +327,7 @@ mod tests {
     fn orders(typed: MemberOrders, names: &[&str]) -> Result<Vec<Vec<usize>>, String> {
         let plan = SweepPlan {
             orders: typed,
-            ..SweepPlan::new(Vec::new())
+            ..SweepPlan::new([""; 0])
         };
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         plan.resolve_orders(&names)
@@ -369,7 +369,7 @@ mod tests {
     #[test]
     fn simulated_machines_have_no_engines_and_arrays_no_commands() {
         let why = |plan: SweepPlan| plan.check().err().map(|error| error.to_string());
-        let simulated = || SweepPlan::new(vec!["sim:machine.toml".to_owned()]);
+        let simulated = || SweepPlan::new(["sim:machine.toml"]);
         assert_eq!(why(simulated()), None);
         for engines in [
             vec![EngineChoice::PosixAio],
@@ -384,7 +384,7 @@ mod tests {
         let array = |paths| SweepPlan {
             layouts: vec![LayoutKind::Independent, LayoutKind::MdRaid0],
             paths,
-            ..SweepPlan::new(vec!["/dev/nvme0n1".to_owned(), "/dev/nvme1n1".to_owned()])
+            ..SweepPlan::new(["/dev/nvme0n1", "/dev/nvme1n1"])
         };
         assert_eq!(why(array(vec![DataPath::Direct])), None);
         let why = why(array(vec![DataPath::Direct, DataPath::Passthrough])).unwrap();
@@ -395,7 +395,7 @@ mod tests {
     fn a_budget_has_room_for_a_point_at_least() {
         let plan = |budget_ns| SweepPlan {
             budget_ns: Some(budget_ns),
-            ..SweepPlan::new(vec![".".to_owned()])
+            ..SweepPlan::new(["."])
         };
         assert!(plan(2_000_000_000).check().is_ok());
         let why = plan(1_000_000_000).check().unwrap_err().to_string();

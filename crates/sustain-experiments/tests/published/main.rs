@@ -49,7 +49,7 @@ fn simulated(machine: &str, setup: &Setup) -> f64 {
         time_ns: Some(setup.seconds * 1_000_000_000),
         interval: IntervalRule::Bytes(20 << 20),
         prewrite: false,
-        ..LoadPlan::new(setup.disks.iter().map(target).collect())
+        ..LoadPlan::new(setup.disks.iter().map(target))
     };
     let plan = MeasurePlan {
         confirm: false,

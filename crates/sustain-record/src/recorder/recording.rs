@@ -115,6 +115,7 @@ impl From<&str> for StreamSetup {
 
 /// The outcome of a recording.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Recorded {
     /// The store.
     pub store: Uuid,

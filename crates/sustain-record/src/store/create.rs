@@ -90,6 +90,7 @@ pub enum CreateEvent {
 
 /// A store that was created, or that would be created by a dry run.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Created {
     /// UUID of the store; `None` in a dry run.
     pub store: Option<Uuid>,
@@ -99,6 +100,7 @@ pub struct Created {
 
 /// A member of a store that was created, or that would be created by a dry run.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CreatedMember {
     /// The name as typed.
     pub name: String,

@@ -12,8 +12,9 @@ use anyhow::Context;
 use rustix::fs::{Mode, OFlags, fcntl_setfl, major, minor, open};
 use rustix::io::Errno;
 use std::os::unix::fs::MetadataExt;
+use sustain::Stop;
+use sustain::record::RecordError;
 use sustain::record::source::framing::Framing;
-use sustain::record::{RecordError, Stop};
 
 use super::super::output::{self, no_directory};
 use super::frames;

@@ -80,7 +80,47 @@ pub struct TrialPlan {
     pub arguments: Vec<String>,
 }
 
+impl Default for TrialSetting {
+    /// The setting that `measure` uses if nothing else is asked for.
+    fn default() -> TrialSetting {
+        let load = LoadPlan::new([""; 0]);
+        TrialSetting {
+            words: "defaults".to_owned(),
+            engine: load.engine,
+            threads: load.threads,
+            path: load.path,
+            layout: load.layout,
+            record_bytes: load.record_bytes,
+            depth: load.depth,
+            data: load.data,
+        }
+    }
+}
+
 impl TrialPlan {
+    /// A plan for a trial of two settings, A and B, on `targets`, with the defaults of the command
+    /// line.
+    pub fn new(
+        targets: impl IntoIterator<Item = impl Into<String>>,
+        settings: [TrialSetting; 2],
+    ) -> TrialPlan {
+        TrialPlan {
+            targets: targets.into_iter().map(Into::into).collect(),
+            direction: None,
+            settings,
+            time_per_run_ns: 3_000_000_000,
+            time_ns: 300_000_000_000,
+            alike: 0.01,
+            fail_if_slower: None,
+            size_bytes: None,
+            prewrite: true,
+            destroy: Vec::new(),
+            new_file: false,
+            seed: 0,
+            arguments: Vec::new(),
+        }
+    }
+
     /// Refuses demands that make no sense, as far as that shows without the targets.
     ///
     /// # Errors
@@ -136,7 +176,7 @@ impl TrialPlan {
             threads: setting.threads,
             path: setting.path,
             layout: setting.layout,
-            ..LoadPlan::new(self.targets.clone())
+            ..LoadPlan::new(&self.targets)
         }
     }
 
@@ -170,7 +210,7 @@ impl TrialPlan {
             destroy: self.destroy.clone(),
             new_file: self.new_file,
             seed: self.seed,
-            ..LoadPlan::new(self.targets.clone())
+            ..LoadPlan::new(&self.targets)
         }
     }
 }

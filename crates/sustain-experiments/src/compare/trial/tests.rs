@@ -51,19 +51,11 @@ impl Machine {
 
     fn plan(&self, depths: [u32; 2], seed: u64) -> TrialPlan {
         TrialPlan {
-            targets: vec![self.target.clone()],
-            direction: None,
-            settings: depths.map(setting),
             time_per_run_ns: 500_000_000,
             time_ns: 20_000_000_000,
             alike: 0.001,
-            fail_if_slower: None,
-            size_bytes: None,
-            prewrite: true,
-            destroy: Vec::new(),
-            new_file: false,
             seed,
-            arguments: Vec::new(),
+            ..TrialPlan::new([&self.target], depths.map(setting))
         }
     }
 }

@@ -14,6 +14,7 @@ use sustain_statistics::judge::{Revisits, Step, steady};
 use super::plan::MeasurePlan;
 use super::position::even_total;
 use super::remarks::writes_buffered;
+use super::words;
 use crate::figures::seconds;
 use crate::steady_words::steady_words;
 
@@ -90,21 +91,29 @@ pub(crate) fn begins_with_run(plan: &MeasurePlan, outcome: &PhaseOutcome) -> boo
     Active::of(plan, outcome).from_ns == 0
 }
 
-/// Names the targets whose figures the total is, if some have failed.
-pub(crate) fn of_what_was_left(
+/// The targets whose figures the total is, after some have failed.
+pub(super) struct RemainingTargets {
+    /// How many are left.
+    pub(super) left: usize,
+    /// The target that failed last.
+    pub(super) failed: String,
+    /// When it failed.
+    pub(super) failed_s: f64,
+}
+
+/// The targets whose figures the total is, if some have failed.
+pub(super) fn remaining(
     plan: &MeasurePlan,
     session: &Session,
     outcome: &PhaseOutcome,
-) -> Option<String> {
+) -> Option<RemainingTargets> {
     let active = Active::of(plan, outcome);
     let (last, failed_ns) = active.lost.last()?;
-    let left = session.targets.len() - active.lost.len();
-    let targets = if left == 1 { "target" } else { "targets" };
-    Some(format!(
-        "of the {left} {targets} left after {} failed at {:.1} s",
-        session.targets[*last].target.name,
-        seconds(*failed_ns)
-    ))
+    Some(RemainingTargets {
+        left: session.targets.len() - active.lost.len(),
+        failed: session.targets[*last].target.name.clone(),
+        failed_s: seconds(*failed_ns),
+    })
 }
 
 /// The verdict on a run through the page cache, whose single intervals show only memory.
@@ -115,18 +124,16 @@ pub(crate) fn unknown_through_memory(rate_bytes_per_s: f64) -> Sustained {
         ci95_bytes_per_s: [rate_bytes_per_s; 2],
         from_s: 0.0,
         to_s: None,
-        why: "through the page cache, a completed write is only in memory; this is the rate with \
-              all flushes included"
-            .to_owned(),
+        why: words::THROUGH_PAGE_CACHE.to_owned(),
     }
 }
 
 pub(crate) fn sustained(steps: &[Step], revisits: Revisits) -> Sustained {
-    told(steady::judge(steps, revisits), steps)
+    told(&steady::judge(steps, revisits), steps)
 }
 
 /// The verdict on `steps` in the form of the result document.
-pub(crate) fn told(verdict: steady::SteadyVerdict, steps: &[Step]) -> Sustained {
+pub(crate) fn told(verdict: &steady::SteadyVerdict, steps: &[Step]) -> Sustained {
     Sustained {
         reached: verdict.reached,
         rate_bytes_per_s: verdict.rate_bytes_per_s,
@@ -154,12 +161,12 @@ pub(crate) fn sustained_total(
     };
     let active = active_steps(plan, outcome);
     let verdict = match even_total(plan, session, outcome, &active) {
-        Some(even) => told(steady::judge_even(&even), &active),
+        Some(even) => told(&steady::judge_even(&even), &active),
         None => sustained(&active, Revisits { lap_bytes }),
     };
-    match of_what_was_left(plan, session, outcome) {
-        Some(words) => Sustained {
-            why: format!("{}; these are figures {words}", verdict.why),
+    match remaining(plan, session, outcome) {
+        Some(remaining) => Sustained {
+            why: words::verdict_of_remaining(&verdict.why, &remaining),
             ..verdict
         },
         None => verdict,

@@ -21,14 +21,13 @@ use sustain_statistics::judge::places::{PlaceRates, even_steps};
 use sustain_statistics::judge::{Revisits, steady};
 
 use super::active::{
-    active_steps, begins_with_run, of_what_was_left, sustained, sustained_total, told,
-    unknown_through_memory,
+    active_steps, begins_with_run, sustained, sustained_total, told, unknown_through_memory,
 };
 use super::common_cause;
 use super::held::{PacedOutcome, held};
 use super::plan::MeasurePlan;
-use super::position::{places, remark};
-use super::remarks::{in_memory, long_flush, made_too_slowly, remarks, writes_buffered};
+use super::position::places;
+use super::remarks::{remarks, writes_buffered};
 use super::{backlog, verdicts, words};
 use crate::figures::time_of_day;
 use crate::figures::{burst_of, intervals, latency, seconds, target_error};
@@ -86,21 +85,6 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         .collect();
     let total = total(plan, session, &outcome, &targets);
     let stalls = stalls(session, &outcome);
-    let mut notes = session.notes.clone();
-    notes.extend(others_words(&conclusion.system.others));
-    notes.extend(others_untold(&host));
-    notes.extend(remarks(plan, session, &outcome, &total, &conclusion.system));
-    notes.extend(long_flush(&targets));
-    let undecided = total.rate_undecided.as_ref();
-    notes.extend(undecided.map(|why| format!("whether the rate held could not be decided: {why}")));
-    notes.extend(remark(plan));
-    notes.extend(rewritten.as_ref().and_then(made_too_slowly));
-    notes.extend(of_what_was_left(plan, session, &outcome).map(|words| {
-        format!(
-            "the rate of all together, the verdict on it and the buffer curve are those {words}"
-        )
-    }));
-    notes.extend(in_memory(&host));
     let facts = plan_facts(plan, session, &outcome, threads, conclusion.started_unix_s);
     let effect = conclusion
         .effect
@@ -123,20 +107,25 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         system: conclusion.system,
         effect,
         interrupted: conclusion.interrupted,
-        notes,
+        notes: Vec::new(),
     };
     result.verdicts = verdicts::decide(&result);
-    let verdicts = &result.verdicts;
-    let rhythm = verdicts
-        .rhythm_not_seen
-        .as_ref()
-        .map(words::rhythm_not_seen);
-    let backlog = verdicts
-        .backlog_not_seen
-        .as_ref()
-        .map(words::backlog_not_seen);
-    result.notes.extend(rhythm.into_iter().chain(backlog));
+    result.notes = notes(plan, session, &outcome, &result);
     result
+}
+
+fn notes(
+    plan: &MeasurePlan,
+    session: &Session,
+    outcome: &PhaseOutcome,
+    result: &MeasureResult,
+) -> Vec<String> {
+    let mut notes = session.notes.clone();
+    notes.extend(others_words(&result.system.others));
+    notes.extend(others_untold(&result.host));
+    let remarks = remarks(plan, session, outcome, result);
+    notes.extend(remarks.iter().map(words::remark));
+    notes
 }
 
 /// The effect of the load, and a note if the load did not build up more than memory holds.
@@ -175,7 +164,7 @@ fn target_result(
     let sustained = match places {
         Some(places) => {
             let even = even_steps(&[(steps.clone(), places)], &steps);
-            told(steady::judge_even(&even), &steps)
+            told(&steady::judge_even(&even), &steps)
         }
         None => sustained(&steps, revisits),
     };
@@ -283,7 +272,7 @@ fn total(
             .max(),
         tool_limited: is_tool_limited(session, outcome),
         rate_held: held.and_then(PacedOutcome::known),
-        rate_undecided: held.and_then(PacedOutcome::why).map(str::to_owned),
+        rate_undecided: held.and_then(PacedOutcome::why).map(words::undecided),
         backlog_max_bytes: backlog,
     }
 }

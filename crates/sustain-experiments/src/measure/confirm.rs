@@ -5,7 +5,6 @@
 
 use sustain_disk::data::DataKind;
 use sustain_disk::meter::Meter;
-use sustain_disk::units::{Rate, Size};
 use sustain_document::measure::{Attempt, Recommendation};
 use sustain_load::collect::steps;
 use sustain_load::event::{Event, Observer, Phase};
@@ -16,6 +15,7 @@ use sustain_statistics::judge::worst::{WORST_S, worst};
 
 use super::recommendation::{BufferAllowance, curve_points, whole_steps};
 use super::run::MeasureRun;
+use super::words;
 use crate::error::MeasureError;
 
 /// A paced run is no longer than this.
@@ -25,7 +25,7 @@ const CONFIRM_NS_MAX: u64 = 10_000_000_000;
 const STEPS_DOWN: [f64; 5] = [0.95, 0.9, 0.8, 0.65, 0.5];
 
 /// A backlog that ends at more than this part of its largest has not come down again.
-const STILL_GROWS: f64 = 0.9;
+pub(super) const STILL_GROWS: f64 = 0.9;
 
 /// A longer stall is a pause, which a buffer rides out; a run that falls behind without one is too
 /// slow.
@@ -220,22 +220,29 @@ impl RateSearch {
         true
     }
 
-    /// Says what did not hold, and what is tried next.
+    /// What did not hold, and what is tried next.
     fn told(&self, buffer_bytes: u64) -> Event {
         let last = self.recommended.attempts.last();
-        let (rate, backlog) = last.map_or((0.0, 0), |attempt| {
+        let (rate_bytes_per_s, backlog_bytes) = last.map_or((0.0, 0), |attempt| {
             (attempt.rate_bytes_per_s, attempt.backlog_max_bytes)
         });
-        Event::Note(format!(
-            "{} did not hold: the backlog reached {}{}, with a buffer of {}; trying {}",
-            Rate(rate),
-            Size(backlog),
-            match backlog <= buffer_bytes {
-                true => " and was still growing at the end",
-                false => "",
-            },
-            Size(buffer_bytes),
-            Rate(self.recommended.rate_bytes_per_s)
-        ))
+        Event::Note(words::did_not_hold(&FailedAttempt {
+            rate_bytes_per_s,
+            backlog_bytes,
+            still_grew: backlog_bytes <= buffer_bytes,
+            buffer_bytes,
+            next_bytes_per_s: self.recommended.rate_bytes_per_s,
+        }))
     }
+}
+
+/// A paced run that did not hold.
+pub(super) struct FailedAttempt {
+    pub(super) rate_bytes_per_s: f64,
+    pub(super) backlog_bytes: u64,
+    /// Whether its backlog stayed within the buffer, but still grew at the end.
+    pub(super) still_grew: bool,
+    pub(super) buffer_bytes: u64,
+    /// The rate that is tried next.
+    pub(super) next_bytes_per_s: f64,
 }

@@ -20,7 +20,16 @@ pub(crate) enum PacedOutcome {
     /// The backlog was larger than the buffer, or a target failed.
     No,
     /// Nothing shows that it did not hold, but this run is no proof; the reason.
-    Undecided(&'static str),
+    Undecided(UndecidedReason),
+}
+
+/// Why a run is no proof that a rate holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UndecidedReason {
+    /// Data was rewritten in the page cache, and may never have reached the disk.
+    RewrittenInCache,
+    /// The end of the device was reached before the time was over.
+    EndOfDevice,
 }
 
 impl PacedOutcome {
@@ -34,7 +43,7 @@ impl PacedOutcome {
     }
 
     /// The reason why it is not known.
-    pub(crate) fn why(self) -> Option<&'static str> {
+    pub(crate) fn why(self) -> Option<UndecidedReason> {
         match self {
             PacedOutcome::Yes | PacedOutcome::No => None,
             PacedOutcome::Undecided(why) => Some(why),
@@ -64,13 +73,10 @@ fn undecided(
     plan: &MeasurePlan,
     session: &Session,
     targets: &[TargetResult],
-) -> Option<&'static str> {
+) -> Option<UndecidedReason> {
     let is_rewritten = targets.iter().any(|target| target.laps > 1);
     if writes_buffered(plan, session) && is_rewritten {
-        return Some(
-            "data that was rewritten in the page cache may never have reached the disk; use a \
-             larger --size, or direct I/O",
-        );
+        return Some(UndecidedReason::RewrittenInCache);
     }
     let last_s = targets
         .iter()
@@ -83,8 +89,5 @@ fn undecided(
             .load
             .time_ns
             .is_some_and(|time_ns| last_s < time_ns as f64 / 1e9 * TIME_SHARE_MIN);
-    ended_early.then_some(
-        "the end of the device was reached before the time was over; use --size to go over the \
-         same part again, or a shorter --time",
-    )
+    ended_early.then_some(UndecidedReason::EndOfDevice)
 }

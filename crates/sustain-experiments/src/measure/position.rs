@@ -180,13 +180,3 @@ pub(crate) fn even_total(
         .collect();
     (!targets.is_empty()).then(|| even_steps(&targets, times))
 }
-
-/// A remark that the reader needs to know about it.
-pub(crate) fn remark(plan: &MeasurePlan) -> Option<String> {
-    let profile = plan.profile.as_ref()?;
-    Some(format!(
-        "whether the rates are steady was judged with the position effect removed, by {}: a \
-         sustained rate is the mean over all positions that the run covered",
-        profile.name
-    ))
-}

@@ -1,212 +1,202 @@
-//! Remarks that a reader needs in order to read a result's figures right.
+//! Finds what a reader must know in order to read a result's figures right, as data. `words.rs` has
+//! the English of each remark.
 
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::meter::Meter;
 use sustain_disk::target::{DataPath, Direction, TargetKind};
-use sustain_disk::units::{Duration, Rate, Size};
 use sustain_document::host::Host;
-use sustain_document::measure::{Rewritten, TargetResult, Total};
-use sustain_document::system::System;
+use sustain_document::measure::{MeasureResult, TargetResult};
+use sustain_document::system::{MemorySample, System};
+use sustain_document::verdicts::{BacklogNotSeen, RhythmNotSeen};
 use sustain_load::phase::PhaseOutcome;
 use sustain_load::session::Session;
 
-use super::active::of_what_was_left;
+use super::active::{RemainingTargets, remaining};
 use super::plan::MeasurePlan;
-
-/// From this difference on, the rates of several targets are told apart in words.
-const RATES_DIFFER: f64 = 0.02;
 
 /// A shorter flush is not mentioned.
 const FLUSH_SAID_S: f64 = 0.1;
 
-/// All remarks on a run.
-pub(crate) fn remarks(
+/// File systems that are in memory.
+const IN_MEMORY: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
+
+/// What a reader must know besides the figures.
+pub(super) enum Remark {
+    /// The targets were not active for the same time, so there are three rates.
+    RatesDiffer {
+        /// Whether they count from the time at which a target failed.
+        are_remaining: bool,
+        active_bytes_per_s: f64,
+        sum_bytes_per_s: f64,
+        wall_clock_bytes_per_s: f64,
+    },
+    /// A driver had no CPU time left.
+    ToolLimited,
+    /// Submitting native AIO took this long.
+    SubmitBlocked { blocked_ns: u64 },
+    /// The engine keeps one request in flight, although more were asked for.
+    OneAtATime,
+    /// Data was read through the page cache.
+    BufferedRead,
+    /// Data was written through the page cache.
+    BufferedWrite {
+        /// Whether data was flushed before it was overwritten.
+        is_flushed_each_lap: bool,
+        dirty_bytes: u64,
+        writeback_bytes: u64,
+        /// Whether foreign I/O could not be seen.
+        are_others_untold: bool,
+    },
+    /// A target is no disk.
+    NotADisk,
+    /// Probe workloads ran beside the load.
+    Watched,
+    /// The flush after the run took long, so that part of the rate was that of a cache.
+    LongFlush {
+        /// The target, if there are several.
+        target: Option<String>,
+        flush_s: f64,
+        /// The target's rate with the flush counted.
+        flushed_bytes_per_s: f64,
+    },
+    /// Whether the rate held could not be decided; the reason in the document's words.
+    RateUndecided { why: String },
+    /// The verdict rests on a profile.
+    EvenedByProfile { profile: String },
+    /// New data could not be generated fast enough to tell whether the targets take it more slowly.
+    MadeTooSlowly { rate_bytes_per_s: f64 },
+    /// The figures of all together are those of the targets that did not fail.
+    OfRemaining(RemainingTargets),
+    /// A target's file system is in memory.
+    InMemory { target: String, kind: String },
+    /// A long stall was seen too seldom.
+    RhythmNotSeen(RhythmNotSeen),
+    /// What was written fits into memory.
+    BacklogNotSeen(BacklogNotSeen),
+}
+
+/// All remarks on a run whose verdicts are decided.
+pub(super) fn remarks(
     plan: &MeasurePlan,
     session: &Session,
     outcome: &PhaseOutcome,
-    total: &Total,
-    system: &System,
-) -> Vec<String> {
-    let is_null = session
-        .targets
-        .iter()
-        .any(|target| target.target.kind == TargetKind::Null)
-        .then(|| {
-            "null: is not a disk; its rate is that of this program and of its calls into the kernel"
-                .to_owned()
-        });
-    [
-        three_rates(plan, session, outcome, total),
-        tool_limited(total),
+    result: &MeasureResult,
+) -> Vec<Remark> {
+    let remaining = remaining(plan, session, outcome);
+    let verdicts = &result.verdicts;
+    let undecided = result.total.rate_undecided.clone();
+    let profile = plan.profile.as_ref();
+    let of_run = [
+        verdicts
+            .rates_differ
+            .then(|| rates_differ(result, remaining.is_some())),
+        result.total.tool_limited.then_some(Remark::ToolLimited),
         submit_blocked(outcome),
         one_at_a_time(plan, outcome),
-        buffered(plan, session, system),
-        is_null,
-        watched(plan),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+        buffered(plan, session, &result.system),
+        has_null(session).then_some(Remark::NotADisk),
+        plan.effect.as_ref().map(|_| Remark::Watched),
+        long_flush(&result.targets),
+        undecided.map(|why| Remark::RateUndecided { why }),
+        profile.map(|profile| Remark::EvenedByProfile {
+            profile: profile.name.clone(),
+        }),
+        made_too_slowly(result),
+        remaining.map(Remark::OfRemaining),
+    ];
+    let rhythm = verdicts.rhythm_not_seen.clone();
+    let backlog = verdicts.backlog_not_seen.clone();
+    let of_run = of_run.into_iter().flatten();
+    of_run
+        .chain(in_memory(&result.host))
+        .chain(rhythm.map(Remark::RhythmNotSeen))
+        .chain(backlog.map(Remark::BacklogNotSeen))
+        .collect()
 }
 
-fn three_rates(
-    plan: &MeasurePlan,
-    session: &Session,
-    outcome: &PhaseOutcome,
-    total: &Total,
-) -> Option<String> {
-    let all = match of_what_was_left(plan, session, outcome) {
-        Some(_) => "all remaining targets",
-        None => "all",
-    };
-    let (sum, wall) = (total.sum_bytes_per_s, total.wall_clock_bytes_per_s);
-    let active = total.all_active_bytes_per_s.unwrap_or(sum);
-    let (least, most) = (sum.min(wall).min(active), sum.max(wall).max(active));
-    (session.targets.len() > 1 && least < most * (1.0 - RATES_DIFFER)).then(|| {
-        format!(
-            "the targets were not active for the same time, so there are three rates: {} while \
-             {all} were active, {} as the sum of their own rates, {} over the wall-clock time",
-            Rate(active),
-            Rate(sum),
-            Rate(wall)
-        )
-    })
+fn has_null(session: &Session) -> bool {
+    let mut targets = session.targets.iter();
+    targets.any(|target| target.target.kind == TargetKind::Null)
 }
 
-fn tool_limited(total: &Total) -> Option<String> {
-    total.tool_limited.then(|| {
-        "this program itself was the limit: one of its drivers had no CPU time left; use larger \
-         records or, with several targets, more --threads"
-            .to_owned()
-    })
+fn rates_differ(result: &MeasureResult, are_remaining: bool) -> Remark {
+    let total = &result.total;
+    Remark::RatesDiffer {
+        are_remaining,
+        active_bytes_per_s: total
+            .all_active_bytes_per_s
+            .unwrap_or(total.sum_bytes_per_s),
+        sum_bytes_per_s: total.sum_bytes_per_s,
+        wall_clock_bytes_per_s: total.wall_clock_bytes_per_s,
+    }
 }
 
-fn watched(plan: &MeasurePlan) -> Option<String> {
-    plan.effect.as_ref().map(|_| {
-        "the probe workloads of --effect ran beside this run: without them its rate may be a \
-         little higher"
-            .to_owned()
-    })
+fn submit_blocked(outcome: &PhaseOutcome) -> Option<Remark> {
+    let drivers = outcome.drivers.iter();
+    let blocked_ns: u64 = drivers.map(|driver| driver.submit_blocked_ns).sum();
+    (blocked_ns > 0).then_some(Remark::SubmitBlocked { blocked_ns })
 }
 
-fn submit_blocked(outcome: &PhaseOutcome) -> Option<String> {
-    let blocked_ns: u64 = outcome
-        .drivers
-        .iter()
-        .map(|driver| driver.submit_blocked_ns)
-        .sum();
-    (blocked_ns > 0).then(|| {
-        format!(
-            "io_submit blocked for {} in all: native AIO was not asynchronous here, and a slow \
-             target delayed the others; io_uring and threads do not have this problem",
-            Duration(blocked_ns)
-        )
-    })
+fn one_at_a_time(plan: &MeasurePlan, outcome: &PhaseOutcome) -> Option<Remark> {
+    let reached = outcome.meters.iter().map(Meter::depth_reached).max();
+    let is_one = plan.load.engine == EngineChoice::Sync && plan.load.depth > 1;
+    (is_one && reached == Some(1)).then_some(Remark::OneAtATime)
 }
 
-fn one_at_a_time(plan: &MeasurePlan, outcome: &PhaseOutcome) -> Option<String> {
-    let reached = outcome
-        .meters
-        .iter()
-        .map(Meter::depth_reached)
-        .max()
-        .unwrap_or(0);
-    (plan.load.engine == EngineChoice::Sync && plan.load.depth > 1 && reached == 1).then(|| {
-        "the engine sync keeps only one request in flight, whatever --depth asks for".to_owned()
-    })
-}
-
-fn buffered(plan: &MeasurePlan, session: &Session, system: &System) -> Option<String> {
+fn buffered(plan: &MeasurePlan, session: &Session, system: &System) -> Option<Remark> {
     if plan.load.path != DataPath::Buffered {
         return None;
     }
     if session.direction == Direction::Read {
-        return Some(
-            "buffered: the kernel was asked to drop the data from the page cache before each time \
-             it was read; data that another program uses, or that the host of a virtual machine \
-             has cached, may still come from memory"
-                .to_owned(),
-        );
+        return Some(Remark::BufferedRead);
     }
-    let most = |part: fn(&sustain_document::system::MemorySample) -> u64| {
-        Size(
-            system
-                .samples
-                .iter()
-                .map(|sample| part(&sample.memory))
-                .max()
-                .unwrap_or(0),
-        )
+    let most = |part: fn(&MemorySample) -> u64| {
+        let samples = system.samples.iter();
+        samples
+            .map(|sample| part(&sample.memory))
+            .max()
+            .unwrap_or(0)
     };
-    let others = if session.clock.is_virtual() || system.others_can_be_told {
-        ""
-    } else {
-        "; whether other programs used the same disks during the run is not known here"
-    };
-    // A source that does not wait is not delayed by a flush at the end of each lap.
-    let before = if plan.load.rate_bytes_per_s.is_some() {
-        ""
-    } else {
-        "data was flushed before it was overwritten, and "
-    };
-    Some(format!(
-        "buffered: {before}the closing flush is part of the measured time; single intervals show \
-         memory and disk together; up to {} of memory were dirty and {} in writeback{others}",
-        most(|memory| memory.dirty_bytes),
-        most(|memory| memory.writeback_bytes)
-    ))
+    Some(Remark::BufferedWrite {
+        // A source that does not wait is not delayed by a flush at the end of each lap.
+        is_flushed_each_lap: plan.load.rate_bytes_per_s.is_none(),
+        dirty_bytes: most(|memory| memory.dirty_bytes),
+        writeback_bytes: most(|memory| memory.writeback_bytes),
+        are_others_untold: !session.clock.is_virtual() && !system.others_can_be_told,
+    })
 }
 
 /// Whether the run writes buffered: completed writes are then in memory, and on the disk only after
 /// the closing flush.
-pub(crate) fn writes_buffered(plan: &MeasurePlan, session: &Session) -> bool {
+pub(super) fn writes_buffered(plan: &MeasurePlan, session: &Session) -> bool {
     plan.load.path == DataPath::Buffered && session.direction == Direction::Write
 }
 
-/// Says that new data could not be generated fast enough to tell whether the targets take it more
-/// slowly.
-pub(crate) fn made_too_slowly(rewritten: &Rewritten) -> Option<String> {
-    rewritten.tool_limited.then(|| {
-        format!(
-            "data that is new for each write, as a recorder's is, could be generated at {} only, \
-             which used all the CPU time of a driver: whether the targets take it more slowly than \
-             the data of this run is not known",
-            Rate(rewritten.rate_bytes_per_s)
-        )
+fn made_too_slowly(result: &MeasureResult) -> Option<Remark> {
+    let rewritten = result.rewritten.as_ref()?;
+    rewritten.tool_limited.then_some(Remark::MadeTooSlowly {
+        rate_bytes_per_s: rewritten.rate_bytes_per_s,
     })
 }
 
-/// Says that the flush after the run took long, which means that part of the rate was that of a
-/// cache.
-pub(crate) fn long_flush(targets: &[TargetResult]) -> Option<String> {
+fn long_flush(targets: &[TargetResult]) -> Option<Remark> {
     let flushed = targets.iter().filter_map(|target| {
         let seconds = target.flush_seconds.filter(|long| *long >= FLUSH_SAID_S)?;
         Some((target, seconds))
     });
-    let (target, seconds) = flushed.max_by(|one, other| one.1.total_cmp(&other.1))?;
-    let of = if targets.len() > 1 {
-        format!(" of {}", target.name)
-    } else {
-        String::new()
-    };
-    Some(format!(
-        "the last flush{of}, which came after the run and is not part of its rate, took {}: only \
-         then was all written data out of the caches and safe, at {} with the flush counted",
-        Duration((seconds * 1e9) as u64),
-        Rate(target.bytes as f64 / (target.seconds + seconds))
-    ))
+    let (target, flush_s) = flushed.max_by(|one, other| one.1.total_cmp(&other.1))?;
+    Some(Remark::LongFlush {
+        target: (targets.len() > 1).then(|| target.name.clone()),
+        flush_s,
+        flushed_bytes_per_s: target.bytes as f64 / (target.seconds + flush_s),
+    })
 }
 
-/// Names the targets whose file system is in memory.
-pub(crate) fn in_memory(host: &Host) -> impl Iterator<Item = String> {
-    let kinds = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
-    host.file_systems
-        .iter()
-        .filter(move |place| kinds.contains(&place.file_system.kind.as_str()))
-        .map(|place| {
-            format!(
-                "{} is in memory ({}), so its rate is that of memory, not of a disk",
-                place.target, place.file_system.kind
-            )
-        })
+fn in_memory(host: &Host) -> impl Iterator<Item = Remark> {
+    let places = host.file_systems.iter();
+    let places = places.filter(|place| IN_MEMORY.contains(&place.file_system.kind.as_str()));
+    places.map(|place| Remark::InMemory {
+        target: place.target.clone(),
+        kind: place.file_system.kind.clone(),
+    })
 }

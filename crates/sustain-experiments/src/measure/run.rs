@@ -4,7 +4,6 @@
 
 use sustain_disk::clock::{Timestamp, unix_seconds};
 use sustain_disk::target::DataPath;
-use sustain_disk::units::Size;
 use sustain_document::measure::MeasureResult;
 use sustain_host::Roots;
 use sustain_load::event::{Observer, Phase};
@@ -19,6 +18,7 @@ use super::conclude::{Conclusion, conclude};
 use super::plan::{LoadPlan, MeasurePlan};
 use super::position;
 use super::recommendation::recommend;
+use super::words;
 use crate::effect::{self, Watch};
 use crate::error::MeasureError;
 
@@ -31,33 +31,43 @@ pub fn rehearse(plan: &MeasurePlan, roots: &Roots) -> Result<Vec<String>, Measur
     let session = Session::rehearse(&opened_as(plan), roots)?;
     position::check(plan, &session)?;
     let is_used = |direction| session.direction == direction;
-    let mut statements = session.would(verb(is_used), |target| extent(plan, target));
+    let mut statements =
+        session.would(verb(is_used), |target| words::extent(&extent(plan, target)));
     if let Some(effect) = &plan.effect {
         statements.extend(effect::rehearse(&plan.load, effect, &session, roots)?);
     }
     Ok(statements)
 }
 
-/// The part of a target that a run goes over, and how often.
-fn extent(plan: &MeasurePlan, target: &OpenTarget) -> String {
+/// The part of a target that a run goes over.
+pub(super) struct Extent {
+    pub(super) from_bytes: u64,
+    /// Its length; `None` if it has no end.
+    pub(super) length_bytes: Option<u64>,
+    pub(super) passes: Passes,
+}
+
+/// How often a run goes over its part of a target.
+pub(super) enum Passes {
+    Repeated,
+    OnceAndToConfirm,
+    Once,
+}
+
+fn extent(plan: &MeasurePlan, target: &OpenTarget) -> Extent {
     let load = &plan.load;
-    let extent_bytes = load
-        .bytes
-        .map_or(target.size_bytes, |bytes| bytes.min(target.size_bytes));
-    if extent_bytes == u64::MAX {
-        return "without end".to_owned();
-    }
+    let bytes = load.bytes;
+    let length_bytes = bytes.map_or(target.size_bytes, |bytes| bytes.min(target.size_bytes));
     let again = plan.confirm && load.rate_bytes_per_s.is_none();
-    let times = match (target.wraps && extent_bytes == target.size_bytes, again) {
-        (true, _) => ", repeatedly",
-        (false, true) => ", at most once, and again to confirm the rate",
-        (false, false) => ", at most once",
-    };
-    let from = match target.start_bytes(load) {
-        0 => "its start".to_owned(),
-        start => format!("offset {}", Size(start)),
-    };
-    format!("{} from {from}{times}", Size(extent_bytes))
+    Extent {
+        from_bytes: target.start_bytes(load),
+        length_bytes: (length_bytes != u64::MAX).then_some(length_bytes),
+        passes: match (target.wraps && length_bytes == target.size_bytes, again) {
+            (true, _) => Passes::Repeated,
+            (false, true) => Passes::OnceAndToConfirm,
+            (false, false) => Passes::Once,
+        },
+    }
 }
 
 /// Measures what the plan asks for and concludes.

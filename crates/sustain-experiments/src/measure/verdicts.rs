@@ -6,6 +6,7 @@ use sustain_document::measure::{MeasureResult, Recommendation};
 use sustain_document::verdicts::{BufferPurpose, MeasureVerdicts};
 use sustain_statistics::judge::steady::WINDOW_S_MIN;
 
+use super::confirm::STILL_GROWS;
 use super::{backlog, rhythm};
 
 /// If the rates of several targets lie further apart than this, all of them are named. Stalls that
@@ -15,8 +16,6 @@ const RATES_APART: f64 = 0.02;
 const STALL_LONGER: f64 = 1.5;
 /// A shorter stall of a paced run is not named.
 const STALL_SAID_NS: u64 = 100_000_000;
-/// A backlog still grows if it ends at more than this part of its largest.
-const STILL_GROWS: f64 = 0.9;
 /// The rate of a disk swings if its slowest 10 s stayed below this part of the recommended rate.
 const SWINGS_BELOW: f64 = 0.95;
 /// A confirming run used far less memory than recommended if it used less than this part of it.

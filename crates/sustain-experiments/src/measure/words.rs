@@ -1,12 +1,212 @@
 //! All English of a measurement: its verdicts and remarks as clauses, from data only. The conclusion
 //! writes them into the document's notes, and the answer of a report has the same words.
 
-use sustain_disk::units::{Duration, Size};
+use sustain_disk::units::{Duration, Rate, Size};
 use sustain_document::verdicts::{BacklogNotSeen, RhythmNotSeen};
 
+use super::active::RemainingTargets;
 use super::backlog::EffectBacklog;
+use super::confirm::FailedAttempt;
+use super::held::UndecidedReason;
+use super::remarks::Remark;
+use super::run::{Extent, Passes};
 
 const GIB: u64 = 1 << 30;
+
+/// The verdict on a run through the page cache, whose single intervals show only memory.
+pub(super) const THROUGH_PAGE_CACHE: &str = "through the page cache, a completed write is only in \
+     memory; this is the rate with all flushes included";
+
+/// A remark for the notes of a document.
+pub(super) fn remark(remark: &Remark) -> String {
+    match remark {
+        Remark::ToolLimited => "this program itself was the limit: one of its drivers had no CPU \
+                                time left; use larger records or, with several targets, more \
+                                --threads"
+            .to_owned(),
+        Remark::OneAtATime => "the engine sync keeps only one request in flight, whatever --depth \
+                               asks for"
+            .to_owned(),
+        Remark::NotADisk => "null: is not a disk; its rate is that of this program and of its \
+                             calls into the kernel"
+            .to_owned(),
+        Remark::Watched => "the probe workloads of --effect ran beside this run: without them its \
+                            rate may be a little higher"
+            .to_owned(),
+        Remark::BufferedRead => "buffered: the kernel was asked to drop the data from the page \
+                                 cache before each time it was read; data that another program \
+                                 uses, or that the host of a virtual machine has cached, may \
+                                 still come from memory"
+            .to_owned(),
+        Remark::BufferedWrite { .. } => buffered_write(remark),
+        Remark::RatesDiffer { .. } => rates_differ(remark),
+        Remark::LongFlush { .. } => long_flush(remark),
+        Remark::SubmitBlocked { blocked_ns } => format!(
+            "io_submit blocked for {} in all: native AIO was not asynchronous here, and a slow \
+             target delayed the others; io_uring and threads do not have this problem",
+            Duration(*blocked_ns)
+        ),
+        Remark::RateUndecided { why } => {
+            format!("whether the rate held could not be decided: {why}")
+        }
+        Remark::EvenedByProfile { profile } => format!(
+            "whether the rates are steady was judged with the position effect removed, by \
+             {profile}: a sustained rate is the mean over all positions that the run covered"
+        ),
+        Remark::MadeTooSlowly { rate_bytes_per_s } => format!(
+            "data that is new for each write, as a recorder's is, could be generated at {} only, \
+             which used all the CPU time of a driver: whether the targets take it more slowly than \
+             the data of this run is not known",
+            Rate(*rate_bytes_per_s)
+        ),
+        Remark::OfRemaining(remaining) => format!(
+            "the rate of all together, the verdict on it and the buffer curve are those {}",
+            of_remaining(remaining)
+        ),
+        Remark::InMemory { target, kind } => {
+            format!("{target} is in memory ({kind}), so its rate is that of memory, not of a disk")
+        }
+        Remark::RhythmNotSeen(rhythm) => rhythm_not_seen(rhythm),
+        Remark::BacklogNotSeen(backlog) => backlog_not_seen(backlog),
+    }
+}
+
+fn buffered_write(remark: &Remark) -> String {
+    let Remark::BufferedWrite {
+        is_flushed_each_lap,
+        dirty_bytes,
+        writeback_bytes,
+        are_others_untold,
+    } = remark
+    else {
+        return String::new();
+    };
+    let before = match is_flushed_each_lap {
+        true => "data was flushed before it was overwritten, and ",
+        false => "",
+    };
+    let others = match are_others_untold {
+        true => "; whether other programs used the same disks during the run is not known here",
+        false => "",
+    };
+    format!(
+        "buffered: {before}the closing flush is part of the measured time; single intervals show \
+         memory and disk together; up to {} of memory were dirty and {} in writeback{others}",
+        Size(*dirty_bytes),
+        Size(*writeback_bytes)
+    )
+}
+
+fn rates_differ(remark: &Remark) -> String {
+    let Remark::RatesDiffer {
+        are_remaining,
+        active_bytes_per_s,
+        sum_bytes_per_s,
+        wall_clock_bytes_per_s,
+    } = remark
+    else {
+        return String::new();
+    };
+    let all = match are_remaining {
+        true => "all remaining targets",
+        false => "all",
+    };
+    format!(
+        "the targets were not active for the same time, so there are three rates: {} while {all} \
+         were active, {} as the sum of their own rates, {} over the wall-clock time",
+        Rate(*active_bytes_per_s),
+        Rate(*sum_bytes_per_s),
+        Rate(*wall_clock_bytes_per_s)
+    )
+}
+
+fn long_flush(remark: &Remark) -> String {
+    let Remark::LongFlush {
+        target,
+        flush_s,
+        flushed_bytes_per_s,
+    } = remark
+    else {
+        return String::new();
+    };
+    let of = target.as_ref().map(|target| format!(" of {target}"));
+    format!(
+        "the last flush{}, which came after the run and is not part of its rate, took {}: only \
+         then was all written data out of the caches and safe, at {} with the flush counted",
+        of.unwrap_or_default(),
+        Duration((flush_s * 1e9) as u64),
+        Rate(*flushed_bytes_per_s)
+    )
+}
+
+/// Whose figures these are: `of the 3 targets left after d2 failed at 12.5 s`.
+pub(super) fn of_remaining(remaining: &RemainingTargets) -> String {
+    let targets = match remaining.left {
+        1 => "target",
+        _ => "targets",
+    };
+    format!(
+        "of the {} {targets} left after {} failed at {:.1} s",
+        remaining.left, remaining.failed, remaining.failed_s
+    )
+}
+
+/// A verdict on all together, with whose figures these are.
+pub(super) fn verdict_of_remaining(why: &str, remaining: &RemainingTargets) -> String {
+    format!("{why}; these are figures {}", of_remaining(remaining))
+}
+
+/// Why a run cannot tell whether a rate holds, and what to do instead.
+pub(super) fn undecided(reason: UndecidedReason) -> String {
+    let words = match reason {
+        UndecidedReason::RewrittenInCache => {
+            "data that was rewritten in the page cache may never have reached the disk; use a \
+             larger --size, or direct I/O"
+        }
+        UndecidedReason::EndOfDevice => {
+            "the end of the device was reached before the time was over; use --size to go over the \
+             same part again, or a shorter --time"
+        }
+    };
+    words.to_owned()
+}
+
+/// A paced run that did not hold, and what is tried next.
+pub(super) fn did_not_hold(failed: &FailedAttempt) -> String {
+    let growing = match failed.still_grew {
+        true => " and was still growing at the end",
+        false => "",
+    };
+    format!(
+        "{} did not hold: the backlog reached {}{growing}, with a buffer of {}; trying {}",
+        Rate(failed.rate_bytes_per_s),
+        Size(failed.backlog_bytes),
+        Size(failed.buffer_bytes),
+        Rate(failed.next_bytes_per_s)
+    )
+}
+
+/// The part of a target that a run goes over, and how often.
+pub(super) fn extent(extent: &Extent) -> String {
+    let Extent {
+        from_bytes,
+        length_bytes,
+        passes,
+    } = extent;
+    let from = match from_bytes {
+        0 => "its start".to_owned(),
+        start => format!("offset {}", Size(*start)),
+    };
+    let times = match passes {
+        Passes::Repeated => ", repeatedly",
+        Passes::OnceAndToConfirm => ", at most once, and again to confirm the rate",
+        Passes::Once => ", at most once",
+    };
+    match length_bytes {
+        Some(length_bytes) => format!("{} from {from}{times}", Size(*length_bytes)),
+        None => "without end".to_owned(),
+    }
+}
 
 /// That a long stall was seen too seldom, and the time that would show how often such stalls come.
 #[must_use]

@@ -14,6 +14,7 @@ use sustain_statistics::judge::{Revisits, Step, steady};
 use super::plan::MeasurePlan;
 use super::position::even_total;
 use super::remarks::writes_buffered;
+use super::told::RemainingTargets;
 use super::words;
 use crate::figures::seconds;
 use crate::steady_words::steady_words;
@@ -89,16 +90,6 @@ pub(crate) fn active_steps(plan: &MeasurePlan, outcome: &PhaseOutcome) -> Vec<St
 /// Whether the stretch in which all are active begins with the run.
 pub(crate) fn begins_with_run(plan: &MeasurePlan, outcome: &PhaseOutcome) -> bool {
     Active::of(plan, outcome).from_ns == 0
-}
-
-/// The targets whose figures the total is, after some have failed.
-pub(super) struct RemainingTargets {
-    /// How many are left.
-    pub(super) left: usize,
-    /// The target that failed last.
-    pub(super) failed: String,
-    /// When it failed.
-    pub(super) failed_s: f64,
 }
 
 /// The targets whose figures the total is, if some have failed.

@@ -7,6 +7,8 @@ use sustain_document::measure::{Plan, TargetResult};
 use sustain_document::verdicts::{BacklogNotSeen, ProposedRun};
 use sustain_document::vocabulary::{DataPath, Direction, TargetKind};
 
+use super::told::EffectBacklog;
+
 const GIB: u64 = 1 << 30;
 /// Sizes are proposed in multiples of this.
 const PROPOSED_GIB: u64 = 8;
@@ -16,14 +18,6 @@ const MEMORIES: u64 = 2;
 /// More than this many quarters of the memory must fit, or everything written may still be in
 /// memory.
 const MEMORY_QUARTERS_MIN: u64 = 5;
-
-/// The backlog of a load beside which other programs were watched, where it fits into memory.
-pub(super) struct EffectBacklog {
-    pub(super) written_bytes: u64,
-    pub(super) memory_bytes: u64,
-    /// Whether a larger one has room on the targets.
-    pub(super) larger_fits: bool,
-}
 
 /// The data written through the page cache, if it fits into memory, and the run that would show
 /// more. None for direct I/O, for reading, and if more than the memory was written.

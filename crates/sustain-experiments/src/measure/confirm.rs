@@ -15,6 +15,7 @@ use sustain_statistics::judge::worst::{WORST_S, worst};
 
 use super::recommendation::{BufferAllowance, curve_points, whole_steps};
 use super::run::MeasureRun;
+use super::told::FailedAttempt;
 use super::words;
 use crate::error::MeasureError;
 
@@ -234,15 +235,4 @@ impl RateSearch {
             next_bytes_per_s: self.recommended.rate_bytes_per_s,
         }))
     }
-}
-
-/// A paced run that did not hold.
-pub(super) struct FailedAttempt {
-    pub(super) rate_bytes_per_s: f64,
-    pub(super) backlog_bytes: u64,
-    /// Whether its backlog stayed within the buffer, but still grew at the end.
-    pub(super) still_grew: bool,
-    pub(super) buffer_bytes: u64,
-    /// The rate that is tried next.
-    pub(super) next_bytes_per_s: f64,
 }

@@ -8,6 +8,7 @@ use sustain_load::session::Session;
 
 use super::plan::MeasurePlan;
 use super::remarks::writes_buffered;
+use super::told::UndecidedReason;
 
 /// A run that ended before this part of the time asked for decides nothing.
 const TIME_SHARE_MIN: f64 = 0.99;
@@ -21,15 +22,6 @@ pub(crate) enum PacedOutcome {
     No,
     /// Nothing shows that it did not hold, but this run is no proof; the reason.
     Undecided(UndecidedReason),
-}
-
-/// Why a run is no proof that a rate holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum UndecidedReason {
-    /// Data was rewritten in the page cache, and may never have reached the disk.
-    RewrittenInCache,
-    /// The end of the device was reached before the time was over.
-    EndOfDevice,
 }
 
 impl PacedOutcome {

@@ -14,5 +14,6 @@ mod remarks;
 mod rewritten;
 mod rhythm;
 pub mod run;
+mod told;
 pub mod verdicts;
 pub mod words;

@@ -7,73 +7,18 @@ use sustain_disk::target::{DataPath, Direction, TargetKind};
 use sustain_document::host::Host;
 use sustain_document::measure::{MeasureResult, TargetResult};
 use sustain_document::system::{MemorySample, System};
-use sustain_document::verdicts::{BacklogNotSeen, RhythmNotSeen};
 use sustain_load::phase::PhaseOutcome;
 use sustain_load::session::Session;
 
-use super::active::{RemainingTargets, remaining};
+use super::active::remaining;
 use super::plan::MeasurePlan;
+use super::told::Remark;
 
 /// A shorter flush is not mentioned.
 const FLUSH_SAID_S: f64 = 0.1;
 
 /// File systems that are in memory.
 const IN_MEMORY: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
-
-/// What a reader must know besides the figures.
-pub(super) enum Remark {
-    /// The targets were not active for the same time, so there are three rates.
-    RatesDiffer {
-        /// Whether they count from the time at which a target failed.
-        are_remaining: bool,
-        active_bytes_per_s: f64,
-        sum_bytes_per_s: f64,
-        wall_clock_bytes_per_s: f64,
-    },
-    /// A driver had no CPU time left.
-    ToolLimited,
-    /// Submitting native AIO took this long.
-    SubmitBlocked { blocked_ns: u64 },
-    /// The engine keeps one request in flight, although more were asked for.
-    OneAtATime,
-    /// Data was read through the page cache.
-    BufferedRead,
-    /// Data was written through the page cache.
-    BufferedWrite {
-        /// Whether data was flushed before it was overwritten.
-        is_flushed_each_lap: bool,
-        dirty_bytes: u64,
-        writeback_bytes: u64,
-        /// Whether foreign I/O could not be seen.
-        are_others_untold: bool,
-    },
-    /// A target is no disk.
-    NotADisk,
-    /// Probe workloads ran beside the load.
-    Watched,
-    /// The flush after the run took long, so that part of the rate was that of a cache.
-    LongFlush {
-        /// The target, if there are several.
-        target: Option<String>,
-        flush_s: f64,
-        /// The target's rate with the flush counted.
-        flushed_bytes_per_s: f64,
-    },
-    /// Whether the rate held could not be decided; the reason in the document's words.
-    RateUndecided { why: String },
-    /// The verdict rests on a profile.
-    EvenedByProfile { profile: String },
-    /// New data could not be generated fast enough to tell whether the targets take it more slowly.
-    MadeTooSlowly { rate_bytes_per_s: f64 },
-    /// The figures of all together are those of the targets that did not fail.
-    OfRemaining(RemainingTargets),
-    /// A target's file system is in memory.
-    InMemory { target: String, kind: String },
-    /// A long stall was seen too seldom.
-    RhythmNotSeen(RhythmNotSeen),
-    /// What was written fits into memory.
-    BacklogNotSeen(BacklogNotSeen),
-}
 
 /// All remarks on a run whose verdicts are decided.
 pub(super) fn remarks(

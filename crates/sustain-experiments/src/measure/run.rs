@@ -18,6 +18,7 @@ use super::conclude::{Conclusion, conclude};
 use super::plan::{LoadPlan, MeasurePlan};
 use super::position;
 use super::recommendation::recommend;
+use super::told::{Extent, Passes};
 use super::words;
 use crate::effect::{self, Watch};
 use crate::error::MeasureError;
@@ -37,21 +38,6 @@ pub fn rehearse(plan: &MeasurePlan, roots: &Roots) -> Result<Vec<String>, Measur
         statements.extend(effect::rehearse(&plan.load, effect, &session, roots)?);
     }
     Ok(statements)
-}
-
-/// The part of a target that a run goes over.
-pub(super) struct Extent {
-    pub(super) from_bytes: u64,
-    /// Its length; `None` if it has no end.
-    pub(super) length_bytes: Option<u64>,
-    pub(super) passes: Passes,
-}
-
-/// How often a run goes over its part of a target.
-pub(super) enum Passes {
-    Repeated,
-    OnceAndToConfirm,
-    Once,
 }
 
 fn extent(plan: &MeasurePlan, target: &OpenTarget) -> Extent {

@@ -4,12 +4,9 @@
 use sustain_disk::units::{Duration, Rate, Size};
 use sustain_document::verdicts::{BacklogNotSeen, RhythmNotSeen};
 
-use super::active::RemainingTargets;
-use super::backlog::EffectBacklog;
-use super::confirm::FailedAttempt;
-use super::held::UndecidedReason;
-use super::remarks::Remark;
-use super::run::{Extent, Passes};
+use super::told::{
+    EffectBacklog, Extent, FailedAttempt, Passes, RemainingTargets, Remark, UndecidedReason,
+};
 
 const GIB: u64 = 1 << 30;
 

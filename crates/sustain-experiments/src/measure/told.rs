@@ -1,0 +1,112 @@
+//! What a measurement tells besides its figures, as data: who measures decides it, and `words.rs` has
+//! the English.
+
+use sustain_document::verdicts::{BacklogNotSeen, RhythmNotSeen};
+
+/// What a reader must know besides the figures.
+pub(super) enum Remark {
+    /// The targets were not active for the same time, so there are three rates.
+    RatesDiffer {
+        /// Whether they count from the time at which a target failed.
+        are_remaining: bool,
+        active_bytes_per_s: f64,
+        sum_bytes_per_s: f64,
+        wall_clock_bytes_per_s: f64,
+    },
+    /// A driver had no CPU time left.
+    ToolLimited,
+    /// Submitting native AIO took this long.
+    SubmitBlocked { blocked_ns: u64 },
+    /// The engine keeps one request in flight, although more were asked for.
+    OneAtATime,
+    /// Data was read through the page cache.
+    BufferedRead,
+    /// Data was written through the page cache.
+    BufferedWrite {
+        /// Whether data was flushed before it was overwritten.
+        is_flushed_each_lap: bool,
+        dirty_bytes: u64,
+        writeback_bytes: u64,
+        /// Whether foreign I/O could not be seen.
+        are_others_untold: bool,
+    },
+    /// A target is no disk.
+    NotADisk,
+    /// Probe workloads ran beside the load.
+    Watched,
+    /// The flush after the run took long, so that part of the rate was that of a cache.
+    LongFlush {
+        /// The target, if there are several.
+        target: Option<String>,
+        flush_s: f64,
+        /// The target's rate with the flush counted.
+        flushed_bytes_per_s: f64,
+    },
+    /// Whether the rate held could not be decided; the reason in the document's words.
+    RateUndecided { why: String },
+    /// The verdict rests on a profile.
+    EvenedByProfile { profile: String },
+    /// New data could not be generated fast enough to tell whether the targets take it more slowly.
+    MadeTooSlowly { rate_bytes_per_s: f64 },
+    /// The figures of all together are those of the targets that did not fail.
+    OfRemaining(RemainingTargets),
+    /// A target's file system is in memory.
+    InMemory { target: String, kind: String },
+    /// A long stall was seen too seldom.
+    RhythmNotSeen(RhythmNotSeen),
+    /// What was written fits into memory.
+    BacklogNotSeen(BacklogNotSeen),
+}
+
+/// The targets whose figures the total is, after some have failed.
+pub(super) struct RemainingTargets {
+    /// How many are left.
+    pub(super) left: usize,
+    /// The target that failed last.
+    pub(super) failed: String,
+    /// When it failed.
+    pub(super) failed_s: f64,
+}
+
+/// Why a run is no proof that a rate holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UndecidedReason {
+    /// Data was rewritten in the page cache, and may never have reached the disk.
+    RewrittenInCache,
+    /// The end of the device was reached before the time was over.
+    EndOfDevice,
+}
+
+/// A paced run that did not hold.
+pub(super) struct FailedAttempt {
+    pub(super) rate_bytes_per_s: f64,
+    pub(super) backlog_bytes: u64,
+    /// Whether its backlog stayed within the buffer, but still grew at the end.
+    pub(super) still_grew: bool,
+    pub(super) buffer_bytes: u64,
+    /// The rate that is tried next.
+    pub(super) next_bytes_per_s: f64,
+}
+
+/// The backlog of a load beside which other programs were watched, where it fits into memory.
+pub(super) struct EffectBacklog {
+    pub(super) written_bytes: u64,
+    pub(super) memory_bytes: u64,
+    /// Whether a larger one has room on the targets.
+    pub(super) larger_fits: bool,
+}
+
+/// The part of a target that a run goes over.
+pub(super) struct Extent {
+    pub(super) from_bytes: u64,
+    /// Its length; `None` if it has no end.
+    pub(super) length_bytes: Option<u64>,
+    pub(super) passes: Passes,
+}
+
+/// How often a run goes over its part of a target.
+pub(super) enum Passes {
+    Repeated,
+    OnceAndToConfirm,
+    Once,
+}

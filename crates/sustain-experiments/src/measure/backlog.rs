@@ -1,5 +1,5 @@
-//! Finds what a run through the page cache could not show: the behaviour under a backlog larger than
-//! memory. It works on the result document alone.
+//! Finds what a run through the page cache could not show: the behaviour under a backlog larger
+//! than memory. It works on the result document alone.
 
 use sustain_document::effect::PathEffect;
 use sustain_document::host::Host;

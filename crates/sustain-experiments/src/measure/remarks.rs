@@ -12,7 +12,7 @@ use sustain_load::session::Session;
 
 use super::active::remaining;
 use super::plan::MeasurePlan;
-use super::told::Remark;
+use super::told::MeasureRemark;
 
 /// A shorter flush is not mentioned.
 const FLUSH_SAID_S: f64 = 0.1;
@@ -26,7 +26,7 @@ pub(super) fn remarks(
     session: &Session,
     outcome: &PhaseOutcome,
     result: &MeasureResult,
-) -> Vec<Remark> {
+) -> Vec<MeasureRemark> {
     let remaining = remaining(plan, session, outcome);
     let verdicts = &result.verdicts;
     let undecided = result.total.rate_undecided.clone();
@@ -35,27 +35,30 @@ pub(super) fn remarks(
         verdicts
             .rates_differ
             .then(|| rates_differ(result, remaining.is_some())),
-        result.total.tool_limited.then_some(Remark::ToolLimited),
+        result
+            .total
+            .tool_limited
+            .then_some(MeasureRemark::ToolLimited),
         submit_blocked(outcome),
         one_at_a_time(plan, outcome),
         buffered(plan, session, &result.system),
-        has_null(session).then_some(Remark::NotADisk),
-        plan.effect.as_ref().map(|_| Remark::Watched),
+        has_null(session).then_some(MeasureRemark::NotADisk),
+        plan.effect.as_ref().map(|_| MeasureRemark::Watched),
         long_flush(&result.targets),
-        undecided.map(|why| Remark::RateUndecided { why }),
-        profile.map(|profile| Remark::EvenedByProfile {
+        undecided.map(|why| MeasureRemark::RateUndecided { why }),
+        profile.map(|profile| MeasureRemark::EvenedByProfile {
             profile: profile.name.clone(),
         }),
         made_too_slowly(result),
-        remaining.map(Remark::OfRemaining),
+        remaining.map(MeasureRemark::OfRemaining),
     ];
     let rhythm = verdicts.rhythm_not_seen.clone();
     let backlog = verdicts.backlog_not_seen.clone();
     let of_run = of_run.into_iter().flatten();
     of_run
         .chain(in_memory(&result.host))
-        .chain(rhythm.map(Remark::RhythmNotSeen))
-        .chain(backlog.map(Remark::BacklogNotSeen))
+        .chain(rhythm.map(MeasureRemark::RhythmNotSeen))
+        .chain(backlog.map(MeasureRemark::BacklogNotSeen))
         .collect()
 }
 
@@ -64,9 +67,9 @@ fn has_null(session: &Session) -> bool {
     targets.any(|target| target.target.kind == TargetKind::Null)
 }
 
-fn rates_differ(result: &MeasureResult, are_remaining: bool) -> Remark {
+fn rates_differ(result: &MeasureResult, are_remaining: bool) -> MeasureRemark {
     let total = &result.total;
-    Remark::RatesDiffer {
+    MeasureRemark::RatesDiffer {
         are_remaining,
         active_bytes_per_s: total
             .all_active_bytes_per_s
@@ -76,24 +79,24 @@ fn rates_differ(result: &MeasureResult, are_remaining: bool) -> Remark {
     }
 }
 
-fn submit_blocked(outcome: &PhaseOutcome) -> Option<Remark> {
+fn submit_blocked(outcome: &PhaseOutcome) -> Option<MeasureRemark> {
     let drivers = outcome.drivers.iter();
     let blocked_ns: u64 = drivers.map(|driver| driver.submit_blocked_ns).sum();
-    (blocked_ns > 0).then_some(Remark::SubmitBlocked { blocked_ns })
+    (blocked_ns > 0).then_some(MeasureRemark::SubmitBlocked { blocked_ns })
 }
 
-fn one_at_a_time(plan: &MeasurePlan, outcome: &PhaseOutcome) -> Option<Remark> {
+fn one_at_a_time(plan: &MeasurePlan, outcome: &PhaseOutcome) -> Option<MeasureRemark> {
     let reached = outcome.meters.iter().map(Meter::depth_reached).max();
     let is_one = plan.load.engine == EngineChoice::Sync && plan.load.depth > 1;
-    (is_one && reached == Some(1)).then_some(Remark::OneAtATime)
+    (is_one && reached == Some(1)).then_some(MeasureRemark::OneAtATime)
 }
 
-fn buffered(plan: &MeasurePlan, session: &Session, system: &System) -> Option<Remark> {
+fn buffered(plan: &MeasurePlan, session: &Session, system: &System) -> Option<MeasureRemark> {
     if plan.load.path != DataPath::Buffered {
         return None;
     }
     if session.direction == Direction::Read {
-        return Some(Remark::BufferedRead);
+        return Some(MeasureRemark::BufferedRead);
     }
     let most = |part: fn(&MemorySample) -> u64| {
         let samples = system.samples.iter();
@@ -102,7 +105,7 @@ fn buffered(plan: &MeasurePlan, session: &Session, system: &System) -> Option<Re
             .max()
             .unwrap_or(0)
     };
-    Some(Remark::BufferedWrite {
+    Some(MeasureRemark::BufferedWrite {
         // A source that does not wait is not delayed by a flush at the end of each lap.
         is_flushed_each_lap: plan.load.rate_bytes_per_s.is_none(),
         dirty_bytes: most(|memory| memory.dirty_bytes),
@@ -117,30 +120,32 @@ pub(super) fn writes_buffered(plan: &MeasurePlan, session: &Session) -> bool {
     plan.load.path == DataPath::Buffered && session.direction == Direction::Write
 }
 
-fn made_too_slowly(result: &MeasureResult) -> Option<Remark> {
+fn made_too_slowly(result: &MeasureResult) -> Option<MeasureRemark> {
     let rewritten = result.rewritten.as_ref()?;
-    rewritten.tool_limited.then_some(Remark::MadeTooSlowly {
-        rate_bytes_per_s: rewritten.rate_bytes_per_s,
-    })
+    rewritten
+        .tool_limited
+        .then_some(MeasureRemark::MadeTooSlowly {
+            rate_bytes_per_s: rewritten.rate_bytes_per_s,
+        })
 }
 
-fn long_flush(targets: &[TargetResult]) -> Option<Remark> {
+fn long_flush(targets: &[TargetResult]) -> Option<MeasureRemark> {
     let flushed = targets.iter().filter_map(|target| {
         let seconds = target.flush_seconds.filter(|long| *long >= FLUSH_SAID_S)?;
         Some((target, seconds))
     });
     let (target, flush_s) = flushed.max_by(|one, other| one.1.total_cmp(&other.1))?;
-    Some(Remark::LongFlush {
+    Some(MeasureRemark::LongFlush {
         target: (targets.len() > 1).then(|| target.name.clone()),
         flush_s,
         flushed_bytes_per_s: target.bytes as f64 / (target.seconds + flush_s),
     })
 }
 
-fn in_memory(host: &Host) -> impl Iterator<Item = Remark> {
+fn in_memory(host: &Host) -> impl Iterator<Item = MeasureRemark> {
     let places = host.file_systems.iter();
     let places = places.filter(|place| IN_MEMORY.contains(&place.file_system.kind.as_str()));
-    places.map(|place| Remark::InMemory {
+    places.map(|place| MeasureRemark::InMemory {
         target: place.target.clone(),
         kind: place.file_system.kind.clone(),
     })

@@ -1,10 +1,10 @@
-//! What a measurement tells besides its figures, as data: who measures decides it, and `words.rs` has
-//! the English.
+//! What a measurement tells besides its figures, as data: who measures decides it, and `words.rs`
+//! has the English.
 
 use sustain_document::verdicts::{BacklogNotSeen, RhythmNotSeen};
 
 /// What a reader must know besides the figures.
-pub(super) enum Remark {
+pub(super) enum MeasureRemark {
     /// The targets were not active for the same time, so there are three rates.
     RatesDiffer {
         /// Whether they count from the time at which a target failed.

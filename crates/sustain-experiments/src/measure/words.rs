@@ -1,11 +1,11 @@
-//! All English of a measurement: its verdicts and remarks as clauses, from data only. The conclusion
-//! writes them into the document's notes, and the answer of a report has the same words.
+//! All English of a measurement: its verdicts and remarks as clauses, from data only. The
+//! conclusion writes them into the document's notes, and the answer of a report has the same words.
 
 use sustain_disk::units::{Duration, Rate, Size};
 use sustain_document::verdicts::{BacklogNotSeen, RhythmNotSeen};
 
 use super::told::{
-    EffectBacklog, Extent, FailedAttempt, Passes, RemainingTargets, Remark, UndecidedReason,
+    EffectBacklog, Extent, FailedAttempt, MeasureRemark, Passes, RemainingTargets, UndecidedReason,
 };
 
 const GIB: u64 = 1 << 30;
@@ -15,61 +15,71 @@ pub(super) const THROUGH_PAGE_CACHE: &str = "through the page cache, a completed
      memory; this is the rate with all flushes included";
 
 /// A remark for the notes of a document.
-pub(super) fn remark(remark: &Remark) -> String {
+pub(super) fn remark(remark: &MeasureRemark) -> String {
     match remark {
-        Remark::ToolLimited => "this program itself was the limit: one of its drivers had no CPU \
+        MeasureRemark::ToolLimited => {
+            "this program itself was the limit: one of its drivers had no CPU \
                                 time left; use larger records or, with several targets, more \
                                 --threads"
-            .to_owned(),
-        Remark::OneAtATime => "the engine sync keeps only one request in flight, whatever --depth \
+                .to_owned()
+        }
+        MeasureRemark::OneAtATime => {
+            "the engine sync keeps only one request in flight, whatever --depth \
                                asks for"
-            .to_owned(),
-        Remark::NotADisk => "null: is not a disk; its rate is that of this program and of its \
+                .to_owned()
+        }
+        MeasureRemark::NotADisk => {
+            "null: is not a disk; its rate is that of this program and of its \
                              calls into the kernel"
-            .to_owned(),
-        Remark::Watched => "the probe workloads of --effect ran beside this run: without them its \
+                .to_owned()
+        }
+        MeasureRemark::Watched => {
+            "the probe workloads of --effect ran beside this run: without them its \
                             rate may be a little higher"
-            .to_owned(),
-        Remark::BufferedRead => "buffered: the kernel was asked to drop the data from the page \
+                .to_owned()
+        }
+        MeasureRemark::BufferedRead => {
+            "buffered: the kernel was asked to drop the data from the page \
                                  cache before each time it was read; data that another program \
                                  uses, or that the host of a virtual machine has cached, may \
                                  still come from memory"
-            .to_owned(),
-        Remark::BufferedWrite { .. } => buffered_write(remark),
-        Remark::RatesDiffer { .. } => rates_differ(remark),
-        Remark::LongFlush { .. } => long_flush(remark),
-        Remark::SubmitBlocked { blocked_ns } => format!(
+                .to_owned()
+        }
+        MeasureRemark::BufferedWrite { .. } => buffered_write(remark),
+        MeasureRemark::RatesDiffer { .. } => rates_differ(remark),
+        MeasureRemark::LongFlush { .. } => long_flush(remark),
+        MeasureRemark::SubmitBlocked { blocked_ns } => format!(
             "io_submit blocked for {} in all: native AIO was not asynchronous here, and a slow \
              target delayed the others; io_uring and threads do not have this problem",
             Duration(*blocked_ns)
         ),
-        Remark::RateUndecided { why } => {
+        MeasureRemark::RateUndecided { why } => {
             format!("whether the rate held could not be decided: {why}")
         }
-        Remark::EvenedByProfile { profile } => format!(
+        MeasureRemark::EvenedByProfile { profile } => format!(
             "whether the rates are steady was judged with the position effect removed, by \
              {profile}: a sustained rate is the mean over all positions that the run covered"
         ),
-        Remark::MadeTooSlowly { rate_bytes_per_s } => format!(
+        MeasureRemark::MadeTooSlowly { rate_bytes_per_s } => format!(
             "data that is new for each write, as a recorder's is, could be generated at {} only, \
              which used all the CPU time of a driver: whether the targets take it more slowly than \
              the data of this run is not known",
             Rate(*rate_bytes_per_s)
         ),
-        Remark::OfRemaining(remaining) => format!(
+        MeasureRemark::OfRemaining(remaining) => format!(
             "the rate of all together, the verdict on it and the buffer curve are those {}",
             of_remaining(remaining)
         ),
-        Remark::InMemory { target, kind } => {
+        MeasureRemark::InMemory { target, kind } => {
             format!("{target} is in memory ({kind}), so its rate is that of memory, not of a disk")
         }
-        Remark::RhythmNotSeen(rhythm) => rhythm_not_seen(rhythm),
-        Remark::BacklogNotSeen(backlog) => backlog_not_seen(backlog),
+        MeasureRemark::RhythmNotSeen(rhythm) => rhythm_not_seen(rhythm),
+        MeasureRemark::BacklogNotSeen(backlog) => backlog_not_seen(backlog),
     }
 }
 
-fn buffered_write(remark: &Remark) -> String {
-    let Remark::BufferedWrite {
+fn buffered_write(remark: &MeasureRemark) -> String {
+    let MeasureRemark::BufferedWrite {
         is_flushed_each_lap,
         dirty_bytes,
         writeback_bytes,
@@ -94,8 +104,8 @@ fn buffered_write(remark: &Remark) -> String {
     )
 }
 
-fn rates_differ(remark: &Remark) -> String {
-    let Remark::RatesDiffer {
+fn rates_differ(remark: &MeasureRemark) -> String {
+    let MeasureRemark::RatesDiffer {
         are_remaining,
         active_bytes_per_s,
         sum_bytes_per_s,
@@ -117,8 +127,8 @@ fn rates_differ(remark: &Remark) -> String {
     )
 }
 
-fn long_flush(remark: &Remark) -> String {
-    let Remark::LongFlush {
+fn long_flush(remark: &MeasureRemark) -> String {
+    let MeasureRemark::LongFlush {
         target,
         flush_s,
         flushed_bytes_per_s,

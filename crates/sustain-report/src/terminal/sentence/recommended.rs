@@ -20,7 +20,7 @@ pub(super) fn records(result: &MeasureResult, found: &Recommendation) -> String 
     if found.confirmed == Some(false) {
         return did_not_hold(found, verb, &buffer);
     }
-    // If the confirming run used far less than that, it does not measure the need, so both are told.
+    // If the confirming run used far less than that, it does not measure the need: both are told.
     let purpose = result.verdicts.buffer_is_for;
     let used = purpose.and(found.backlog_max_bytes);
     let needed = match (found.buffer_bytes < result.plan.buffer_bytes, purpose) {

@@ -2,10 +2,9 @@
 //! which order, and what another port would bring. Pure; the run tries the advice afterwards where
 //! that is cheap.
 
-use sustain_disk::units::Rate;
-
 use super::elsewhere::elsewhere;
 use super::fall::SeenFall;
+use super::reason::{AdviceReason, LockstepLoss, NamedFall, WallPlace};
 
 /// The facts about the targets on which advice rests.
 #[derive(Debug, Clone)]
@@ -65,13 +64,13 @@ pub(super) struct Suggestion {
     pub(super) leave_out: Vec<usize>,
     pub(super) move_elsewhere: Vec<usize>,
     /// The place that the moved targets get away from.
-    pub(super) moved_from: Option<String>,
+    pub(super) moved_from: Option<WallPlace>,
     /// The limits that are full after the move.
     pub(super) then_limited_by: Vec<KnownWall>,
     pub(super) expected_bytes_per_s: f64,
     /// Whether the rate is only an upper bound, because something on the path may carry less.
     pub(super) is_at_most: bool,
-    pub(super) why: String,
+    pub(super) why: AdviceReason,
 }
 
 /// How the targets are used.
@@ -136,16 +135,13 @@ fn independent(facts: &AdviceBasis, foretell: &Foretell<'_>) -> Suggestion {
         let (members, sum) = &facts.fastest;
         let (order, leave_out) = split(all, |target| members.contains(&target));
         let why = if leave_out.is_empty() {
-            format!(
-                "all of them reached the most of all that was measured{}",
-                facts.though_some_fall()
-            )
+            AdviceReason::MostWithAll {
+                fall: facts.named_fall(),
+            }
         } else {
-            format!(
-                "the sum falls when more targets are active: of all subsets measured {} reached \
-                 the most",
-                facts.list(&order)
-            )
+            AdviceReason::MostOfSubsets {
+                kept: facts.named(&order),
+            }
         };
         return suggestion(order, leave_out, *sum, why);
     }
@@ -156,21 +152,17 @@ fn independent(facts: &AdviceBasis, foretell: &Foretell<'_>) -> Suggestion {
     let (fastest, measured) = &facts.fastest;
     if *measured > expected * (1.0 + NOT_FORETOLD) {
         let (order, leave_out) = split(all, |target| fastest.contains(&target));
-        let why = "they were the fastest of all subsets measured, faster than predicted".to_owned();
+        let why = AdviceReason::FasterThanPredicted;
         return suggestion(order, leave_out, *measured, why);
     }
     let why = if facts.walls.is_empty() {
-        "no limit is shared: each target reaches the rate that it reaches alone, and none waits \
-         for another"
-            .to_owned()
+        AdviceReason::NothingShared
     } else if leave_out.is_empty() {
-        "each target runs as fast as it can, and none waits for another".to_owned()
+        AdviceReason::EachByItself
     } else {
-        let adds = if leave_out.len() == 1 { "adds" } else { "add" };
-        format!(
-            "{} {adds} nothing: the others already reach the wall",
-            facts.list(&leave_out)
-        )
+        AdviceReason::OthersReachTheWall {
+            idle: facts.named(&leave_out),
+        }
     };
     suggestion(order, leave_out, expected, why)
 }
@@ -197,11 +189,11 @@ fn without_idlers(facts: &AdviceBasis, foretell: &Foretell<'_>, sum: f64) -> Vec
 /// In lockstep all targets run at one rate: that of the slowest, together with the others.
 fn stripe(facts: &AdviceBasis, independent: &Suggestion) -> Suggestion {
     let all = interleaved(facts);
-    let (mut rate, mut held_by) = (f64::INFINITY, String::new());
+    let (mut rate, mut held_by) = (f64::INFINITY, WallPlace::Known(String::new()));
     for target in &all {
         if facts.alone[*target] < rate {
             rate = facts.alone[*target];
-            held_by = facts.names[*target].clone();
+            held_by = WallPlace::Known(facts.names[*target].clone());
         }
     }
     for wall in &facts.walls {
@@ -211,23 +203,17 @@ fn stripe(facts: &AdviceBasis, independent: &Suggestion) -> Suggestion {
         let each = capacity / wall.members.len() as f64;
         if each < rate {
             rate = each;
-            held_by = format!("the wall of {}", facts.list(&wall.members));
+            held_by = WallPlace::WallOf(facts.named(&wall.members));
         }
     }
     let expected_bytes_per_s = rate * all.len() as f64;
     let loss = 1.0 - expected_bytes_per_s / independent.expected_bytes_per_s;
-    let why = if loss < LOSES_NOTHING {
-        format!(
-            "one device made of all of them; lockstep costs little here, at {} each",
-            Rate(rate)
-        )
-    } else {
-        format!(
-            "one device made of all of them; in lockstep each runs at {}, held back by {held_by}: \
-             {:.0} % less than independent queues",
-            Rate(rate),
-            loss * 100.0
-        )
+    let why = AdviceReason::Lockstep {
+        each_bytes_per_s: rate,
+        loss: (loss >= LOSES_NOTHING).then_some(LockstepLoss {
+            held_by,
+            share: loss,
+        }),
     };
     Suggestion {
         layout: SuggestedLayout::Stripe {
@@ -258,11 +244,6 @@ fn span(facts: &AdviceBasis, independent: &Suggestion) -> Suggestion {
     let expected_bytes_per_s = bytes / seconds;
     let slowest = order.last().map_or(0.0, |target| facts.alone[*target]);
     let gain = independent.expected_bytes_per_s / expected_bytes_per_s - 1.0;
-    let compared = if gain < WORTH_MOVING {
-        "using all at once is hardly faster, or slower".to_owned()
-    } else {
-        format!("using all at once reaches {:.0} % more", gain * 100.0)
-    };
     Suggestion {
         layout: SuggestedLayout::Span,
         order,
@@ -272,11 +253,10 @@ fn span(facts: &AdviceBasis, independent: &Suggestion) -> Suggestion {
         then_limited_by: Vec::new(),
         expected_bytes_per_s,
         is_at_most: false,
-        why: format!(
-            "using one after the other meets no shared limit, and reaches {} on the slowest; \
-             {compared}",
-            Rate(slowest)
-        ),
+        why: AdviceReason::OneAfterTheOther {
+            slowest_bytes_per_s: slowest,
+            all_at_once_gain: (gain >= WORTH_MOVING).then_some(gain),
+        },
     }
 }
 
@@ -311,37 +291,32 @@ pub(super) fn split(all: &[usize], keep: impl Fn(usize) -> bool) -> (Vec<usize>,
 }
 
 impl AdviceBasis {
-    /// The place where a wall sits, or the name of whose wall it is.
-    pub(super) fn place_of(&self, wall: &KnownWall) -> String {
-        let of_members = || format!("the wall of {}", self.list(&wall.members));
-        wall.place.clone().unwrap_or_else(of_members)
+    /// The place where a wall sits, if that is known.
+    pub(super) fn place_of(&self, wall: &KnownWall) -> WallPlace {
+        let of_members = || WallPlace::WallOf(self.named(&wall.members));
+        wall.place.clone().map_or_else(of_members, WallPlace::Known)
     }
 
-    /// The clause that tells of targets that reached less than some of them did.
-    fn though_some_fall(&self) -> String {
-        let Some(fall) = &self.fall else {
-            return String::new();
-        };
-        format!(
-            ", though {} reached less together than {} ({} against {})",
-            self.list(&fall.members),
-            self.list(&fall.fewer),
-            Rate(fall.sum),
-            Rate(fall.fewer_sum)
-        )
+    /// The targets that reached less than some of them did.
+    fn named_fall(&self) -> Option<NamedFall> {
+        let fall = self.fall.as_ref()?;
+        Some(NamedFall {
+            members: self.named(&fall.members),
+            sum_bytes_per_s: fall.sum,
+            fewer: self.named(&fall.fewer),
+            fewer_bytes_per_s: fall.fewer_sum,
+        })
     }
 
-    pub(super) fn list(&self, targets: &[usize]) -> String {
-        let names: Vec<&str> = targets
-            .iter()
-            .map(|target| self.names[*target].as_str())
-            .collect();
-        names.join(", ")
+    pub(super) fn named(&self, targets: &[usize]) -> Vec<String> {
+        let names = targets.iter().map(|target| self.names[*target].clone());
+        names.collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::words;
     use super::*;
 
     /// The rank of nested walls: children first.
@@ -442,8 +417,9 @@ mod tests {
         let advice = advice(&facts);
         let stripe = of(&advice, is_stripe);
         assert!((stripe.expected_bytes_per_s - 120e6).abs() < 1.0);
-        assert!(stripe.why.contains("held back by d2"), "{}", stripe.why);
-        assert!(stripe.why.contains("64 % less"), "{}", stripe.why);
+        let why = words::advice(&stripe.why);
+        assert!(why.contains("held back by d2"), "{why}");
+        assert!(why.contains("64 % less"), "{why}");
     }
 
     #[test]
@@ -481,7 +457,7 @@ mod tests {
             fewer: vec![0],
             fewer_sum: 35.0e6,
         });
-        let why = &advice(&facts)[0].why;
+        let why = words::advice(&advice(&facts)[0].why);
         assert_eq!(
             why,
             "all of them reached the most of all that was measured, though d0, d1 reached less \

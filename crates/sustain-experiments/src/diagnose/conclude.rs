@@ -12,6 +12,7 @@ use sustain_document::host::Host;
 use sustain_document::system::System;
 use sustain_document::vocabulary::LayoutKind;
 use sustain_load::session::{OpenTarget, Session};
+use sustain_session::others_words;
 use sustain_statistics::walls::{self, Findings, Model, SumLimit, WallKind, WallState};
 
 use super::advice::{AdviceBasis, KnownWall, SuggestedLayout, Suggestion, advise};
@@ -21,7 +22,9 @@ use super::member_limits;
 use super::plan::DiagnosePlan;
 use super::remarks;
 use super::topology_paths::{TopologyPaths, is_place, links};
+use super::words;
 use crate::figures::time_of_day;
+use crate::others::others_untold;
 
 /// A share below this part of the fair one counts as clearly below it.
 const BELOW_FAIR: f64 = 0.9;
@@ -129,7 +132,7 @@ fn known_wall(
 ) -> KnownWall {
     let hop = match explained(wall, dropped, ways) {
         Explanation::Hop { hop, .. } => Some(hop),
-        Explanation::None { .. } => None,
+        Explanation::None(_) => None,
     };
     let is_of_places = |hop: &TopologyHop| {
         if hop.kind == HopKind::SimulatedLimit {
@@ -187,7 +190,7 @@ pub(super) fn conclude(diagnosed: Diagnosed<'_>) -> DiagnoseResult {
         },
         noise: findings.noise,
         dropped: diagnosed.dropped(),
-        notes: remarks::notes(&diagnosed),
+        notes: diagnosed.notes(),
         ended: diagnosed.ended(),
         host: diagnosed.host,
         system: diagnosed.system,
@@ -275,21 +278,19 @@ impl Diagnosed<'_> {
         let (mut explained_by, mut not_explained) = (None, None);
         let (mut hop, mut share_of_hop) = (None, None);
         if wall.kind == WallKind::Tool {
-            let text = "this program or the CPUs: a target that is not a disk took its share of \
-                        the rate, so the limit is not on the paths of the disks";
-            explained_by = Some(text.to_owned());
+            explained_by = Some(words::OF_THE_TOOL.to_owned());
         } else {
             match explained(wall, &self.findings.dropped, &self.ways) {
                 Explanation::Hop {
                     hop: found,
                     share_of_hop: share,
-                    text,
+                    cause,
                 } => {
-                    explained_by = Some(text);
+                    explained_by = Some(words::hop(&found.name, &cause));
                     hop = Some(found);
                     share_of_hop = share;
                 }
-                Explanation::None { why } => not_explained = Some(why),
+                Explanation::None(why) => not_explained = Some(words::not_explained(&why)),
             }
         }
         // A wall that does not predict the readings is not certain, however clear its own evidence
@@ -402,7 +403,7 @@ impl Diagnosed<'_> {
             rates_bytes_per_s: rates.to_vec(),
             sum_bytes_per_s: measurement.sum_bytes_per_s,
             predicted_bytes_per_s: measurement.predicted_bytes_per_s,
-            step: measurement.step.to_string(),
+            step: words::step(measurement.step).to_owned(),
             dummy_bytes_per_s: dummy.first().copied(),
             limited_by: Vec::new(),
             is_as_predicted: None,
@@ -428,15 +429,22 @@ impl Diagnosed<'_> {
                 order: self.names(&suggestion.order),
                 leave_out: self.names(&suggestion.leave_out),
                 move_elsewhere: self.names(&suggestion.move_elsewhere),
-                moved_from: suggestion.moved_from.clone(),
+                moved_from: suggestion.moved_from.as_ref().map(words::place),
                 then_limited_by: suggestion.then_limited_by.iter().map(left).collect(),
                 expected_bytes_per_s: suggestion.expected_bytes_per_s,
                 is_at_most: suggestion.is_at_most,
                 measured_bytes_per_s: *measured,
-                why: suggestion.why.clone(),
+                why: words::advice(&suggestion.why),
             }
         };
         advice.map(named).collect()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<String> = others_words(&self.system.others).into_iter().collect();
+        notes.extend(others_untold(&self.host));
+        notes.extend(remarks::remarks(self).iter().map(words::remark));
+        notes
     }
 
     fn dropped(&self) -> Vec<Dropped> {

@@ -4,11 +4,10 @@
 
 use std::cmp::Reverse;
 
-use sustain_disk::units::Rate;
-
 use super::advice::{
     AdviceBasis, Foretell, KnownWall, Link, SuggestedLayout, Suggestion, WORTH_MOVING,
 };
+use super::reason::{AdviceReason, LimitAfterMove, MoveCaution, MoveReason};
 
 /// A set that fills a link to this part is limited by it.
 const FULL: f64 = 0.98;
@@ -39,62 +38,34 @@ pub(super) fn elsewhere(
     if sum < now * (1.0 + WORTH_MOVING) {
         return None;
     }
-    let (is_at_most, caution) = caution(wall, &moved, facts, foretell);
     let then = then_limited_by(&moved, foretell);
-    let gain = (sum / now - 1.0) * 100.0;
-    let up_to = if is_at_most { "up to " } else { "" };
+    let outside = facts.hang.iter().copied();
+    let outside: Vec<usize> = outside.filter(|one| !wall.members.contains(one)).collect();
+    let limit_after = |limit: &KnownWall| LimitAfterMove {
+        place: facts.place_of(limit),
+        members: facts.named(&limit.members),
+        limit_bytes_per_s: limit.limit_bytes_per_s,
+    };
+    let why = MoveReason {
+        moved: facts.named(&moved.targets),
+        from: facts.place_of(wall),
+        from_limit_bytes_per_s: wall.limit_bytes_per_s,
+        outside: facts.named(&outside),
+        then: then.iter().map(limit_after).collect(),
+        gain: sum / now - 1.0,
+        caution: caution(wall, &moved, facts, foretell),
+    };
     Some(Suggestion {
         layout: SuggestedLayout::Independent,
         order: facts.hang.clone(),
         leave_out: Vec::new(),
-        why: format!(
-            "{}; {}; {up_to}{gain:.0} % more{caution}",
-            where_to(wall, &moved.targets, facts),
-            what_is_left(&then, &moved.targets, facts),
-        ),
         moved_from: Some(facts.place_of(wall)),
         move_elsewhere: moved.targets,
         then_limited_by: then,
         expected_bytes_per_s: sum,
-        is_at_most,
+        is_at_most: why.caution.is_some(),
+        why: AdviceReason::Moved(why),
     })
-}
-
-/// Says from where to where: away from the wall, to a place such as the targets outside it have.
-fn where_to(wall: &KnownWall, moved: &[usize], facts: &AdviceBasis) -> String {
-    let outside = facts.hang.iter().copied();
-    let outside: Vec<usize> = outside.filter(|one| !wall.members.contains(one)).collect();
-    let such_as = if outside.is_empty() {
-        String::new()
-    } else {
-        format!(
-            " ({} {} connected that way)",
-            facts.list(&outside),
-            if outside.len() == 1 { "is" } else { "are" }
-        )
-    };
-    format!(
-        "move {} from {}, which lets {} through, to a free port that does not lead through \
-         it{such_as}",
-        facts.list(moved),
-        facts.place_of(wall),
-        Rate(wall.limit_bytes_per_s),
-    )
-}
-
-/// Says which limits hold all of them after the move.
-fn what_is_left(then: &[KnownWall], moved: &[usize], facts: &AdviceBasis) -> String {
-    let holds = |limit: &KnownWall| {
-        let (place, members) = (facts.place_of(limit), facts.list(&limit.members));
-        format!(
-            "{place} then limits {members} to {}",
-            Rate(limit.limit_bytes_per_s)
-        )
-    };
-    if then.is_empty() {
-        return format!("no known limit then holds {} back", facts.list(moved));
-    }
-    then.iter().map(holds).collect::<Vec<_>>().join(", ")
 }
 
 /// The limits that are full after the targets have moved; of those inside another full one, the
@@ -176,13 +147,13 @@ fn leave(walls: &mut [KnownWall], outer: &[usize], target: usize) {
     }
 }
 
-/// Whether the sum is only an upper bound, and words on why.
+/// Why the sum is only an upper bound, if it is.
 fn caution(
     wall: &KnownWall,
     moved: &MovedTargets,
     facts: &AdviceBasis,
     foretell: &Foretell<'_>,
-) -> (bool, String) {
+) -> Option<MoveCaution> {
     // The links that the moved targets share with others wherever they are connected.
     let is_outer = |link: &&Link| {
         link.members.len() > wall.members.len()
@@ -197,28 +168,19 @@ fn caution(
         link.rate_bytes_per_s.is_some_and(fills)
     };
     if let Some(full) = outer.iter().find(is_full) {
-        let less = format!(
-            ": {} is then full, and links carry somewhat less than their nominal rate",
-            full.name
-        );
-        let words = if full.is_exact { String::new() } else { less };
-        return (!full.is_exact, words);
+        return (!full.is_exact).then(|| MoveCaution::NominalRate {
+            link: full.name.clone(),
+        });
     }
-    let is_unknown = |link: &&&Link| link.rate_bytes_per_s.is_none();
-    match outer.iter().find(is_unknown) {
-        Some(unknown) => {
-            let words = format!(
-                ", unless {} limits them sooner: it was not reached, and its rate is not known",
-                unknown.name
-            );
-            (true, words)
-        }
-        None => (false, String::new()),
-    }
+    let unknown = outer.iter().find(|link| link.rate_bytes_per_s.is_none());
+    unknown.map(|unknown| MoveCaution::RateUnknown {
+        link: unknown.name.clone(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::words;
     use super::*;
 
     /// Four disks of 100 MB/s behind a wall of 200, two more beside it, all behind `host`.
@@ -278,7 +240,7 @@ mod tests {
         );
         assert!(!moved.is_at_most);
         assert_eq!(
-            moved.why,
+            words::advice(&moved.why),
             "move d3 from channel, which lets 200 MB/s through, to a free port that does not lead \
              through it (d4, d5 are connected that way); host then limits d0, d1, d2, d3, d4, d5 \
              to 450 MB/s; 12 % more"
@@ -294,7 +256,7 @@ mod tests {
     fn what_is_not_known_makes_an_upper_bound() {
         let moved = moved(None, false).unwrap();
         assert!(
-            moved.is_at_most && moved.why.contains("unless host"),
+            moved.is_at_most && words::advice(&moved.why).contains("unless host"),
             "{moved:?}"
         );
         assert!((moved.expected_bytes_per_s - 600e6).abs() < 1.0);

@@ -1,7 +1,6 @@
 //! Finds where a wall sits: at the hop that the data of all its members passes and that of no other
 //! target. Pure; it knows the topology path of each target, and judges by what each hop can carry.
 
-use sustain_disk::units::Rate;
 use sustain_document::devices::HopKind;
 use sustain_document::diagnose::{TopologyHop, TopologyPath};
 
@@ -18,10 +17,41 @@ pub(super) enum Explanation {
         hop: TopologyHop,
         /// The wall as a part of what the hop carries, if that is known.
         share_of_hop: Option<f64>,
-        text: String,
+        cause: HopCause,
     },
     /// No known hop explains it.
-    None { why: String },
+    None(NotExplained),
+}
+
+/// Why a hop explains a wall.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum HopCause {
+    /// All members are on this device.
+    AllOnIt,
+    /// It is the nearest that they share, and no rate is known.
+    RateUnknown,
+    /// The wall is near to what it carries.
+    OfRate {
+        limit_bytes_per_s: f64,
+        rate_bytes_per_s: f64,
+    },
+}
+
+/// Why no hop explains a wall.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum NotExplained {
+    /// The members are not known to share anything.
+    NothingShared,
+    /// It is higher than the rate that the machine reports of the hop.
+    AboveReportedRate { hop: String },
+    /// It is far below what the hop carries.
+    FarBelow {
+        hop: String,
+        limit_bytes_per_s: f64,
+        rate_bytes_per_s: f64,
+    },
+    /// Other targets pass the nearest hop that the members share.
+    OthersPass { hop: String, others: Vec<String> },
 }
 
 /// Explains a wall of `limit_bytes_per_s` that these targets share and no others; `ways` has the
@@ -37,8 +67,7 @@ pub(super) fn explain(
         .filter(|hop| members.iter().all(|member| passes(&ways[*member], hop)))
         .collect();
     if common.is_empty() {
-        let why = "nothing is known that the data of all of them passes through".to_owned();
-        return Explanation::None { why };
+        return Explanation::None(NotExplained::NothingShared);
     }
     let outsiders: Vec<&TopologyPath> = (0..ways.len())
         .filter(|target| !members.contains(target))
@@ -54,9 +83,9 @@ pub(super) fn explain(
     };
     if nearest.kind == HopKind::Device {
         return Explanation::Hop {
-            text: format!("{}: all of them are on it", nearest.name),
             hop: (*nearest).clone(),
             share_of_hop: None,
+            cause: HopCause::AllOnIt,
         };
     }
     let carries = |hop: &&&TopologyHop| {
@@ -70,17 +99,13 @@ pub(super) fn explain(
     match own.iter().filter(carries).min_by(by_rate) {
         Some(hop) => at_known_rate(hop, limit_bytes_per_s),
         None if own.iter().all(|hop| hop.rate_bytes_per_s.is_none()) => Explanation::Hop {
-            text: format!("{}, whose rate is not known", nearest.name),
             hop: (*nearest).clone(),
             share_of_hop: None,
+            cause: HopCause::RateUnknown,
         },
-        None => Explanation::None {
-            why: format!(
-                "it is higher than the reported rate of {}, so the machine reports that rate \
-                 wrongly",
-                nearest.name
-            ),
-        },
+        None => Explanation::None(NotExplained::AboveReportedRate {
+            hop: nearest.name.clone(),
+        }),
     }
 }
 
@@ -91,45 +116,34 @@ fn passes(way: &TopologyPath, hop: &TopologyHop) -> bool {
 fn at_known_rate(hop: &TopologyHop, limit_bytes_per_s: f64) -> Explanation {
     let rate = hop.rate_bytes_per_s.unwrap_or(f64::INFINITY);
     let share = limit_bytes_per_s / rate;
-    let text = format!(
-        "{}: {} of the {} that it can carry, {:.0} %",
-        hop.name,
-        Rate(limit_bytes_per_s),
-        Rate(rate),
-        share * 100.0
-    );
     if share < SHARE_OF_HOP_MIN {
-        let why = format!(
-            "{text}, so the limit is not the link but what it leads to: the controller, the \
-             memory, the CPUs"
-        );
-        return Explanation::None { why };
+        return Explanation::None(NotExplained::FarBelow {
+            hop: hop.name.clone(),
+            limit_bytes_per_s,
+            rate_bytes_per_s: rate,
+        });
     }
     Explanation::Hop {
         hop: hop.clone(),
         share_of_hop: Some(share),
-        text,
+        cause: HopCause::OfRate {
+            limit_bytes_per_s,
+            rate_bytes_per_s: rate,
+        },
     }
 }
 
 fn shared_with_outsiders(nearest: &TopologyHop, outsiders: &[&TopologyPath]) -> Explanation {
-    let others: Vec<&str> = outsiders
-        .iter()
-        .filter(|way| passes(way, nearest))
-        .map(|way| way.target.as_str())
-        .collect();
-    let pass = if others.len() == 1 { "passes" } else { "pass" };
-    Explanation::None {
-        why: format!(
-            "the nearest thing that all of them pass through is {}, and {} {pass} through it too",
-            nearest.name,
-            others.join(", ")
-        ),
-    }
+    let others = outsiders.iter().filter(|way| passes(way, nearest));
+    Explanation::None(NotExplained::OthersPass {
+        hop: nearest.name.clone(),
+        others: others.map(|way| way.target.clone()).collect(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::words;
     use super::*;
 
     /// Hops as (name, rate in MB/s; 0 for unknown).
@@ -161,8 +175,8 @@ mod tests {
 
     fn words(members: &[usize], limit: f64, ways: &[TopologyPath]) -> String {
         match explain(members, limit * 1e6, ways) {
-            Explanation::Hop { text, .. } => text,
-            Explanation::None { why } => format!("none: {why}"),
+            Explanation::Hop { hop, cause, .. } => words::hop(&hop.name, &cause),
+            Explanation::None(why) => format!("none: {}", words::not_explained(&why)),
         }
     }
 

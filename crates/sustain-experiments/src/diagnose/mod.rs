@@ -11,12 +11,14 @@ mod fall;
 mod member_limits;
 mod plan;
 mod probe;
+mod reason;
 mod remarks;
 mod repeats;
 mod run;
 mod segments;
 mod topology_paths;
 mod tried;
+mod words;
 
 pub use event::{DiagnoseEvent, DiagnoseObserver, Measured, Measuring};
 pub use plan::DiagnosePlan;

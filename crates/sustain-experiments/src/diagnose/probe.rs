@@ -17,6 +17,7 @@ use sustain_statistics::walls::{Ask, Halt, Probe, SearchStep, SubsetReading};
 use super::event::{DiagnoseEvent, DiagnoseObserver, Measured, Measuring};
 use super::repeats::Repeats;
 use super::segments::{reading, segments};
+use super::words;
 
 /// The dummy's pace, as a part of the last rate of all targets together.
 const DUMMY_SHARE: f64 = 0.25;
@@ -172,7 +173,7 @@ impl SubsetProbe<'_, '_> {
             number: self.measured + 1,
             remaining: 1,
             remaining_s: time_ns as f64 / 1e9,
-            why: "does the advice reach the predicted rate".to_owned(),
+            why: words::TRYING_ADVICE.to_owned(),
         };
         let reading = self.measure_now(&setup, what).ok()?;
         if !reading.failed.is_empty() {
@@ -206,7 +207,7 @@ impl SubsetProbe<'_, '_> {
                     number: self.measured + 1,
                     remaining,
                     remaining_s: remaining as f64 * self.time_per_run_ns as f64 / 1e9,
-                    why: "how much do repeated readings differ".to_owned(),
+                    why: words::REPEATING.to_owned(),
                 };
                 readings.push(self.measure_now(&self.setup_of(vec![*target]), what)?);
             }
@@ -244,7 +245,7 @@ impl Probe for SubsetProbe<'_, '_> {
                     number: self.measured + 1,
                     remaining: ask.remaining,
                     remaining_s: ask.remaining as f64 * self.time_per_run_ns as f64 / 1e9,
-                    why: ask.step.to_string(),
+                    why: words::step(ask.step).to_owned(),
                 };
                 self.measure_now(&self.setup(ask), what)?
             }

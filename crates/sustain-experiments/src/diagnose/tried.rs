@@ -1,10 +1,10 @@
 //! What trials of the advice say about it: its rank, a subset that was faster, and walls that do
 //! not explain what came. Pure; the run calls it after the trials.
 
-use sustain_disk::units::Rate;
 use sustain_statistics::walls::Unexplained;
 
 use super::advice::{SuggestedLayout, Suggestion, split, weighed};
+use super::reason::AdviceReason;
 
 /// Advice that, when tried, falls short of its expected rate by this part says so.
 const NOT_HELD: f64 = 0.05;
@@ -15,11 +15,10 @@ pub(super) fn rank(advice: &mut [(Suggestion, Option<f64>)]) {
     for (suggestion, measured) in advice.iter_mut() {
         let expected = suggestion.expected_bytes_per_s;
         if let Some(measured) = measured.filter(|one| *one < expected * (1.0 - NOT_HELD)) {
-            suggestion.why = format!(
-                "when tried, it reached only {}; the expectation was: {}",
-                Rate(measured),
-                suggestion.why
-            );
+            suggestion.why = AdviceReason::Refuted {
+                measured_bytes_per_s: measured,
+                expectation: Box::new(suggestion.why.clone()),
+            };
         }
     }
     advice.sort_by(|(one, measured), (other, other_measured)| {
@@ -52,7 +51,7 @@ pub(super) fn faster_measured(
         order,
         leave_out,
         expected_bytes_per_s: *most,
-        why: "they were the fastest of all that was measured".to_owned(),
+        why: AdviceReason::FastestMeasured,
         ..tried.clone()
     };
     Some((suggestion, Some(*most)))

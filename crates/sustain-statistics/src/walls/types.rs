@@ -1,7 +1,5 @@
 //! The input and output of the search for walls. `diagnose` and `find` build them. There is only
-//! data here, and the words for it.
-
-use std::fmt;
+//! data here.
 
 use super::reading::SubsetReading;
 
@@ -28,23 +26,6 @@ pub enum SearchStep {
     Tool,
     /// To test a prediction on a subset that no limit was inferred from.
     Predict,
-}
-
-impl fmt::Display for SearchStep {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Alone => "each target alone",
-            Self::All => "all together",
-            Self::Search => "where is the loss",
-            Self::Members => "which targets share this limit",
-            Self::Confirm => "once more, to be sure",
-            Self::Window => "is there a smaller limit inside",
-            Self::Anchor => "has anything changed since the start",
-            Self::Ladder => "does the sum fall with more targets",
-            Self::Tool => "is the limit in this program",
-            Self::Predict => "does the prediction hold",
-        })
-    }
 }
 
 /// The next subset to measure.

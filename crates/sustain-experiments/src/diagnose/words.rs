@@ -1,0 +1,345 @@
+//! All English of a diagnosis: what each subset is measured for, where walls sit, the reasons of
+//! its advice and its remarks, from data only. The conclusion writes them into the document.
+
+use sustain_disk::units::{Rate, Size};
+use sustain_statistics::walls::{FALLING_TARGETS_MAX, PAIRS_OF_MAX, SearchStep, TARGETS_MAX};
+
+use super::explain::{HopCause, NotExplained};
+use super::reason::{
+    AdviceReason, LimitAfterMove, LockstepLoss, MoveCaution, MoveReason, NamedFall, WallPlace,
+};
+use super::remarks::DiagnosisRemark;
+
+/// Why advice is tried.
+pub(super) const TRYING_ADVICE: &str = "does the advice reach the predicted rate";
+
+/// Why targets are measured several times before the search.
+pub(super) const REPEATING: &str = "how much do repeated readings differ";
+
+/// Where a wall sits that is the tool's own.
+pub(super) const OF_THE_TOOL: &str = "this program or the CPUs: a target that is not a disk took \
+     its share of the rate, so the limit is not on the paths of the disks";
+
+/// What a subset is measured for.
+pub(super) fn step(step: SearchStep) -> &'static str {
+    match step {
+        SearchStep::Alone => "each target alone",
+        SearchStep::All => "all together",
+        SearchStep::Search => "where is the loss",
+        SearchStep::Members => "which targets share this limit",
+        SearchStep::Confirm => "once more, to be sure",
+        SearchStep::Window => "is there a smaller limit inside",
+        SearchStep::Anchor => "has anything changed since the start",
+        SearchStep::Ladder => "does the sum fall with more targets",
+        SearchStep::Tool => "is the limit in this program",
+        SearchStep::Predict => "does the prediction hold",
+    }
+}
+
+/// Why this hop is where a wall sits.
+pub(super) fn hop(name: &str, cause: &HopCause) -> String {
+    match cause {
+        HopCause::AllOnIt => format!("{name}: all of them are on it"),
+        HopCause::RateUnknown => format!("{name}, whose rate is not known"),
+        HopCause::OfRate {
+            limit_bytes_per_s,
+            rate_bytes_per_s,
+        } => of_rate(name, *limit_bytes_per_s, *rate_bytes_per_s),
+    }
+}
+
+fn of_rate(name: &str, limit_bytes_per_s: f64, rate_bytes_per_s: f64) -> String {
+    format!(
+        "{name}: {} of the {} that it can carry, {:.0} %",
+        Rate(limit_bytes_per_s),
+        Rate(rate_bytes_per_s),
+        limit_bytes_per_s / rate_bytes_per_s * 100.0
+    )
+}
+
+/// Why no hop explains a wall.
+pub(super) fn not_explained(why: &NotExplained) -> String {
+    match why {
+        NotExplained::NothingShared => {
+            "nothing is known that the data of all of them passes through".to_owned()
+        }
+        NotExplained::AboveReportedRate { hop } => format!(
+            "it is higher than the reported rate of {hop}, so the machine reports that rate wrongly"
+        ),
+        NotExplained::FarBelow {
+            hop,
+            limit_bytes_per_s,
+            rate_bytes_per_s,
+        } => format!(
+            "{}, so the limit is not the link but what it leads to: the controller, the memory, \
+             the CPUs",
+            of_rate(hop, *limit_bytes_per_s, *rate_bytes_per_s)
+        ),
+        NotExplained::OthersPass { hop, others } => {
+            let pass = match others.len() {
+                1 => "passes",
+                _ => "pass",
+            };
+            format!(
+                "the nearest thing that all of them pass through is {hop}, and {} {pass} through \
+                 it too",
+                others.join(", ")
+            )
+        }
+    }
+}
+
+/// A place, or the wall whose place is not known.
+pub(super) fn place(place: &WallPlace) -> String {
+    match place {
+        WallPlace::Known(name) => name.clone(),
+        WallPlace::WallOf(members) => format!("the wall of {}", members.join(", ")),
+    }
+}
+
+/// Why a use of the targets is advised.
+pub(super) fn advice(reason: &AdviceReason) -> String {
+    match reason {
+        AdviceReason::NothingShared => "no limit is shared: each target reaches the rate that it \
+                                        reaches alone, and none waits for another"
+            .to_owned(),
+        AdviceReason::EachByItself => {
+            "each target runs as fast as it can, and none waits for another".to_owned()
+        }
+        AdviceReason::OthersReachTheWall { idle } => {
+            let adds = match idle.len() {
+                1 => "adds",
+                _ => "add",
+            };
+            let idle = idle.join(", ");
+            format!("{idle} {adds} nothing: the others already reach the wall")
+        }
+        AdviceReason::MostWithAll { fall } => format!(
+            "all of them reached the most of all that was measured{}",
+            fall.as_ref().map(though_some_fall).unwrap_or_default()
+        ),
+        AdviceReason::MostOfSubsets { kept } => format!(
+            "the sum falls when more targets are active: of all subsets measured {} reached the \
+             most",
+            kept.join(", ")
+        ),
+        AdviceReason::FasterThanPredicted => {
+            "they were the fastest of all subsets measured, faster than predicted".to_owned()
+        }
+        AdviceReason::FastestMeasured => {
+            "they were the fastest of all that was measured".to_owned()
+        }
+        AdviceReason::Lockstep {
+            each_bytes_per_s,
+            loss,
+        } => lockstep(*each_bytes_per_s, loss.as_ref()),
+        AdviceReason::OneAfterTheOther {
+            slowest_bytes_per_s,
+            all_at_once_gain,
+        } => one_after_the_other(*slowest_bytes_per_s, *all_at_once_gain),
+        AdviceReason::Moved(moved) => moved_elsewhere(moved),
+        AdviceReason::Refuted {
+            measured_bytes_per_s,
+            expectation,
+        } => format!(
+            "when tried, it reached only {}; the expectation was: {}",
+            Rate(*measured_bytes_per_s),
+            advice(expectation)
+        ),
+    }
+}
+
+fn though_some_fall(fall: &NamedFall) -> String {
+    format!(
+        ", though {} reached less together than {} ({} against {})",
+        fall.members.join(", "),
+        fall.fewer.join(", "),
+        Rate(fall.sum_bytes_per_s),
+        Rate(fall.fewer_bytes_per_s)
+    )
+}
+
+fn lockstep(each_bytes_per_s: f64, loss: Option<&LockstepLoss>) -> String {
+    let each = Rate(each_bytes_per_s);
+    match loss {
+        None => {
+            format!("one device made of all of them; lockstep costs little here, at {each} each")
+        }
+        Some(loss) => format!(
+            "one device made of all of them; in lockstep each runs at {each}, held back by {}: \
+             {:.0} % less than independent queues",
+            place(&loss.held_by),
+            loss.share * 100.0
+        ),
+    }
+}
+
+fn one_after_the_other(slowest_bytes_per_s: f64, all_at_once_gain: Option<f64>) -> String {
+    let compared = match all_at_once_gain {
+        None => "using all at once is hardly faster, or slower".to_owned(),
+        Some(gain) => format!("using all at once reaches {:.0} % more", gain * 100.0),
+    };
+    format!(
+        "using one after the other meets no shared limit, and reaches {} on the slowest; \
+         {compared}",
+        Rate(slowest_bytes_per_s)
+    )
+}
+
+fn moved_elsewhere(moved: &MoveReason) -> String {
+    let (up_to, caution) = match &moved.caution {
+        Some(MoveCaution::NominalRate { link }) => (
+            "up to ",
+            format!(": {link} is then full, and links carry somewhat less than their nominal rate"),
+        ),
+        Some(MoveCaution::RateUnknown { link }) => (
+            "up to ",
+            format!(
+                ", unless {link} limits them sooner: it was not reached, and its rate is not known"
+            ),
+        ),
+        None => ("", String::new()),
+    };
+    format!(
+        "{}; {}; {up_to}{:.0} % more{caution}",
+        where_to(moved),
+        what_is_left(moved),
+        moved.gain * 100.0
+    )
+}
+
+/// From where to where: away from the wall, to a place such as the targets outside it have.
+fn where_to(moved: &MoveReason) -> String {
+    let outside = moved.outside.join(", ");
+    let such_as = match moved.outside.len() {
+        0 => String::new(),
+        1 => format!(" ({outside} is connected that way)"),
+        _ => format!(" ({outside} are connected that way)"),
+    };
+    format!(
+        "move {} from {}, which lets {} through, to a free port that does not lead through \
+         it{such_as}",
+        moved.moved.join(", "),
+        place(&moved.from),
+        Rate(moved.from_limit_bytes_per_s),
+    )
+}
+
+/// The limits that hold all of them after the move.
+fn what_is_left(moved: &MoveReason) -> String {
+    let holds = |limit: &LimitAfterMove| {
+        let (place, members) = (place(&limit.place), limit.members.join(", "));
+        format!(
+            "{place} then limits {members} to {}",
+            Rate(limit.limit_bytes_per_s)
+        )
+    };
+    if moved.then.is_empty() {
+        let moved = moved.moved.join(", ");
+        return format!("no known limit then holds {moved} back");
+    }
+    moved.then.iter().map(holds).collect::<Vec<_>>().join(", ")
+}
+
+/// A remark for the notes of a document.
+pub(super) fn remark(remark: &DiagnosisRemark) -> String {
+    match remark {
+        DiagnosisRemark::TooNoisy { noise, noise_max } => format!(
+            "readings differ by {:.1} % from run to run, and walls can be found only if that is at \
+             most {:.1} %: no wall is claimed; look for other programs that use the disks, or try \
+             longer runs (--time-per-run), which help if the rate swings within a run",
+            noise * 100.0,
+            noise_max * 100.0,
+        ),
+        DiagnosisRemark::LargerCacheNotSeen { bytes } => format!(
+            "each run wrote up to {} to a target: a larger cache would not show (use a longer \
+             --time-per-run)",
+            Size(*bytes)
+        ),
+        DiagnosisRemark::OrderUnknown => {
+            "how the targets are connected is not known, so any of them may \
+                                 share something: a smaller limit inside a larger one is then \
+                                 found only by luck"
+                .to_owned()
+        }
+        DiagnosisRemark::Drifted { largest } => format!(
+            "rates changed during the diagnosis, by up to {:+.1} %: perhaps the disks grew warmer \
+             or wore, or another program used them",
+            largest * 100.0
+        ),
+        DiagnosisRemark::DriverBusy { cpu_share } => format!(
+            "a driver of this program used {:.0} % of a CPU: with larger records it uses less",
+            cpu_share * 100.0
+        ),
+        DiagnosisRemark::Unexplained {
+            members,
+            expected_bytes_per_s,
+            measured_bytes_per_s,
+        } => loss(members, *expected_bytes_per_s, *measured_bytes_per_s),
+        DiagnosisRemark::Incomplete => "not everything that was planned was measured".to_owned(),
+        DiagnosisRemark::ToolWall => {
+            "one wall is this program's own: the disks may reach more with larger \
+                             records (--record-size) or another --engine"
+                .to_owned()
+        }
+        DiagnosisRemark::SubsetUnexplained {
+            members,
+            measured_bytes_per_s,
+            predicted_bytes_per_s,
+        } => format!(
+            "not everything is explained: {} reached {}, where the walls predict {}",
+            members.join(", "),
+            Rate(*measured_bytes_per_s),
+            Rate(*predicted_bytes_per_s)
+        ),
+        DiagnosisRemark::Crossing {
+            members,
+            limit_bytes_per_s,
+        } => format!(
+            "the wall of {} at {} crosses another one: what is seen depends on how the two share, \
+             so its members are less certain",
+            members.join(", "),
+            Rate(*limit_bytes_per_s)
+        ),
+        DiagnosisRemark::CrossingsNotTried
+        | DiagnosisRemark::CrossingsOfManyNotTried
+        | DiagnosisRemark::CrossingsInsideNotTried => not_tried(remark),
+    }
+}
+
+/// The loss, or gain, of these targets together, or of all if none is named, that nothing found
+/// explains.
+fn loss(members: &[String], expected_bytes_per_s: f64, measured_bytes_per_s: f64) -> String {
+    let who = match members.is_empty() {
+        true => "all targets together".to_owned(),
+        false => format!("{} together", members.join(", ")),
+    };
+    format!(
+        "{who} should reach {} by what was found, but reach {}: either readings contradict each \
+         other, because the targets changed while they were measured, or there are limits of a \
+         kind that is not looked for. See whether other programs use them, let the disks come to \
+         rest, and diagnose again",
+        Rate(expected_bytes_per_s),
+        Rate(measured_bytes_per_s),
+    )
+}
+
+/// A second explanation that was not tried, because it would take too many readings.
+fn not_tried(remark: &DiagnosisRemark) -> String {
+    match remark {
+        DiagnosisRemark::CrossingsNotTried => format!(
+            "more than {TARGETS_MAX} targets: limits that cross the order in which they are \
+             connected were not looked for, though something is left unexplained; diagnose fewer \
+             of them at a time"
+        ),
+        DiagnosisRemark::CrossingsOfManyNotTried => format!(
+            "more than {FALLING_TARGETS_MAX} targets: whether limits that cross let the sum fall, \
+             instead of a collapse, was not looked for; diagnose the members of the collapse by \
+             themselves"
+        ),
+        _ => format!(
+            "a collapse of more than {PAIRS_OF_MAX} targets: whether limits that cross let its \
+             sum fall instead was not looked for"
+        ),
+    }
+}

@@ -4,7 +4,10 @@
 
 mod conclude;
 mod host;
+mod samples;
 mod sources;
+
+use samples::Samples;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +16,7 @@ use std::time::Duration;
 use sustain_disk::clock::{Clock, Timestamp, process_cpu_ns};
 use sustain_disk::error::Errno;
 use sustain_disk::target::{Direction, Target};
-use sustain_document::record::{RecordResult, SampleResult};
+use sustain_document::record::RecordResult;
 use sustain_host::Roots;
 use sustain_session::{Monitor, Stop, check_memory, counted, devices_under, neighbour_cautions};
 
@@ -30,8 +33,6 @@ use crate::store::{CreateEvent, CreatePlan, FILE_NAME, Mode, OpenMember, Store, 
 const STATUS_EVERY: Duration = Duration::from_millis(200);
 /// The idle machine is monitored for this long before and after the recording, if it is at all.
 const IDLE_NS: u64 = 1_000_000_000;
-/// The most samples kept. When there are more, every second one is dropped and fewer are taken.
-const SAMPLES_MAX: usize = 4096;
 
 /// One source and its stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -362,58 +363,6 @@ fn tell_written(monitor: &mut Monitor, standing: &RecordingProgress, told: &mut 
         let before = std::mem::replace(told, member.bytes);
         let more = member.bytes.saturating_sub(before);
         monitor.drove(&member.name, Direction::Write, more);
-    }
-}
-
-/// The state of the recording in even steps, bounded in number however long it takes.
-#[derive(Debug)]
-struct Samples {
-    kept: Vec<SampleResult>,
-    step_s: f64,
-    next_s: f64,
-    /// The fullest buffer since the last sample, because what a source feels lasts less than a
-    /// step.
-    fill_max: f64,
-}
-
-impl Default for Samples {
-    fn default() -> Samples {
-        Samples {
-            kept: Vec::new(),
-            step_s: 1.0,
-            next_s: 0.0,
-            fill_max: 0.0,
-        }
-    }
-}
-
-impl Samples {
-    fn take(&mut self, standing: &RecordingProgress, is_last: bool) {
-        self.fill_max = self.fill_max.max(standing.buffer_fill);
-        if standing.time_s < self.next_s && !is_last {
-            return;
-        }
-        while self.next_s <= standing.time_s {
-            self.next_s += self.step_s;
-        }
-        let streams = || standing.streams.iter();
-        self.kept.push(SampleResult {
-            time_s: standing.time_s,
-            buffer_fill: std::mem::take(&mut self.fill_max),
-            offered_bytes: streams().map(|stream| stream.offered_bytes).collect(),
-            durable_bytes: streams().map(|stream| stream.durable_bytes).collect(),
-            gap_bytes: streams().map(|stream| stream.gap_bytes).collect(),
-            member_bytes: standing.members.iter().map(|member| member.bytes).collect(),
-            limited_by: standing.limited_by.clone(),
-        });
-        if self.kept.len() > SAMPLES_MAX {
-            let mut index = 0;
-            self.kept.retain(|_| {
-                index += 1;
-                index % 2 == 1
-            });
-            self.step_s *= 2.0;
-        }
     }
 }
 

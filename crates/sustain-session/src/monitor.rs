@@ -13,8 +13,11 @@ use crate::counted_once::Counted;
 use crate::others::OthersWatch;
 use crate::stop::Stop;
 
-/// Time between two samples.
+/// Time between two samples, at first.
 const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
+/// Beyond so many samples every second one goes, and they are taken half as often: a run of weeks
+/// must not fill the memory.
+const SAMPLES_MAX: usize = 20_000;
 /// How often an idle wait checks for Ctrl-C.
 const LOOK_NS: u64 = 50_000_000;
 
@@ -38,6 +41,7 @@ pub struct Monitor {
     log: Option<KernelLog>,
     log_names: Vec<String>,
     next_at: Timestamp,
+    every_ns: u64,
     samples: Vec<(Timestamp, Sample)>,
     messages: Vec<(Timestamp, sustain_host::KernelLogLine)>,
     unreadable: Option<String>,
@@ -74,6 +78,7 @@ impl Monitor {
             log: None,
             log_names: devices.iter().flat_map(log_names).collect(),
             next_at: clock.now() + SAMPLE_EVERY_NS,
+            every_ns: SAMPLE_EVERY_NS,
             samples: Vec::new(),
             messages: Vec::new(),
             unreadable: None,
@@ -121,7 +126,7 @@ impl Monitor {
             return;
         }
         while self.next_at <= now {
-            self.next_at = self.next_at + SAMPLE_EVERY_NS;
+            self.next_at = self.next_at + self.every_ns;
         }
         if let Some(sampler) = &mut self.sampler
             && let Ok(mut sample) = sampler.sample(0.0)
@@ -130,6 +135,10 @@ impl Monitor {
             self.sampled_at = now;
             sample.devices.retain(|one| self.shown.contains(&one.name));
             self.samples.push((now, sample));
+            if self.samples.len() > SAMPLES_MAX {
+                thin(&mut self.samples);
+                self.every_ns *= 2;
+            }
         }
         self.read_log(now);
     }
@@ -234,6 +243,15 @@ impl Monitor {
     }
 }
 
+/// Keeps the first of every two.
+fn thin<T>(samples: &mut Vec<T>) {
+    let mut is_kept = false;
+    samples.retain(|_| {
+        is_kept = !is_kept;
+        is_kept
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,5 +304,12 @@ mod tests {
             .map(|message| (message.at_s, message.text.as_str()))
             .collect();
         assert_eq!(seen, [(-2.0, "before"), (1.5, "during")]);
+    }
+
+    #[test]
+    fn a_run_of_weeks_is_sampled_less_often_in_bounded_memory() {
+        let mut samples: Vec<u32> = (0..7).collect();
+        thin(&mut samples);
+        assert_eq!(samples, [0, 2, 4, 6]);
     }
 }

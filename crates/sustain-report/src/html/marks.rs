@@ -9,6 +9,8 @@ use crate::format::{latency, position};
 
 /// The key of lines that belong to no target, and that no legend hides.
 pub(super) const NO_KEY: usize = usize::MAX;
+/// The number of the lines at kernel messages, which no legend has.
+const MESSAGE_KEY: usize = usize::MAX - 1;
 
 /// One stall in words.
 pub(super) fn stall_words(stall: &Stall) -> String {
@@ -66,7 +68,7 @@ pub(super) fn around(panel: &mut Panel, run_s: f64, ends_s: (f64, f64), system: 
     if end_s > run_s {
         panel.period("idle", run_s, end_s);
     }
-    let key = Key::coloured(NO_KEY, "", NEUTRAL);
+    let key = Key::coloured(MESSAGE_KEY, "", NEUTRAL);
     for message in system.iter().flat_map(|system| &system.kernel_messages) {
         panel.vertical(&key, message.at_s);
     }

@@ -142,6 +142,9 @@ impl WallSearch<'_> {
             return Ok(());
         }
         for wall in walls {
+            if self.found[wall].falls {
+                continue;
+            }
             let limit = self.known.model.walls[wall].clone();
             let Some(part) = self.below_a_fall(&limit) else {
                 continue;

@@ -8,21 +8,23 @@
     "and −, to zoom; 0 shows all.";
   const UNITS = { s: 1, min: 60, h: 3600 };
 
-  function digits(value, factor, units) {
+  // `more` are digits beyond three, which a zoomed axis needs to tell its places apart.
+  function digits(value, factor, units, more) {
     let step = 0;
     while (step + 1 < units.length && Math.abs(value) >= factor * 0.9995) {
       value /= factor;
       step += 1;
     }
-    return (Math.abs(value) < 999.5 ? value.toPrecision(3) : value.toFixed(0)) + " " + units[step];
+    const shown = Math.abs(value) < 999.5 ? value.toPrecision(3 + more) : value.toFixed(more);
+    return shown + " " + units[step];
   }
 
-  function words(kind, value) {
-    if (kind in UNITS) return Number((value / UNITS[kind]).toPrecision(4)) + " " + kind;
-    if (kind === "rate") return digits(value, 1000, ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"]);
-    if (kind === "data") return digits(value, 1000, ["B", "kB", "MB", "GB", "TB"]);
-    if (kind === "memory") return digits(value, 1024, ["B", "KiB", "MiB", "GiB", "TiB"]);
-    if (kind === "latency") return digits(value * 1e9, 1000, ["ns", "us", "ms", "s"]);
+  function words(kind, value, more = 0) {
+    if (kind in UNITS) return Number((value / UNITS[kind]).toPrecision(4 + more)) + " " + kind;
+    if (kind === "rate") return digits(value, 1000, ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"], more);
+    if (kind === "data") return digits(value, 1000, ["B", "kB", "MB", "GB", "TB"], more);
+    if (kind === "memory") return digits(value, 1024, ["B", "KiB", "MiB", "GiB", "TiB"], more);
+    if (kind === "latency") return digits(value * 1e9, 1000, ["ns", "us", "ms", "s"], more);
     if (kind === "part") return Number((value * 100).toPrecision(3)) + " %";
     return String(Math.round(value));
   }
@@ -97,8 +99,14 @@
     return Array.from(new Set(all)).sort((one, other) => one - other);
   }
 
+  // The words for a place on the axis, with the digits that the zoom needs.
+  function placeWords(chart, figure) {
+    const more = Math.ceil(Math.log10(FULL / (chart.to - chart.from)));
+    return words(chart.across.kind, figure, more);
+  }
+
   function told(chart, panel) {
-    const place = (x) => words(chart.across.kind, chart.across.figure(x / FULL));
+    const place = (x) => placeWords(chart, chart.across.figure(x / FULL));
     const near = (chart.to - chart.from) / 60;
     const said = [];
     for (const line of linesOf(panel)) {
@@ -139,7 +147,7 @@
       if (panel.readout.textContent) said.push(panel.readout.textContent);
     }
     if (chart.at === null) return;
-    const moment = "At " + words(chart.across.kind, chart.across.figure(chart.at / FULL));
+    const moment = "At " + placeWords(chart, chart.across.figure(chart.at / FULL));
     const first = chart.panels[0].readout;
     first.textContent = moment + ". " + first.textContent;
     chart.spoken.textContent = moment + ". " + said.join(". ");
@@ -160,7 +168,7 @@
         const tick = element("span", "x", panel.plot);
         tick.dataset.at = chart.across.part(count * step * unit) * FULL;
         element("b", "", tick).textContent =
-          count === 0 ? "0" : words(chart.across.kind, count * step * unit);
+          count === 0 ? "0" : placeWords(chart, count * step * unit);
       }
     }
   }

@@ -31,6 +31,8 @@ pub(in super::super) struct Panel {
     marks: String,
     /// Each series and mark in words.
     told: Vec<String>,
+    /// How many marks are told in words, and how many are not because they are too many.
+    marks_told: usize,
     marks_untold: usize,
 }
 
@@ -47,6 +49,7 @@ impl Panel {
             paths: String::new(),
             marks: String::new(),
             told: Vec::new(),
+            marks_told: 0,
             marks_untold: 0,
         }
     }
@@ -230,7 +233,8 @@ impl Panel {
     }
 
     fn tell_event(&mut self, at: f64, words: &str) {
-        if self.told.len() < MARKS_TOLD {
+        if self.marks_told < MARKS_TOLD {
+            self.marks_told += 1;
             let moment = self.across.quantity.words(at);
             self.told.push(format!("at {moment}: {words}"));
         } else {

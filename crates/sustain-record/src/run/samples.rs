@@ -1,0 +1,113 @@
+//! The state of a recording over time, as its document keeps it: bounded in number, with every peak
+//! of the buffer. The run takes a sample whenever it looks at the board.
+
+use sustain_document::record::SampleResult;
+
+use crate::recorder::RecordingProgress;
+
+/// The most samples kept. When there are more, every second one is dropped and fewer are taken.
+const SAMPLES_MAX: usize = 4096;
+
+/// The state of the recording in even steps, bounded in number however long it takes.
+#[derive(Debug)]
+pub(super) struct Samples {
+    pub(super) kept: Vec<SampleResult>,
+    step_s: f64,
+    next_s: f64,
+    /// The fullest buffer since the last sample, because what a source feels lasts less than a
+    /// step.
+    fill_max: f64,
+}
+
+impl Default for Samples {
+    fn default() -> Samples {
+        Samples {
+            kept: Vec::new(),
+            step_s: 1.0,
+            next_s: 0.0,
+            fill_max: 0.0,
+        }
+    }
+}
+
+impl Samples {
+    /// Takes a sample if one is due, or if it is the last.
+    pub(super) fn take(&mut self, standing: &RecordingProgress, is_last: bool) {
+        self.fill_max = self.fill_max.max(standing.buffer_fill);
+        if standing.time_s < self.next_s && !is_last {
+            return;
+        }
+        while self.next_s <= standing.time_s {
+            self.next_s += self.step_s;
+        }
+        let streams = || standing.streams.iter();
+        self.kept.push(SampleResult {
+            time_s: standing.time_s,
+            buffer_fill: std::mem::take(&mut self.fill_max),
+            offered_bytes: streams().map(|stream| stream.offered_bytes).collect(),
+            durable_bytes: streams().map(|stream| stream.durable_bytes).collect(),
+            gap_bytes: streams().map(|stream| stream.gap_bytes).collect(),
+            member_bytes: standing.members.iter().map(|member| member.bytes).collect(),
+            limited_by: standing.limited_by.clone(),
+        });
+        if self.kept.len() > SAMPLES_MAX {
+            self.thin();
+        }
+    }
+
+    /// Keeps every second sample. What was seen between two of them belongs to the later one.
+    fn thin(&mut self) {
+        let mut passed: Option<SampleResult> = None;
+        let mut kept = Vec::with_capacity(self.kept.len() / 2 + 1);
+        for (index, mut sample) in std::mem::take(&mut self.kept).into_iter().enumerate() {
+            if index % 2 == 1 {
+                passed = Some(sample);
+                continue;
+            }
+            if let Some(passed) = passed.take() {
+                sample.buffer_fill = sample.buffer_fill.max(passed.buffer_fill);
+            }
+            kept.push(sample);
+        }
+        // A sample that none follows stays, or its peak would be lost.
+        kept.extend(passed);
+        self.kept = kept;
+        self.step_s *= 2.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sustain_document::record::LimitedBy;
+
+    use super::*;
+
+    fn sample(time_s: f64, buffer_fill: f64) -> SampleResult {
+        SampleResult {
+            time_s,
+            buffer_fill,
+            offered_bytes: Vec::new(),
+            durable_bytes: Vec::new(),
+            gap_bytes: Vec::new(),
+            member_bytes: Vec::new(),
+            limited_by: LimitedBy::Source,
+        }
+    }
+
+    #[test]
+    fn a_full_buffer_is_remembered_however_long_the_recording_is() {
+        for full_at in [1, 2, SAMPLES_MAX - 1, SAMPLES_MAX] {
+            let fill = |index: usize| if index == full_at { 1.0 } else { 0.1 };
+            let mut samples = Samples {
+                kept: (0..=SAMPLES_MAX)
+                    .map(|index| sample(index as f64, fill(index)))
+                    .collect(),
+                ..Samples::default()
+            };
+            samples.thin();
+            assert!(samples.kept.len() <= SAMPLES_MAX / 2 + 1);
+            let fullest = samples.kept.iter().map(|sample| sample.buffer_fill);
+            assert_eq!(fullest.fold(0.0, f64::max), 1.0, "full at {full_at}");
+        }
+    }
+}

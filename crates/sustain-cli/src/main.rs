@@ -3,6 +3,7 @@
 mod commands;
 mod flags;
 mod interrupt;
+mod nearest;
 mod request;
 
 use std::process::ExitCode;
@@ -55,7 +56,11 @@ fn main() -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {
-            commands::say(&format!("sustain: {}", in_words(&error)));
+            let words = in_words(&error);
+            commands::say(&format!("sustain: {words}"));
+            if let Some(hint) = nearest::hint(std::env::args().skip(1), &words) {
+                commands::say(&hint);
+            }
             Exit::from_error(&error).into()
         }
     }

@@ -268,6 +268,13 @@ fn a_document_that_is_no_result_is_refused_in_words() {
         let ran = place.run(&["report", name, "-o", "page.html"]).expect(2);
         ran.says(words).says(name);
     }
+    std::fs::write(place.path("cam.bin"), [0xff, 0xd8, 0x00]).unwrap();
+    let ran = place.run(&["report", "cam.bin"]).expect(2);
+    assert_eq!(
+        ran.stderr,
+        "sustain: cam.bin is not a result but other data: name the JSON that --json of measure, \
+         record, diagnose, sweep, profile or compare wrote\n"
+    );
     place
         .run(&["report", "none.json", "-o", "page.html"])
         .expect(2)

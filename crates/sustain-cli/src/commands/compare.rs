@@ -158,11 +158,7 @@ fn setting(side: &str, typed: &str) -> Result<TrialSetting, UsageError> {
 /// The text about a comparison, also for saved ones.
 pub(super) fn words(result: &CompareResult) -> String {
     let width = output::width();
-    format!(
-        "{}{}",
-        compare_answer(result, width),
-        compare_text(result, width)
-    )
+    output::answered(&compare_answer(result, width), &compare_text(result, width))
 }
 
 fn exit(result: &CompareResult) -> Exit {

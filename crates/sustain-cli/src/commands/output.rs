@@ -145,6 +145,25 @@ pub(crate) fn width() -> usize {
     })
 }
 
+/// An answer with what explains it. Where that is longer than the terminal, the answer has scrolled
+/// away and is repeated below.
+pub(crate) fn answered(answer: &str, explanation: &str) -> String {
+    let terminal = std::io::stdout().is_terminal();
+    let height = terminal.then(terminal_size::terminal_size).flatten();
+    let height = height.map(|(_, terminal_size::Height(lines))| usize::from(lines));
+    answered_within(answer, explanation, height)
+}
+
+fn answered_within(answer: &str, explanation: &str, height: Option<usize>) -> String {
+    let lines = answer.lines().count() + explanation.lines().count();
+    // The prompt takes the last line.
+    if height.is_some_and(|height| lines >= height) {
+        format!("{answer}{explanation}\n{}\n", answer.trim_end())
+    } else {
+        format!("{answer}{explanation}")
+    }
+}
+
 /// Wraps text for standard output, and ends each line with a newline.
 pub(crate) fn prose(text: &str) -> String {
     fitted(text, std::io::stdout().is_terminal())

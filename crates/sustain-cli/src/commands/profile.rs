@@ -62,7 +62,7 @@ fn plan(flags: &ProfileFlags) -> Result<ProfilePlan, UsageError> {
 pub(super) fn words(result: &ProfileResult) -> String {
     let width = output::width();
     let answer = profile_answer(result, width);
-    format!("{answer}{}", profile_text(result, width))
+    output::answered(&answer, &profile_text(result, width))
 }
 
 fn present(outputs: Outputs<'_>, result: &ProfileResult) -> anyhow::Result<()> {

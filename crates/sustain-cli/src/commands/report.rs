@@ -1,6 +1,7 @@
 //! `sustain report`: shows saved results again, as an HTML page or as the text that was printed for
 //! them.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use sustain::compare::{ComparePlan, compare};
@@ -72,10 +73,14 @@ fn check(output: &Path, runs: &[PathBuf]) -> Result<(), UsageError> {
 
 fn read(path: &Path) -> Result<Saved, UsageError> {
     let text = std::fs::read_to_string(path).map_err(|error| {
-        UsageError(format!(
-            "cannot read {}: {error}; check the path",
-            path.display()
-        ))
+        let path = path.display();
+        UsageError(match error.kind() {
+            ErrorKind::InvalidData => format!(
+                "{path} is not a result but other data: name the JSON that --json of measure, \
+                 record, diagnose, sweep, profile or compare wrote"
+            ),
+            _ => format!("cannot read {path}: {error}; check the path"),
+        })
     })?;
     reader::read_saved(&text).map_err(|error| UsageError(format!("{}: {error}", path.display())))
 }

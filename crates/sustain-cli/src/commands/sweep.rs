@@ -151,11 +151,7 @@ fn each<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
 /// The text about a sweep, also for saved ones.
 pub(super) fn words(result: &SweepResult) -> String {
     let width = output::width();
-    format!(
-        "{}{}",
-        sweep_answer(result, width),
-        sweep_text(result, width)
-    )
+    output::answered(&sweep_answer(result, width), &sweep_text(result, width))
 }
 
 fn present(outputs: Outputs<'_>, result: &SweepResult) -> anyhow::Result<()> {

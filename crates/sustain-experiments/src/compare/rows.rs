@@ -1,7 +1,7 @@
 //! The rows of a comparison: each quantity in A and in B, whether it differs, and, where the noise
 //! is not known, why. Pure; `conclude` calls it for all targets together and for each.
 
-use sustain_disk::units::Size;
+use sustain_disk::units::DisplayPosition;
 use sustain_document::compare::ComparedRow;
 use sustain_document::compare::{Metric, MetricUnit, RowVerdict};
 use sustain_document::measure::{Interval, Latency, Sustained};
@@ -143,7 +143,7 @@ pub(super) fn rates(a: &RunFigures<'_>, b: &RunFigures<'_>) -> Vec<ComparedQuant
             effect: Some(effect),
             how: format!(
                 "over the first {} that both transferred",
-                Size(bytes as u64)
+                DisplayPosition(bytes as u64)
             ),
         })
     });

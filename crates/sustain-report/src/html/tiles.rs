@@ -80,12 +80,14 @@ pub(super) fn answer(standing: Standing, said: &str, tiles: &Tiles) -> String {
     )
 }
 
-/// Divides a text after its first sentence: a full stop before a capital letter.
+/// Divides a text after its first sentence. The next one may begin with the name of a disk, so a
+/// small letter tells nothing: a full stop ends a sentence unless it is that of an abbreviation.
 fn first_sentence(said: &str) -> (&str, &str) {
     let ends = said.match_indices(". ");
     let mut ends = ends.filter(|(at, _)| {
+        let is_abbreviation = said[..*at].ends_with("e.g") || said[..*at].ends_with("i.e");
         let next = said[at + 2..].chars().next();
-        next.is_some_and(|next| !next.is_lowercase() && !next.is_ascii_digit())
+        next.is_some_and(|next| !is_abbreviation && !next.is_ascii_digit())
     });
     match ends.next() {
         Some((at, _)) => (&said[..=at], &said[at + 2..]),
@@ -104,6 +106,9 @@ mod tests {
         assert_eq!(first, "It takes 1.2 GB/s, e.g. at noon.");
         assert_eq!(rest, "Nothing was lost. 3 more.");
         assert_eq!(first_sentence("Nothing."), ("Nothing.", ""));
+        let (first, rest) = first_sentence("Two limits were found. sda, sdb share one of them.");
+        assert_eq!(first, "Two limits were found.");
+        assert_eq!(rest, "sda, sdb share one of them.");
     }
 
     #[test]

@@ -9,6 +9,8 @@ use sustain_load::event::{Live, LiveTarget, Phase};
 use super::{noted, without_controls};
 use crate::format::{percent, rate, stretch};
 
+/// The name of the sum over all targets.
+const TOGETHER: &str = "together";
 /// The seconds between two lines of a target in a pipe, at the beginning of a run.
 const PLAIN_EVERY_S: f64 = 10.0;
 /// The seconds of the run after which the time between two lines doubles from line to line.
@@ -145,7 +147,9 @@ impl LiveView {
 
 impl TerminalView {
     fn update(&mut self, heading: &str, live: &Live) {
-        while self.lines.len() <= live.targets.len() {
+        let together = together(&live.targets);
+        let count = live.targets.len() + usize::from(together.is_some());
+        while self.lines.len() <= count {
             let template = if self.lines.is_empty() {
                 "{wide_msg:.bold}"
             } else {
@@ -163,11 +167,15 @@ impl TerminalView {
         let width = names.max().unwrap_or(0).min(24);
         self.lines[0].set_message(heading.to_owned());
         // A subset may have fewer targets than the one before.
-        for line in &self.lines[1 + live.targets.len()..] {
+        for line in &self.lines[1 + count..] {
             line.set_message("");
         }
-        for (line, target) in self.lines[1..].iter().zip(&live.targets) {
-            line.set_message(target_line(target, width));
+        let width = together.map_or(width, |_| width.max(TOGETHER.len()));
+        let targets = live.targets.iter();
+        let said = targets.map(|target| target_line(target, width));
+        let said = said.chain(together.map(|sum| sum_line(sum, width)));
+        for (line, words) in self.lines[1..].iter().zip(said) {
+            line.set_message(words);
         }
     }
 }
@@ -191,6 +199,9 @@ impl PlainView {
             // Nothing can be done about a pipe that was closed.
             let _ = self.writer.write_all(line.as_bytes());
         }
+        if let Some(sum) = together(&live.targets) {
+            let _ = writeln!(self.writer, "{heading}: {}", sum_line(sum, 0));
+        }
         let _ = self.writer.flush();
     }
 }
@@ -213,19 +224,41 @@ fn heading(live: &Live) -> String {
     }
 }
 
+/// The sums over several targets: the rates now and on average, and the requests in flight.
+fn together(targets: &[LiveTarget]) -> Option<(f64, f64, u32)> {
+    (targets.len() > 1).then(|| {
+        targets.iter().fold((0.0, 0.0, 0), |sum, target| {
+            (
+                sum.0 + target.instant_bytes_per_s,
+                sum.1 + target.average_bytes_per_s,
+                sum.2 + target.in_flight,
+            )
+        })
+    })
+}
+
+fn sum_line((instant, average, in_flight): (f64, f64, u32), name_width: usize) -> String {
+    format!(
+        "{TOGETHER:<name_width$}  {:>9}  avg {:>9}  share {:>5}  depth {in_flight:>3}",
+        rate(instant),
+        rate(average),
+        percent(1.0),
+    )
+}
+
 fn target_line(target: &LiveTarget, name_width: usize) -> String {
     let name = without_controls(&target.name);
     let mut line = format!(
-        "{name:<name_width$}  {:>9}  avg {:>9}  share {:>5}  depth {:>3}",
+        "{name:<name_width$}  {:>9}  avg {:>9}  share {:>5}  ",
         rate(target.instant_bytes_per_s),
         rate(target.average_bytes_per_s),
         percent(target.share),
-        target.in_flight,
     );
-    if let Some(ended) = target.ended {
-        line.push_str("  ended: ");
-        line.push_str(ended.name());
-    }
+    // What has ended has nothing in flight, and a terminal of 80 columns has no space for both.
+    line.push_str(&match target.ended {
+        Some(ended) => format!("ended: {}", ended.name().replace('_', " ")),
+        None => format!("depth {:>3}", target.in_flight),
+    });
     line
 }
 

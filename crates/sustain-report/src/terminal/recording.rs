@@ -3,6 +3,7 @@
 
 use std::io::Write;
 
+use console::{Term, truncate_str};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sustain_document::record::{
     LIMITS_FROM_BYTES, MemberResult, RecordResult, RecordingEnd, StreamResult,
@@ -71,7 +72,7 @@ impl RecordView {
     pub fn new(kind: LiveKind, writer: Box<dyn Write + Send>) -> RecordView {
         let bar = (kind == LiveKind::Terminal).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{wide_msg}");
+            let style = ProgressStyle::with_template("{wide_msg}\n{prefix}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
             bar
         });
@@ -131,12 +132,14 @@ impl RecordView {
         }
         let full_in_s = coming.map(|coming| coming.full_in_s);
         let full_in_s = full_in_s.or_else(|| time_until_full_s(standing, &self.rates));
-        let line = line(standing, &self.rates, full_in_s);
+        let [first, second] = lines(standing, &self.rates, full_in_s);
         if let Some(bar) = &self.bar {
-            bar.set_message(line);
+            let columns = usize::from(Term::stderr().size().1);
+            bar.set_prefix(truncate_str(&second, columns, "").into_owned());
+            bar.set_message(first);
         } else if self.kind != LiveKind::Silent && standing.time_s >= self.due_s {
             self.due_s = standing.time_s + PLAIN_EVERY_S;
-            self.say(&line);
+            self.say(&format!("{first}  {second}"));
         }
     }
 
@@ -180,10 +183,11 @@ impl RecordView {
 /// The status line: in, out, buffer, loss, what limits the rate, how long until the store is full.
 #[must_use]
 pub fn record_line(standing: &RecordingProgress, rates: &RecordRates) -> String {
-    line(standing, rates, time_until_full_s(standing, rates))
+    lines(standing, rates, time_until_full_s(standing, rates)).join("  ")
 }
 
-fn line(standing: &RecordingProgress, rates: &RecordRates, full_in_s: Option<f64>) -> String {
+/// What a terminal shows in two lines, each of which 80 columns hold, and a pipe in one.
+fn lines(standing: &RecordingProgress, rates: &RecordRates, full_in_s: Option<f64>) -> [String; 2] {
     let gap_bytes: u64 = standing.streams.iter().map(|one| one.gap_bytes).sum();
     let with_members: u64 = standing.members.iter().map(|one| one.lost_bytes).sum();
     let lost = match gap_bytes + with_members {
@@ -192,13 +196,11 @@ fn line(standing: &RecordingProgress, rates: &RecordRates, full_in_s: Option<f64
     };
     // A narrow terminal cuts off the end of the line, so that the most important comes first.
     let mut line = format!(
-        "{:>7}  in {:>10}  out {:>10}  buffer {:>4}  {lost}  limit: {}  slowest append {}",
+        "{:>6}  in {:>9}  out {:>9}  buffer {:>4}  {lost}",
         stretch(standing.time_s.round()),
         rate(rates.in_bytes_per_s),
         rate(rates.out_bytes_per_s),
         percent(standing.buffer_fill),
-        limit_now(standing),
-        slowest(standing),
     );
     // Where nothing comes in, what was used up a moment ago tells nothing of what will be.
     if let Some(left_s) = full_in_s.filter(|_| rates.in_bytes_per_s > 0.0) {
@@ -210,7 +212,12 @@ fn line(standing: &RecordingProgress, rates: &RecordRates, full_in_s: Option<f64
             line.push_str(&format!("  {} {}", member.name, member.state.name()));
         }
     }
-    without_controls(&line)
+    let second = format!(
+        "limit: {}  slowest append {}",
+        limit_now(standing),
+        slowest(standing),
+    );
+    [without_controls(&line), without_controls(&second)]
 }
 
 /// The slowest append, which may still be on its way.

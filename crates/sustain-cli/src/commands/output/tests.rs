@@ -134,3 +134,13 @@ fn a_file_is_replaced_whole_and_keeps_its_links_and_mode() {
     write(&at("new.json"), "{}").unwrap();
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 3);
 }
+
+#[test]
+fn an_answer_that_scrolls_away_is_said_again() {
+    let (answer, table) = ("It is fast.\n\n", "a\nb\nc\n");
+    let once = "It is fast.\n\na\nb\nc\n";
+    assert_eq!(answered_within(answer, table, None), once);
+    assert_eq!(answered_within(answer, table, Some(6)), once);
+    let again = "It is fast.\n\na\nb\nc\n\nIt is fast.\n";
+    assert_eq!(answered_within(answer, table, Some(5)), again);
+}

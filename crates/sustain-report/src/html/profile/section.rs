@@ -199,12 +199,16 @@ fn figures(result: &ProfileResult) -> String {
     table.markup()
 }
 
-/// The number of bad spots and their lowest rate: `2, down to 5.00 MB/s`.
+/// The number of bad spots, their bytes and their lowest rate: `2 of 30.0 MB, down to 5.00 MB/s`.
 fn spots(target: &ProfileTarget) -> String {
+    let lengths = target
+        .bad_spots()
+        .map(|spot| spot.to_byte.saturating_sub(spot.from_byte));
+    let bytes = position(lengths.sum());
     match (target.bad_spots().count(), target.least_in_bad_spots()) {
         (0, _) => "none".to_owned(),
-        (count, Some(least)) => format!("{count}, down to {}", rate(least)),
-        (count, None) => count.to_string(),
+        (count, Some(least)) => format!("{count} of {bytes}, down to {}", rate(least)),
+        (count, None) => format!("{count} of {bytes}"),
     }
 }
 

@@ -68,11 +68,14 @@ fn pipe_has_a_plain_line_per_target_each_ten_seconds() {
     view.finish();
     insta::assert_snapshot!(pipe.text(), @r#"
     measuring 1 s, 29 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  share  93 %  depth   8
-    measuring 1 s, 29 s to go: /dev/sdb�[2J   251 MB/s  avg  248 MB/s  share   7 %  depth   8  ended: error
+    measuring 1 s, 29 s to go: /dev/sdb�[2J   251 MB/s  avg  248 MB/s  share   7 %  ended: error
+    measuring 1 s, 29 s to go: together  4.06 GB/s  avg 4.05 GB/s  share 100 %  depth  16
     measuring 10 s, 20 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  share  93 %  depth   8
-    measuring 10 s, 20 s to go: /dev/sdb�[2J   251 MB/s  avg  248 MB/s  share   7 %  depth   8  ended: error
+    measuring 10 s, 20 s to go: /dev/sdb�[2J   251 MB/s  avg  248 MB/s  share   7 %  ended: error
+    measuring 10 s, 20 s to go: together  4.06 GB/s  avg 4.05 GB/s  share 100 %  depth  16
     measuring 20 s, 10 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  share  93 %  depth   8
-    measuring 20 s, 10 s to go: /dev/sdb�[2J   251 MB/s  avg  248 MB/s  share   7 %  depth   8  ended: error
+    measuring 20 s, 10 s to go: /dev/sdb�[2J   251 MB/s  avg  248 MB/s  share   7 %  ended: error
+    measuring 20 s, 10 s to go: together  4.06 GB/s  avg 4.05 GB/s  share 100 %  depth  16
     confirming at a paced rate 1.2 s, 28.8 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  share  93 %  depth   8
     "#);
     assert!(!pipe.text().contains('\x1b') && !pipe.text().contains('\r'));
@@ -120,13 +123,16 @@ fn silent_view_writes_nothing() {
 
 #[test]
 fn terminal_has_a_heading_and_a_line_per_target_and_ends_clean() {
-    let (term, targets) = (InMemoryTerm::new(20, 100), targets());
+    let (term, mut targets) = (InMemoryTerm::new(20, 100), targets());
+    // This terminal gives a replaced control character no column, and real ones do.
+    targets[1].name = "/dev/sdb".to_owned();
     let mut view = LiveView::drawn_on(ProgressDrawTarget::term_like(Box::new(term.clone())));
     view.update(&live(Phase::Measure, 12.3, &targets));
     insta::assert_snapshot!(term.contents(), @r#"
     measuring 12.3 s, 17.7 s to go
     /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  share  93 %  depth   8
-    /dev/sdb[2J   251 MB/s  avg  248 MB/s  share   7 %  depth   8  ended: error
+    /dev/sdb       251 MB/s  avg  248 MB/s  share   7 %  ended: error
+    together      4.06 GB/s  avg 4.05 GB/s  share 100 %  depth  16
     "#);
     view.finish();
     assert_eq!(term.contents(), "");
@@ -138,7 +144,7 @@ fn narrow_terminal_cuts_its_lines() {
     let mut view = LiveView::drawn_on(ProgressDrawTarget::term_like(Box::new(term.clone())));
     view.update(&live(Phase::Measure, 12.3, &targets));
     let lines: Vec<String> = term.contents().lines().map(str::to_owned).collect();
-    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert_eq!(lines.len(), 4, "{lines:?}");
     assert!(
         lines.iter().all(|line| line.chars().count() <= 40),
         "{lines:?}"

@@ -3,7 +3,6 @@
 
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction};
-use sustain_disk::units::Size;
 use sustain_document::host::Host;
 use sustain_document::sweep::{
     AgainstBest, LeftOutSettings, SWEEP_SCHEMA, SweepAnswer, SweepAxis, SweepDrift,
@@ -19,7 +18,9 @@ use super::array::ArrayCost;
 use super::axes::{Grid, LeftOut, direction_of_round};
 use super::plan::SweepPlan;
 use super::point::{LatencyTail, PointOutcome};
+use super::remark::SweepRemark;
 use super::setting::{Axis, Setting, layout_kind};
+use super::words;
 use crate::figures::time_of_day;
 use crate::others::others_untold;
 
@@ -94,6 +95,7 @@ impl Swept<'_> {
         let judgement = self.judgement();
         let answers = self.answers(&judgement);
         let drift = self.drift(&judgement, &answers);
+        let remarks = self.remarks(&drift, is_interrupted);
         let left_out = self.grid.left_out.iter().chain(&self.refused);
         SweepResult {
             schema: SWEEP_SCHEMA.to_owned(),
@@ -105,7 +107,7 @@ impl Swept<'_> {
             notes: others_words(&system.others)
                 .into_iter()
                 .chain(others_untold(&self.host))
-                .chain(self.notes(&drift, is_interrupted))
+                .chain(remarks.iter().map(words::remark))
                 .collect(),
             drift,
             answers: answers.iter().map(|answer| self.answer(answer)).collect(),
@@ -255,8 +257,8 @@ impl Swept<'_> {
         directions.filter_map(drift).collect()
     }
 
-    fn notes(&self, drift: &[SweepDrift], is_interrupted: bool) -> Vec<String> {
-        let mut notes = Vec::new();
+    fn remarks(&self, drift: &[SweepDrift], is_interrupted: bool) -> Vec<SweepRemark> {
+        let mut remarks = Vec::new();
         let all = self.grid.points.len();
         let count = |is_so: &dyn Fn(usize, &PointObservation) -> bool| {
             let seen = self.seen.iter().enumerate();
@@ -268,80 +270,51 @@ impl Swept<'_> {
         }
         let not_measured = count(&|number, seen| !has_reading[number] && seen.failed.is_none());
         if not_measured > 0 && !is_interrupted && self.plan.budget_ns.is_some() {
-            notes.push(format!(
-                "{not_measured} of {all} settings were not measured: within this --budget only \
-                 those near the best are measured closely"
-            ));
+            remarks.push(SweepRemark::BudgetSpent { not_measured, all });
         }
         let is_said = |one: &&SweepDrift| one.share > DRIFT_SAID && !one.is_noise;
-        for one in drift.iter().filter(is_said) {
-            notes.push(format!(
-                "the {} rates changed by up to {:.1} % from round to round, whatever the setting; \
-                 this drift has been removed",
-                one.direction,
-                one.share * 100.0
-            ));
-        }
-        let limited = count(&|_, seen| seen.is_tool_limited);
-        if limited > 0 {
-            notes.push(format!(
-                "in {limited} settings this program had no CPU time left: the disks may reach more \
-                 there"
-            ));
+        let drift = drift.iter().filter(is_said);
+        remarks.extend(drift.map(|one| SweepRemark::Drifted {
+            direction: one.direction,
+            share: one.share,
+        }));
+        let settings = count(&|_, seen| seen.is_tool_limited);
+        if settings > 0 {
+            remarks.push(SweepRemark::ToolLimited { settings });
         }
         if count(&|_, seen| seen.is_from_memory) > 0 {
-            notes.push(
-                "buffered reading went over the same bytes again, which then came from memory: use \
-                 a larger --size"
-                    .to_owned(),
-            );
+            remarks.push(SweepRemark::ReadFromMemory);
         }
-        notes.extend(self.array_notes());
+        remarks.extend(self.array_remarks());
         let writes = |number: usize| self.grid.points[number].setting.direction == Direction::Write;
-        let written = self
-            .seen
-            .iter()
-            .enumerate()
-            .filter(|(number, _)| writes(*number));
-        let most = written.map(|(_, seen)| seen.bytes_max).max().unwrap_or(0);
-        if most > 0 {
-            notes.push(format!(
-                "each point wrote up to {}: a larger cache would not show (use a longer \
-                 --time-per-point)",
-                Size(most)
-            ));
+        let seen = self.seen.iter().enumerate();
+        let written = seen.filter(|(number, _)| writes(*number));
+        let bytes = written.map(|(_, seen)| seen.bytes_max).max().unwrap_or(0);
+        if bytes > 0 {
+            remarks.push(SweepRemark::LargerCacheNotSeen { bytes });
         }
-        notes
+        remarks
     }
 
-    /// Notes on what arrays stand for here, and on the time it took to build them.
-    fn array_notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
+    /// What arrays stand for here, and the time it took to build them.
+    fn array_remarks(&self) -> Vec<SweepRemark> {
+        let mut remarks = Vec::new();
         let has_arrays = self.grid.points.iter().any(|point| point.setting.is_array);
         if has_arrays && self.is_simulated {
-            notes.push(
-                "an array (md-raid0) of simulated disks is simulated as a stripe in which each \
-                 chunk of a record is one request, as the md driver passes it on; nothing else of \
-                 md is simulated"
-                    .to_owned(),
-            );
+            remarks.push(SweepRemark::ArraySimulated);
         }
         if self.arrays.built > 0 {
-            let setup_s = self.arrays.setup_ns as f64 / 1e9;
             let is_on_one = |point: usize| self.grid.points[point].setting.array_shape().is_some();
             let measurements = self.measurements.iter();
             let runs = measurements.filter(|one| is_on_one(one.point)).count();
-            let measuring_s = runs as f64 * self.plan.time_per_point_ns as f64 / 1e9;
-            notes.push(format!(
-                "arrays (md-raid0) were built {} times for {runs} measurements; building took \
-                 {:.2} s each time, {:.0} % of their {measuring_s:.1} s of measuring; the depth \
-                 applies to every member of an array, as it does to those of a stripe",
-                self.arrays.built,
-                setup_s / f64::from(self.arrays.built),
-                100.0 * setup_s / measuring_s.max(1e-9)
-            ));
+            remarks.push(SweepRemark::ArraysBuilt {
+                built: self.arrays.built,
+                setup_s: self.arrays.setup_ns as f64 / 1e9,
+                runs,
+                measuring_s: runs as f64 * self.plan.time_per_point_ns as f64 / 1e9,
+            });
         }
-        notes
+        remarks
     }
 }
 

@@ -12,11 +12,13 @@ pub(crate) mod open;
 mod plan;
 pub(crate) mod point;
 mod range;
+mod remark;
 mod run;
 mod schedule;
 pub(crate) mod setting;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use axes::LayoutKind;
 pub use event::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};

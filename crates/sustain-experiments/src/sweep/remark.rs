@@ -1,0 +1,27 @@
+//! What a reader of a sweep must know besides its figures, as data. The conclusion decides it, and
+//! `words.rs` has the English.
+
+use sustain_disk::target::Direction;
+
+/// What a reader of a sweep must know.
+pub(super) enum SweepRemark {
+    /// The budget ended before these settings were measured.
+    BudgetSpent { not_measured: usize, all: usize },
+    /// All rates changed from round to round; the change has been removed.
+    Drifted { direction: Direction, share: f64 },
+    /// In so many settings a driver had no CPU time left.
+    ToolLimited { settings: usize },
+    /// Buffered reading went over the same bytes again.
+    ReadFromMemory,
+    /// What an array of simulated disks stands for.
+    ArraySimulated,
+    /// What building the arrays took.
+    ArraysBuilt {
+        built: u32,
+        setup_s: f64,
+        runs: usize,
+        measuring_s: f64,
+    },
+    /// A cache larger than what a point wrote would not show.
+    LargerCacheNotSeen { bytes: u64 },
+}

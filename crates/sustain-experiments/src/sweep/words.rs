@@ -1,0 +1,49 @@
+//! The English of a sweep's remarks, from data only. The conclusion writes them into the document's
+//! notes.
+
+use sustain_disk::units::Size;
+
+use super::remark::SweepRemark;
+
+/// A remark for the notes of a document.
+pub(super) fn remark(remark: &SweepRemark) -> String {
+    match remark {
+        SweepRemark::BudgetSpent { not_measured, all } => format!(
+            "{not_measured} of {all} settings were not measured: within this --budget only those \
+             near the best are measured closely"
+        ),
+        SweepRemark::Drifted { direction, share } => format!(
+            "the {direction} rates changed by up to {:.1} % from round to round, whatever the \
+             setting; this drift has been removed",
+            share * 100.0
+        ),
+        SweepRemark::ToolLimited { settings } => format!(
+            "in {settings} settings this program had no CPU time left: the disks may reach more \
+             there"
+        ),
+        SweepRemark::ReadFromMemory => "buffered reading went over the same bytes again, which \
+                                        then came from memory: use a larger --size"
+            .to_owned(),
+        SweepRemark::ArraySimulated => "an array (md-raid0) of simulated disks is simulated as a \
+                                        stripe in which each chunk of a record is one request, as \
+                                        the md driver passes it on; nothing else of md is simulated"
+            .to_owned(),
+        SweepRemark::ArraysBuilt {
+            built,
+            setup_s,
+            runs,
+            measuring_s,
+        } => format!(
+            "arrays (md-raid0) were built {built} times for {runs} measurements; building took \
+             {:.2} s each time, {:.0} % of their {measuring_s:.1} s of measuring; the depth \
+             applies to every member of an array, as it does to those of a stripe",
+            setup_s / f64::from(*built),
+            100.0 * setup_s / measuring_s.max(1e-9)
+        ),
+        SweepRemark::LargerCacheNotSeen { bytes } => format!(
+            "each point wrote up to {}: a larger cache would not show (use a longer \
+             --time-per-point)",
+            Size(*bytes)
+        ),
+    }
+}

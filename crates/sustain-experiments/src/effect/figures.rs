@@ -11,7 +11,7 @@ use sustain_document::system::{KernelCounters, Sample};
 use super::board::{Entries, ObservedPhase as Number};
 use super::latencies::Latencies;
 use super::probes::ProbeObservations;
-use super::{copy, verdict};
+use super::{copy, words};
 
 /// A stretch that is over.
 #[derive(Debug)]
@@ -152,7 +152,7 @@ pub(super) fn path_effect(
         memory_over_time,
         verdict: String::new(),
     };
-    effect.verdict = verdict::verdict(&effect, place);
+    effect.verdict = words::verdict(&effect, place, has_fewer_writes(&effect));
     effect
 }
 
@@ -285,6 +285,16 @@ fn clipped(step: ProbeInterval, stretch: Stretch) -> ProbeInterval {
         end_s: step.end_s.min(stretch.end_s),
         ..step
     }
+}
+
+/// Writes are clearly fewer if they come at less than this part of their rate before the load.
+const FEWER_WRITES: f64 = 0.8;
+
+/// Whether clearly fewer writes completed during the load than before it.
+fn has_fewer_writes(effect: &PathEffect) -> bool {
+    let writes = effect.writes.as_ref();
+    let both = writes.and_then(|writes| writes.before.as_ref().zip(writes.during.as_ref()));
+    both.is_some_and(|(before, during)| during.writes_per_s < before.writes_per_s * FEWER_WRITES)
 }
 
 #[cfg(test)]

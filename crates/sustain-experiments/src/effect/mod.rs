@@ -12,8 +12,8 @@ mod pace;
 mod place;
 mod probes;
 mod timer;
-mod verdict;
 mod watch;
+mod words;
 mod writes;
 
 use std::path::PathBuf;

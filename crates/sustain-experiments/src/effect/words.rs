@@ -6,11 +6,12 @@ use sustain_document::effect::{
     Datagrams, MemoryShare, PathEffect, ProbePlace, Stretches, Timer, Writes,
 };
 
-/// The number of writes is mentioned only if it is below this part of that before the load.
-const FEWER_WRITES: f64 = 0.8;
-
-/// The sentence.
-pub(super) fn verdict(effect: &PathEffect, place: Option<&ProbePlace>) -> String {
+/// The sentence. The number of writes is told if there were clearly fewer than before the load.
+pub(super) fn verdict(
+    effect: &PathEffect,
+    place: Option<&ProbePlace>,
+    has_fewer_writes: bool,
+) -> String {
     if effect.stretches.during.is_none() {
         return "the load did not run, so its effect is not known".to_owned();
     }
@@ -21,7 +22,7 @@ pub(super) fn verdict(effect: &PathEffect, place: Option<&ProbePlace>) -> String
     let clauses = [
         place
             .zip(effect.writes.as_ref())
-            .and_then(|(place, writes)| of_writes(place, writes)),
+            .and_then(|(place, writes)| of_writes(place, writes, has_fewer_writes)),
         effect.timer.as_ref().and_then(of_timer),
         effect.datagrams.as_ref().and_then(of_datagrams),
         of_memory(stalls, before),
@@ -34,7 +35,11 @@ pub(super) fn verdict(effect: &PathEffect, place: Option<&ProbePlace>) -> String
     said.join("; ")
 }
 
-fn of_writes(place: &ProbePlace, writes: &Stretches<Writes>) -> Option<String> {
+fn of_writes(
+    place: &ProbePlace,
+    writes: &Stretches<Writes>,
+    has_fewer_writes: bool,
+) -> Option<String> {
     let during = writes.during.as_ref()?;
     let directory = place.directory.display();
     let which = match (place.is_in_memory, place.is_file_system_of_target) {
@@ -55,9 +60,7 @@ fn of_writes(place: &ProbePlace, writes: &Stretches<Writes>) -> Option<String> {
     if let Some(before_ns) = before.and_then(|before| before.latency_p99_ns) {
         said.push_str(&format!(", {} before", Duration(before_ns)));
     }
-    if let Some(before) = before
-        && during.writes_per_s < before.writes_per_s * FEWER_WRITES
-    {
+    if let Some(before) = before.filter(|_| has_fewer_writes) {
         said.push_str(&format!(
             " ({:.0} a second instead of {:.0})",
             during.writes_per_s, before.writes_per_s
@@ -223,7 +226,7 @@ mod tests {
     #[test]
     fn a_harmless_load_is_said_to_be_so() {
         assert_eq!(
-            verdict(&effect(), Some(&place(false))),
+            verdict(&effect(), Some(&place(false)), false),
             "writes on /home took 3.1 ms at the 99th percentile while this load ran, 900 us \
              before; timers were at most 1.2 ms late, 200 us before; no datagram was lost"
         );
@@ -248,7 +251,7 @@ mod tests {
             may_be_the_wall: true,
             model: String::new(),
         });
-        let said = verdict(&effect, Some(&place(true)));
+        let said = verdict(&effect, Some(&place(true)), true);
         for words in [
             "writes on /home, the file system under test, took 800 ms",
             "(4 a second instead of 100)",
@@ -267,20 +270,20 @@ mod tests {
         effect.timer.as_mut().unwrap().before = None;
         effect.datagrams = None;
         assert_eq!(
-            verdict(&effect, Some(&place(false))),
+            verdict(&effect, Some(&place(false)), false),
             "timers were at most 1.2 ms late"
         );
         effect.timer = None;
-        assert!(verdict(&effect, None).contains("no probe workload could be measured"));
+        assert!(verdict(&effect, None, false).contains("no probe workload could be measured"));
         effect.stretches.during = None;
-        assert!(verdict(&effect, None).contains("did not run"));
+        assert!(verdict(&effect, None, false).contains("did not run"));
     }
 
     #[test]
     fn writes_that_never_ended_are_not_a_figure() {
         let mut effect = effect();
         effect.writes.as_mut().unwrap().during = writes(None, 0.0);
-        let said = verdict(&effect, Some(&place(false)));
+        let said = verdict(&effect, Some(&place(false)), false);
         assert!(said.starts_with("no write on /home completed"), "{said}");
     }
 }

@@ -56,7 +56,8 @@ fn main() -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {
-            let words = in_words(&error);
+            // With its causes, each once: no error repeats its source in its own words.
+            let words = format!("{error:#}");
             commands::say(&format!("sustain: {words}"));
             if let Some(hint) = nearest::hint(std::env::args().skip(1), &words) {
                 commands::say(&hint);
@@ -64,18 +65,6 @@ fn main() -> ExitCode {
             Exit::from_error(&error).into()
         }
     }
-}
-
-/// An error with its causes. A cause that an error already names is left out.
-fn in_words(error: &anyhow::Error) -> String {
-    let mut words = error.to_string();
-    for cause in error.chain().skip(1).map(ToString::to_string) {
-        if !words.contains(&cause) {
-            words.push_str(": ");
-            words.push_str(&cause);
-        }
-    }
-    words
 }
 
 impl Exit {

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use crate::clock::{Clock, Timestamp};
 use crate::engine::{Completion, Engine, Operation, Request, Until};
 use crate::error::{
-    RequestError, {Errno, Error},
+    RequestError, {Error, IoFault},
 };
 use crate::meter::{IntervalRule, Meter, MeterInterval};
 
@@ -74,7 +74,7 @@ pub struct FailedRequest {
     /// Its offset.
     pub offset_bytes: u64,
     /// The reason.
-    pub errno: Errno,
+    pub fault: IoFault,
 }
 
 impl FailedRequest {
@@ -84,7 +84,7 @@ impl FailedRequest {
             target: target.to_owned(),
             operation: self.operation,
             offset_bytes: self.offset_bytes,
-            errno: self.errno,
+            fault: self.fault,
         }
     }
 }
@@ -356,14 +356,14 @@ impl Driver {
     }
 
     /// A failed request ends its queue; the others go on.
-    fn fail(&mut self, completion: &Completion, errno: Errno) {
+    fn fail(&mut self, completion: &Completion, fault: IoFault) {
         let request = &completion.request;
         self.failures.push(FailedRequest {
             at_ns: completion.completed_at.since_ns(self.setup.start),
             target: request.target,
             operation: request.operation,
             offset_bytes: request.offset_bytes + completion.bytes,
-            errno,
+            fault,
         });
         let queue = &mut self.queues[self.queue_of[request.target]];
         // A queue that is no longer waited for stays closed, whatever completes.

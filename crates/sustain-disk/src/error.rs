@@ -1,41 +1,36 @@
 //! The errors of driving disks: kind, target, offset, operation and source, in words that say what
-//! to do next.
+//! to do next. An error either has its cause in its words or returns it as its source, never both.
 
 use std::fmt;
 
 use crate::engine::Operation;
-use crate::nvme::status::NvmeStatus;
+pub use crate::nvme::status::NvmeStatus;
 
-/// The error number of a failed system call; numbers above all of these are statuses of NVMe
-/// drives.
+/// Why a request failed, as the kernel or the drive itself says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Errno(pub i32);
+pub enum IoFault {
+    /// The error number of a system call.
+    Kernel(i32),
+    /// The status of an NVMe command, of which no driver has made an error number.
+    Nvme(NvmeStatus),
+}
 
-/// The first number for a status of an NVMe drive.
-const NVME: i32 = 1 << 16;
-
-impl Errno {
-    /// Makes the number for a status of an NVMe drive.
-    pub(crate) fn of_nvme(status: u16) -> Errno {
-        Errno(NVME | i32::from(status))
-    }
-
-    fn nvme_status(self) -> Option<NvmeStatus> {
-        (self.0 >= NVME).then_some(NvmeStatus(self.0 as u16))
-    }
-
+impl IoFault {
     /// The number, if it is one of the kernel.
     pub fn of_kernel(self) -> Option<i32> {
-        (self.0 < NVME).then_some(self.0)
+        match self {
+            IoFault::Kernel(errno) => Some(errno),
+            IoFault::Nvme(_) => None,
+        }
     }
 }
 
-impl fmt::Display for Errno {
+impl fmt::Display for IoFault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(status) = self.nvme_status() {
-            return write!(formatter, "{status}");
+        match self {
+            IoFault::Kernel(errno) => std::io::Error::from_raw_os_error(*errno).fmt(formatter),
+            IoFault::Nvme(status) => status.fmt(formatter),
         }
-        write!(formatter, "{}", std::io::Error::from_raw_os_error(self.0))
     }
 }
 
@@ -49,15 +44,15 @@ pub struct RequestError {
     /// The offset, in bytes from the start of the target.
     pub offset_bytes: u64,
     /// Why it failed.
-    pub errno: Errno,
+    pub fault: IoFault,
 }
 
 impl RequestError {
     /// Why it failed and what to do next, without what was tried and where.
     pub fn reason(&self) -> String {
-        match advice(self.errno) {
-            Some(advice) => format!("{}. {advice}", self.errno),
-            None => self.errno.to_string(),
+        match advice(self.fault) {
+            Some(advice) => format!("{}. {advice}", self.fault),
+            None => self.fault.to_string(),
         }
     }
 }
@@ -80,11 +75,12 @@ impl fmt::Display for RequestError {
 
 impl std::error::Error for RequestError {}
 
-fn advice(errno: Errno) -> Option<&'static str> {
-    if let Some(status) = errno.nvme_status() {
-        return Some(status.advice());
-    }
-    match errno.0 {
+fn advice(fault: IoFault) -> Option<&'static str> {
+    let errno = match fault {
+        IoFault::Kernel(errno) => errno,
+        IoFault::Nvme(status) => return Some(status.advice()),
+    };
+    match errno {
         // Drivers report a medium error by different numbers.
         libc::EIO | libc::ENODATA | libc::EILSEQ | libc::EREMOTEIO => Some(
             "The device could not do it: look at the kernel log (dmesg) and the disk's own \
@@ -118,12 +114,12 @@ pub enum Error {
         why: String,
     },
     /// The engine broke while in use.
-    #[error("the engine {engine} failed: {source}")]
+    #[error("the engine {engine} failed: {error}")]
     EngineFailed {
         /// The engine's name.
         engine: &'static str,
         /// The kernel's error.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// A target could not be opened or is not fit for the work.
     #[error("{target}: {why}")]
@@ -143,14 +139,14 @@ pub enum Error {
     },
     /// No memory for the buffers.
     #[error(
-        "cannot get {bytes} bytes of memory for buffers: {source}. Use a smaller --record-size or \
+        "cannot get {bytes} bytes of memory for buffers: {error}. Use a smaller --record-size or \
          --depth"
     )]
     Memory {
         /// The bytes that were asked for.
         bytes: usize,
         /// The kernel's error.
-        source: std::io::Error,
+        error: std::io::Error,
     },
 }
 
@@ -174,13 +170,13 @@ mod tests {
             target: "/dev/nvme0n1".to_owned(),
             operation: Operation::Read,
             offset_bytes: 4096,
-            errno: Errno::of_nvme(0x4281),
+            fault: IoFault::Nvme(NvmeStatus(0x4281)),
         };
-        assert_eq!(error.errno.of_kernel(), None);
+        assert_eq!(error.fault.of_kernel(), None);
         let text = error.to_string();
         assert!(text.contains("the medium could not be read"), "{text}");
         assert!(text.contains("smartctl"), "{text}");
-        assert_eq!(Errno(libc::EIO).of_kernel(), Some(libc::EIO));
+        assert_eq!(IoFault::Kernel(libc::EIO).of_kernel(), Some(libc::EIO));
     }
 
     #[test]
@@ -190,7 +186,7 @@ mod tests {
                 target: "/dev/sdz".to_owned(),
                 operation: Operation::Read,
                 offset_bytes: 4096,
-                errno: Errno(errno),
+                fault: IoFault::Kernel(errno),
             };
             error.to_string()
         };

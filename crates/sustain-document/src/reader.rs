@@ -35,7 +35,7 @@ use crate::verify::{VERIFY_SCHEMA, VerifyDocument};
 pub enum DocumentError {
     /// The text is not JSON.
     #[error("this is not JSON ({0}): give a complete file that `--json FILE` wrote")]
-    NotJson(#[source] serde_json::Error),
+    NotJson(serde_json::Error),
     /// The text is JSON, but has no schema of this tool.
     #[error(
         "this JSON has no `schema`, so it is not a result of sustain: \
@@ -62,12 +62,11 @@ pub enum DocumentError {
         /// The schema that the document names.
         schema: String,
         /// The field that is wrong, and where.
-        #[source]
         error: serde_json::Error,
     },
     /// A result could not be written as JSON.
     #[error("the result could not be written as JSON ({0}): please report this")]
-    NotWritable(#[source] serde_json::Error),
+    NotWritable(serde_json::Error),
 }
 
 /// A document that one command writes.

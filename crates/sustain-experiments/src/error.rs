@@ -4,6 +4,7 @@ use sustain_load::error::LoadError;
 
 /// The error kind, on which the command's exit code depends.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum MeasureError {
     /// The request makes no sense; nothing was touched.
     #[error("{0}")]

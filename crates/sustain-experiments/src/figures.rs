@@ -56,7 +56,7 @@ pub(crate) fn target_error(failure: &FailedRequest, name: &str) -> TargetError {
         operation: failure.operation,
         offset_bytes: failure.offset_bytes,
         message: failure.on(name).reason(),
-        errno: failure.errno.of_kernel(),
+        errno: failure.fault.of_kernel(),
     }
 }
 

@@ -55,7 +55,7 @@ pub fn device_of_number(roots: &Roots, major: u32, minor: u32) -> Result<BlockDe
 pub fn device_named(roots: &Roots, name: &str) -> Result<BlockDevice, HostError> {
     let link = roots.sys.join("class/block").join(sysfs_name(name));
     let directory =
-        fs::canonicalize(&link).map_err(|source| HostError::Read { path: link, source })?;
+        fs::canonicalize(&link).map_err(|error| HostError::Read { path: link, error })?;
     device_in(roots, directory)
 }
 

@@ -9,14 +9,14 @@ use std::path::PathBuf;
 pub enum HostError {
     /// A file of sysfs or procfs, or a path given by the user, could not be read.
     #[error(
-        "cannot read {}: {source}; are /sys and /proc mounted and readable here?",
+        "cannot read {}: {error}; are /sys and /proc mounted and readable here?",
         path.display()
     )]
     Read {
         /// The file or directory.
         path: PathBuf,
         /// The kernel's error.
-        source: io::Error,
+        error: io::Error,
     },
     /// A file was read but does not have the expected content.
     #[error(
@@ -45,7 +45,7 @@ pub enum HostError {
     },
     /// An operation on an already open descriptor failed.
     #[error(
-        "{operation} on {} failed: {source}; is the device healthy and opened for reading?",
+        "{operation} on {} failed: {error}; is the device healthy and opened for reading?",
         path.display()
     )]
     Descriptor {
@@ -54,15 +54,15 @@ pub enum HostError {
         /// What was tried.
         operation: &'static str,
         /// The kernel's error.
-        source: io::Error,
+        error: io::Error,
     },
     /// The kernel log could not be opened.
     #[error(
-        "the kernel log cannot be read (/dev/kmsg: {source}), so messages about the disks are not \
+        "the kernel log cannot be read (/dev/kmsg: {error}), so messages about the disks are not \
          shown: run as root, or see sysctl kernel.dmesg_restrict and the mode of /dev/kmsg"
     )]
     KernelLog {
         /// The kernel's error.
-        source: io::Error,
+        error: io::Error,
     },
 }

@@ -28,9 +28,9 @@ pub fn file_system_of(roots: &Roots, path: &Path) -> Result<FileSystem, HostErro
 }
 
 fn file_system_of_layer(roots: &Roots, path: &Path, layer: u32) -> Result<FileSystem, HostError> {
-    let absolute = fs::canonicalize(path).map_err(|source| HostError::Read {
+    let absolute = fs::canonicalize(path).map_err(|error| HostError::Read {
         path: path.to_owned(),
-        source,
+        error,
     })?;
     let mounts = read_mounts(roots)?;
     let mount = mount_of(&mounts, &absolute).ok_or_else(|| HostError::Malformed {
@@ -69,7 +69,7 @@ pub fn disks_under_file_system(
 pub fn free_bytes(path: &Path) -> Result<Option<u64>, HostError> {
     let status = rustix::fs::statvfs(path).map_err(|errno| HostError::Read {
         path: path.to_owned(),
-        source: errno.into(),
+        error: errno.into(),
     })?;
     let counts = status.f_blocks > 0;
     Ok(counts.then(|| status.f_bavail.saturating_mul(status.f_frsize)))

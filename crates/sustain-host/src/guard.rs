@@ -128,7 +128,7 @@ pub fn inspect(
     let failed = |operation, errno: rustix::io::Errno| HostError::Descriptor {
         path: path.to_owned(),
         operation,
-        source: errno.into(),
+        error: errno.into(),
     };
     let stat = rustix::fs::fstat(descriptor).map_err(|errno| failed("fstat", errno))?;
     let mut inspection = inspect_stat(roots, path, &stat)?;

@@ -52,7 +52,7 @@ impl KernelLog {
     /// `HostError::KernelLog` if this user or container may not read it.
     pub fn open() -> Result<KernelLog, HostError> {
         let failed = |errno: Errno| HostError::KernelLog {
-            source: errno.into(),
+            error: errno.into(),
         };
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let descriptor = rustix::fs::open("/dev/kmsg", flags, Mode::empty()).map_err(failed)?;

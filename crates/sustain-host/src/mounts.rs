@@ -31,9 +31,9 @@ pub(crate) struct Mount {
 /// `HostError::Read` or `HostError::Malformed`.
 pub(crate) fn read_mounts(roots: &Roots) -> Result<Vec<Mount>, HostError> {
     let path = roots.proc.join("self/mountinfo");
-    let content = fs::read(&path).map_err(|source| HostError::Read {
+    let content = fs::read(&path).map_err(|error| HostError::Read {
         path: path.clone(),
-        source,
+        error,
     })?;
     let lines = content
         .split(|&byte| byte == b'\n')

@@ -146,9 +146,9 @@ impl NvmeGeneric {
 }
 
 fn resolve(link: &Path) -> Result<std::path::PathBuf, HostError> {
-    fs::canonicalize(link).map_err(|source| HostError::Read {
+    fs::canonicalize(link).map_err(|error| HostError::Read {
         path: link.to_owned(),
-        source,
+        error,
     })
 }
 

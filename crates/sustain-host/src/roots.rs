@@ -33,9 +33,9 @@ impl Default for Roots {
 pub(crate) fn read_text(path: &Path) -> Result<String, HostError> {
     match fs::read(path) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        Err(source) => Err(HostError::Read {
+        Err(error) => Err(HostError::Read {
             path: path.to_owned(),
-            source,
+            error,
         }),
     }
 }
@@ -49,9 +49,9 @@ pub(crate) fn read_if_present(path: &Path) -> Result<Option<Vec<u8>>, HostError>
         Ok(bytes) => Ok(Some(bytes)),
         // ENXIO and ENODEV mean that the device has just disappeared.
         Err(error) if is_absent(&error) => Ok(None),
-        Err(source) => Err(HostError::Read {
+        Err(error) => Err(HostError::Read {
             path: path.to_owned(),
-            source,
+            error,
         }),
     }
 }
@@ -82,14 +82,14 @@ pub(crate) fn number(path: &Path) -> Option<u64> {
 /// # Errors
 /// `HostError::Read` if the directory exists but cannot be listed.
 pub(crate) fn names_in(path: &Path) -> Result<Vec<String>, HostError> {
-    let failed = |source| HostError::Read {
+    let failed = |error| HostError::Read {
         path: path.to_owned(),
-        source,
+        error,
     };
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
         Err(error) if is_absent(&error) => return Ok(Vec::new()),
-        Err(source) => return Err(failed(source)),
+        Err(error) => return Err(failed(error)),
     };
     let mut names = Vec::new();
     for entry in entries {
@@ -116,9 +116,9 @@ pub(crate) fn parse_file<T>(
     let mut content = Vec::new();
     fs::File::open(path)
         .and_then(|mut file| file.read_to_end(&mut content))
-        .map_err(|source| HostError::Read {
+        .map_err(|error| HostError::Read {
             path: path.to_owned(),
-            source,
+            error,
         })?;
     parser(&content).map_err(|error| HostError::Malformed {
         path: path.to_owned(),

@@ -2,6 +2,7 @@
 
 /// The error kind, on which the command's exit code depends.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LoadError {
     /// The request makes no sense; nothing was touched.
     #[error("{0}")]

@@ -105,7 +105,7 @@ fn add_failures(written: &mut TargetSeries, target: usize, after_ns: u64, flushe
 
 #[cfg(test)]
 mod tests {
-    use sustain_disk::error::Errno;
+    use sustain_disk::error::IoFault;
 
     use super::*;
 
@@ -116,7 +116,7 @@ mod tests {
             target: 0,
             operation: Operation::Flush,
             offset_bytes: 0,
-            errno: Errno(5),
+            fault: IoFault::Kernel(5),
         };
         let mut written = TargetSeries::default();
         written.ending = Some(Ending::Time);

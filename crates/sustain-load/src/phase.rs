@@ -152,9 +152,9 @@ fn run_really(
             std::thread::Builder::new()
                 .name(format!("sustain-drv-{}", job.driver))
                 .spawn_scoped(scope, body)
-                .map_err(|source| Error::EngineFailed {
+                .map_err(|error| Error::EngineFailed {
                     engine: "driver",
-                    source,
+                    error,
                 })?;
         }
         drop(messages);

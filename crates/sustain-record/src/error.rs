@@ -6,6 +6,7 @@ use sustain_session::SessionError;
 
 /// An error of a command on a store. The exit code of the command depends on its kind.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RecordError {
     /// The request makes no sense; nothing was touched.
     #[error("{0}")]
@@ -57,6 +58,9 @@ pub enum RecordError {
     /// The engine or the memory to drive the members failed.
     #[error(transparent)]
     Engine(Error),
+    /// The kernel gives the work no thread.
+    #[error("cannot start a thread: is the limit on tasks reached (ulimit -u)?")]
+    Thread(#[source] std::io::Error),
     /// The user ended the command before it was done.
     #[error("{0}")]
     Interrupted(String),
@@ -76,6 +80,7 @@ impl RecordError {
             | RecordError::Request(_)
             | RecordError::Silent(_)
             | RecordError::Engine(_)
+            | RecordError::Thread(_)
             | RecordError::Interrupted(_) => false,
         }
     }

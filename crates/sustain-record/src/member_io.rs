@@ -11,7 +11,7 @@ use sustain_disk::engine::{
     Engine, EngineChoice, Limits, Operation, Request, SharedMachine, SimulatedEngine,
     SimulatedTarget, TargetFiles, Until, Vector, Vectors, open,
 };
-use sustain_disk::error::{Errno, Error};
+use sustain_disk::error::{Error, IoFault};
 use sustain_disk::target::Target;
 
 use crate::error::RecordError;
@@ -34,7 +34,7 @@ const IN_FLIGHT_PER_MEMBER: usize = 4;
 const IN_FLIGHT_MAX: usize = 64;
 /// How long one wait lasts before the next begins. A disk may take its time.
 const WAIT_NS: u64 = 3_600_000_000_000;
-const IO_ERROR: Errno = Errno(rustix::io::Errno::IO.raw_os_error());
+const IO_ERROR: IoFault = IoFault::Kernel(rustix::io::Errno::IO.raw_os_error());
 
 /// Blocking access to members, by their index in the list that this was opened with.
 ///
@@ -80,7 +80,7 @@ pub struct WriteOrder<'a> {
 }
 
 /// Receives what was read of each part, by its index, or why it failed.
-type PartEnd<'a> = dyn FnMut(usize, Result<&[u8], Errno>) + 'a;
+type PartEnd<'a> = dyn FnMut(usize, Result<&[u8], IoFault>) + 'a;
 
 /// A part of an order that takes one request.
 struct OrderPart {
@@ -174,7 +174,7 @@ impl MemberIo {
         member: usize,
         offset_bytes: u64,
         length_bytes: usize,
-    ) -> Result<Vec<u8>, Errno> {
+    ) -> Result<Vec<u8>, IoFault> {
         let order = ReadOrder {
             member,
             offset_bytes,
@@ -184,7 +184,7 @@ impl MemberIo {
     }
 
     /// Reads several stretches, many at a time. The answers come in the order of `orders`.
-    pub fn read_all(&mut self, orders: &[ReadOrder]) -> Vec<Result<Vec<u8>, Errno>> {
+    pub fn read_all(&mut self, orders: &[ReadOrder]) -> Vec<Result<Vec<u8>, IoFault>> {
         let mut parts = Vec::new();
         let mut answers = Vec::with_capacity(orders.len());
         for (index, order) in orders.iter().enumerate() {
@@ -235,7 +235,7 @@ impl MemberIo {
     ///
     /// # Panics
     /// If these are not whole blocks.
-    pub fn write(&mut self, member: usize, offset_bytes: u64, bytes: &[u8]) -> Result<(), Errno> {
+    pub fn write(&mut self, member: usize, offset_bytes: u64, bytes: &[u8]) -> Result<(), IoFault> {
         let order = WriteOrder {
             member,
             offset_bytes,
@@ -248,7 +248,7 @@ impl MemberIo {
     ///
     /// # Panics
     /// If one does not write whole blocks.
-    pub fn write_all(&mut self, orders: &[WriteOrder<'_>]) -> Vec<Result<(), Errno>> {
+    pub fn write_all(&mut self, orders: &[WriteOrder<'_>]) -> Vec<Result<(), IoFault>> {
         let mut parts = Vec::new();
         for (index, order) in orders.iter().enumerate() {
             let is_whole = order.offset_bytes.is_multiple_of(BLOCK_BYTES as u64)
@@ -284,7 +284,10 @@ impl MemberIo {
 
     /// Writes zeros to ranges of members. The answers come in the order of the ranges. Ranges begin
     /// at whole blocks, and may end with the member within one.
-    pub(crate) fn write_zeros(&mut self, ranges: &[(usize, Range<u64>)]) -> Vec<Result<(), Errno>> {
+    pub(crate) fn write_zeros(
+        &mut self,
+        ranges: &[(usize, Range<u64>)],
+    ) -> Vec<Result<(), IoFault>> {
         let mut parts = Vec::new();
         for (index, (member, range)) in ranges.iter().enumerate() {
             let whole = OrderPart {
@@ -318,12 +321,12 @@ impl MemberIo {
     ///
     /// # Errors
     /// The same as of [`MemberIo::read`].
-    pub fn flush(&mut self, member: usize) -> Result<(), Errno> {
+    pub fn flush(&mut self, member: usize) -> Result<(), IoFault> {
         self.flush_all(&[member]).swap_remove(0)
     }
 
     /// Flushes several members at once.
-    pub fn flush_all(&mut self, members: &[usize]) -> Vec<Result<(), Errno>> {
+    pub fn flush_all(&mut self, members: &[usize]) -> Vec<Result<(), IoFault>> {
         let mut answers = vec![Ok(()); members.len()];
         let part = |(order, member): (usize, &usize)| OrderPart {
             operation: Operation::Flush,
@@ -361,7 +364,7 @@ impl MemberIo {
         &mut self,
         parts: &[OrderPart],
         mut begin: impl FnMut(&OrderPart, &mut BufferPool) -> Request,
-        mut end: impl FnMut(&OrderPart, Result<&[u8], Errno>),
+        mut end: impl FnMut(&OrderPart, Result<&[u8], IoFault>),
     ) {
         let mut is_complete = vec![false; parts.len()];
         if !self.is_broken {

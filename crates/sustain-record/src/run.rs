@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sustain_disk::clock::{Clock, Timestamp, process_cpu_ns};
-use sustain_disk::error::Errno;
+use sustain_disk::error::IoFault;
 use sustain_disk::target::{Direction, Target};
 use sustain_document::record::RecordResult;
 use sustain_host::Roots;
@@ -367,7 +367,7 @@ fn tell_written(monitor: &mut Monitor, standing: &RecordingProgress, told: &mut 
 }
 
 /// The message for a source that could not be read any further.
-pub(crate) fn read_error_words(name: &str, errno: Errno) -> String {
+pub(crate) fn read_error_words(name: &str, errno: IoFault) -> String {
     format!("cannot read any more of {name}: {errno}; what came before is recorded")
 }
 

@@ -66,7 +66,7 @@ pub(super) fn map_buffers(
     assert!(length > 0, "a buffer holds at least one byte");
     let too_much = || Error::Memory {
         bytes: count.saturating_mul(length),
-        source: std::io::Error::from_raw_os_error(libc::ENOMEM),
+        error: std::io::Error::from_raw_os_error(libc::ENOMEM),
     };
     let stride = length
         .checked_next_multiple_of(BUFFER_ALIGNMENT)

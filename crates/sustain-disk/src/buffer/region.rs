@@ -28,9 +28,9 @@ unsafe impl Sync for Region {}
 
 impl Region {
     pub(super) fn map(length: usize) -> Result<Region, Error> {
-        let memory = |source: Errno| Error::Memory {
+        let memory = |errno: Errno| Error::Memory {
             bytes: length,
-            source: source.into(),
+            error: errno.into(),
         };
         // SAFETY: a new private anonymous mapping at an address of the kernel's choice touches no
         // memory in use.
@@ -78,7 +78,7 @@ impl Region {
             Ok(()) | Err(Errno::INVAL) => Ok(()),
             Err(errno) => Err(Error::Memory {
                 bytes: length,
-                source: errno.into(),
+                error: errno.into(),
             }),
         }
     }

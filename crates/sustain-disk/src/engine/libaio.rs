@@ -9,7 +9,7 @@ use super::transfer::{EngineTransfer, TransferStep};
 use super::waker;
 use super::{Completion, Engine, Limits, Operation, Request, TargetFiles, Until, Waker};
 use crate::clock::{Clock, Timestamp};
-use crate::error::{Errno, Error};
+use crate::error::{Error, IoFault};
 
 const OPCODE_FDSYNC: u16 = 3;
 const OPCODE_POLL: u16 = 5;
@@ -190,7 +190,12 @@ impl LibaioEngine {
         if block.opcode == OPCODE_FDSYNC && errno == libc::EINVAL {
             return self.flush_blocking(slot, completions);
         }
-        self.finish(slot, self.clock.now(), Some(Errno(errno)), completions);
+        self.finish(
+            slot,
+            self.clock.now(),
+            Some(IoFault::Kernel(errno)),
+            completions,
+        );
         Ok(())
     }
 
@@ -206,7 +211,7 @@ impl LibaioEngine {
         let file = &self.files[transfer.request.target];
         let error = rustix::fs::fdatasync(file)
             .err()
-            .map(|errno| Errno(errno.raw_os_error()));
+            .map(|errno| IoFault::Kernel(errno.raw_os_error()));
         self.finish(slot, self.clock.now(), error, completions);
         Ok(())
     }
@@ -215,7 +220,7 @@ impl LibaioEngine {
         &mut self,
         slot: usize,
         now: Timestamp,
-        error: Option<Errno>,
+        error: Option<IoFault>,
         completions: &mut Vec<Completion>,
     ) {
         let transfer = self.slots[slot]
@@ -282,10 +287,10 @@ impl LibaioEngine {
     }
 }
 
-fn failed(source: std::io::Error) -> Error {
+fn failed(error: std::io::Error) -> Error {
     Error::EngineFailed {
         engine: "libaio",
-        source,
+        error,
     }
 }
 

@@ -37,7 +37,7 @@ pub use waker::Waker;
 
 use crate::buffer::{Buffer, Region};
 use crate::clock::Timestamp;
-use crate::error::{Errno, Error};
+use crate::error::{Error, IoFault};
 
 pub use sustain_document::vocabulary::Operation;
 
@@ -207,7 +207,7 @@ pub struct Completion {
     /// Bytes moved; fewer than asked only at the end of a device or with an error.
     pub bytes: u64,
     /// Why it failed, if it did.
-    pub error: Option<Errno>,
+    pub error: Option<IoFault>,
 }
 
 /// How long [`Engine::wait`] waits.

@@ -23,7 +23,7 @@ use super::transfer::EngineTransfer;
 use super::{Completion, Engine, Limits, Operation, Request, Until, Vector, Vectors, Waker};
 use crate::buffer::BufferPool;
 use crate::clock::{Clock, Timestamp};
-use crate::error::{Errno, Error};
+use crate::error::{Error, IoFault, NvmeStatus};
 use crate::target::Passthrough;
 
 /// Parts of a request are multiples of a page, so that none begins within one, and of a block.
@@ -107,7 +107,7 @@ impl NvmeEngine {
                 ));
             };
             // An error of the drive itself comes up again where it matters.
-            if let Some(errno) = completion.error.and_then(Errno::of_kernel) {
+            if let Some(IoFault::Kernel(errno)) = completion.error {
                 return Err(refused(&explain(errno)));
             }
             if let Vectors::One(vector) = completion.request.vectors {
@@ -180,8 +180,8 @@ impl NvmeEngine {
                     self.push(command)?;
                     continue;
                 }
-                errno if errno < 0 => Some(Errno(-errno)),
-                status => Some(Errno::of_nvme(status as u16)),
+                errno if errno < 0 => Some(IoFault::Kernel(-errno)),
+                status => Some(IoFault::Nvme(NvmeStatus(status as u16))),
             };
             let part = self.commands.take(command);
             let flight = self.requests.get_mut(part.request);
@@ -202,17 +202,17 @@ impl NvmeEngine {
     }
 
     /// The reason why a request does not fit this namespace.
-    fn unfit(&self, request: &Request) -> Option<Errno> {
+    fn unfit(&self, request: &Request) -> Option<IoFault> {
         let namespace = &self.namespaces[request.target];
         let writes = request.operation != Operation::Read;
         if writes && !namespace.may_write() {
-            return Some(Errno(libc::EBADF));
+            return Some(IoFault::Kernel(libc::EBADF));
         }
         let (offset, length) = (request.offset_bytes, request.vectors.len_bytes());
         let is_whole = |bytes: u64| bytes.is_multiple_of(namespace.block_bytes());
         let is_flush = request.operation == Operation::Flush;
         let fits = is_flush || (length > 0 && is_whole(offset) && is_whole(length));
-        (!fits).then_some(Errno(libc::EINVAL))
+        (!fits).then_some(IoFault::Kernel(libc::EINVAL))
     }
 }
 

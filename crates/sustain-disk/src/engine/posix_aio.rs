@@ -21,7 +21,7 @@ use super::transfer::{EngineTransfer, TransferStep};
 use super::waker;
 use super::{Completion, Engine, Limits, Operation, TargetFiles, Until, Waker};
 use crate::clock::{Clock, Timestamp};
-use crate::error::{Errno, Error};
+use crate::error::{Error, IoFault};
 
 /// `aio_suspend` waits for requests only, so a wake-up is checked for this often.
 const LOOK_NS: u64 = 5_000_000;
@@ -94,7 +94,12 @@ impl PosixAioEngine {
                     self.staged.push_front(slot);
                     return;
                 }
-                Err(errno) => self.finish(slot, self.clock.now(), Some(Errno(errno)), completions),
+                Err(errno) => self.finish(
+                    slot,
+                    self.clock.now(),
+                    Some(IoFault::Kernel(errno)),
+                    completions,
+                ),
             }
         }
     }
@@ -129,7 +134,7 @@ impl PosixAioEngine {
         &mut self,
         slot: usize,
         now: Timestamp,
-        error: Option<Errno>,
+        error: Option<IoFault>,
         completions: &mut Vec<Completion>,
     ) {
         let flight = self.slots[slot]
@@ -236,7 +241,7 @@ impl PosixRequest {
             return match result {
                 0 => TransferStep::Done,
                 _ if -result == i64::from(libc::EINTR) => TransferStep::Again,
-                _ => TransferStep::Failed(Errno(-result as i32)),
+                _ => TransferStep::Failed(IoFault::Kernel(-result as i32)),
             };
         };
         let step = self.transfer.advance(result);
@@ -268,10 +273,10 @@ fn timespec(time_ns: u64) -> Timespec {
     }
 }
 
-fn failed(source: std::io::Error) -> Error {
+fn failed(error: std::io::Error) -> Error {
     Error::EngineFailed {
         engine: "posix-aio",
-        source,
+        error,
     }
 }
 
@@ -390,7 +395,7 @@ mod tests {
         assert_eq!(write.advance(0), TransferStep::Done);
         assert_eq!(
             write.advance(-i64::from(libc::EIO)),
-            TransferStep::Failed(Errno(libc::EIO))
+            TransferStep::Failed(IoFault::Kernel(libc::EIO))
         );
     }
 }

@@ -202,10 +202,10 @@ impl WakerPoll {
     }
 }
 
-pub(super) fn failed(source: std::io::Error) -> Error {
+pub(super) fn failed(error: std::io::Error) -> Error {
     Error::EngineFailed {
         engine: "io_uring",
-        source,
+        error,
     }
 }
 

@@ -10,7 +10,7 @@ pub use shared_machine::SharedMachine;
 
 use super::{Completion, Engine, Operation, Request, Until, Waker};
 use crate::clock::{Clock, Timestamp};
-use crate::error::{Errno, Error};
+use crate::error::{Error, IoFault};
 use crate::simulated::{SimulatedCompletion, SimulatedOperation, SimulatedRequest};
 
 /// A disk of a machine.
@@ -143,7 +143,7 @@ impl SimulatedEngine {
         if state.power_cuts != self.power_cuts[index] {
             return Err(Error::EngineFailed {
                 engine: "simulated",
-                source: std::io::Error::other(
+                error: std::io::Error::other(
                     "the power of a simulated machine was cut; open a new engine",
                 ),
             });
@@ -171,7 +171,7 @@ impl SimulatedEngine {
             state.complete(reaped, &mut request);
             let (bytes, error) = match reaped.outcome {
                 Ok(bytes) => (bytes, None),
-                Err(fault) => (0, Some(Errno(fault.raw_os_error()))),
+                Err(fault) => (0, Some(IoFault::Kernel(fault.raw_os_error()))),
             };
             completions.push(Completion {
                 request,

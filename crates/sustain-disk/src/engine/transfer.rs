@@ -4,7 +4,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::{Completion, Operation, Request, Vectors};
 use crate::clock::Timestamp;
-use crate::error::Errno;
+use crate::error::IoFault;
 
 /// A request that the engine owns.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(super) enum TransferStep {
     /// The rest must be asked for again.
     Again,
     /// The request failed.
-    Failed(Errno),
+    Failed(IoFault),
 }
 
 impl EngineTransfer {
@@ -71,7 +71,7 @@ impl EngineTransfer {
                     self.refusals += 1;
                     TransferStep::Again
                 }
-                errno => TransferStep::Failed(Errno(errno)),
+                errno => TransferStep::Failed(IoFault::Kernel(errno)),
             };
         }
         if self.request.operation == Operation::Flush {
@@ -91,7 +91,7 @@ impl EngineTransfer {
             Operation::Read if result == 0 || !self.done_bytes.is_multiple_of(512) => {
                 TransferStep::Done
             }
-            Operation::Write if result == 0 => TransferStep::Failed(Errno(libc::ENOSPC)),
+            Operation::Write if result == 0 => TransferStep::Failed(IoFault::Kernel(libc::ENOSPC)),
             _ => TransferStep::Again,
         }
     }
@@ -126,7 +126,7 @@ impl EngineTransfer {
         }
     }
 
-    pub(super) fn complete(self, completed_at: Timestamp, error: Option<Errno>) -> Completion {
+    pub(super) fn complete(self, completed_at: Timestamp, error: Option<IoFault>) -> Completion {
         Completion {
             request: self.request,
             submitted_at: self.submitted_at,
@@ -137,7 +137,7 @@ impl EngineTransfer {
     }
 
     /// Runs the request to its end in the calling thread.
-    pub(super) fn run_blocking(&mut self, file: BorrowedFd<'_>) -> Option<Errno> {
+    pub(super) fn run_blocking(&mut self, file: BorrowedFd<'_>) -> Option<IoFault> {
         loop {
             let result = self.call(file);
             match self.advance(result) {
@@ -222,7 +222,10 @@ mod tests {
         assert_eq!(read.advance(0), TransferStep::Done);
         assert_eq!(read.done_bytes, 1024);
         let mut write = transfer(Operation::Write, &[2048]);
-        assert_eq!(write.advance(0), TransferStep::Failed(Errno(libc::ENOSPC)));
+        assert_eq!(
+            write.advance(0),
+            TransferStep::Failed(IoFault::Kernel(libc::ENOSPC))
+        );
     }
 
     #[test]
@@ -231,7 +234,7 @@ mod tests {
         assert_eq!(read.advance(-i64::from(libc::EINTR)), TransferStep::Again);
         assert_eq!(
             read.advance(-i64::from(libc::EIO)),
-            TransferStep::Failed(Errno(libc::EIO))
+            TransferStep::Failed(IoFault::Kernel(libc::EIO))
         );
     }
 
@@ -246,7 +249,7 @@ mod tests {
         assert_eq!(asked, REFUSALS_MAX);
         assert_eq!(
             write.advance(refused),
-            TransferStep::Failed(Errno(libc::EAGAIN))
+            TransferStep::Failed(IoFault::Kernel(libc::EAGAIN))
         );
     }
 }

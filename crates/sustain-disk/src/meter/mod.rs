@@ -217,7 +217,7 @@ impl Meter {
 mod tests {
     use super::*;
     use crate::engine::Request;
-    use crate::error::Errno;
+    use crate::error::IoFault;
 
     fn complete(meter: &mut Meter, submitted_ns: u64, completed_ns: u64, bytes: u64) {
         meter.submitted(Timestamp(submitted_ns));
@@ -286,7 +286,7 @@ mod tests {
             operation: Operation::Write,
             ..Request::flush(0)
         };
-        let completion = |completed_ns, error: Option<Errno>| Completion {
+        let completion = |completed_ns, error: Option<IoFault>| Completion {
             request: request(),
             submitted_at: Timestamp(0),
             completed_at: Timestamp(completed_ns),
@@ -297,7 +297,7 @@ mod tests {
         meter.submitted(Timestamp(0));
         meter.submitted(Timestamp(0));
         meter.completed(&completion(46, None));
-        meter.completed(&completion(3000, Some(Errno(5))));
+        meter.completed(&completion(3000, Some(IoFault::Kernel(5))));
         assert_eq!(meter.stalls().worst_ns(), 2954);
         meter.submitted(Timestamp(3000));
         meter.finish(Timestamp(41_000));

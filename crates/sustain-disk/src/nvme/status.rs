@@ -5,8 +5,8 @@
 use std::fmt;
 
 /// The status field of a completion without its phase bit, as the kernel gives it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NvmeStatus(pub(crate) u16);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct NvmeStatus(pub u16);
 
 /// The kind of status, which decides what to look at next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,12 +22,12 @@ const RATE_BYTES_PER_S_MIN: f64 = 1.0;
 #[derive(Debug, thiserror::Error)]
 pub enum MachineFileError {
     /// The file cannot be read.
-    #[error("cannot read the machine file {}: {source}; is the path right?", path.display())]
+    #[error("cannot read the machine file {}: {error}; is the path right?", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
         /// The system's error.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// A key, a value, or the combination of several is wrong.
     #[error("{path}:{line}: {message}", path = path.display())]
@@ -202,11 +202,10 @@ impl MachineFile {
     /// The file cannot be read, or something in it is wrong: the error names the line and what was
     /// expected.
     pub fn read(path: &Path) -> Result<Self, MachineFileError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| MachineFileError::Unreadable {
-                path: path.to_owned(),
-                source,
-            })?;
+        let text = std::fs::read_to_string(path).map_err(|error| MachineFileError::Unreadable {
+            path: path.to_owned(),
+            error,
+        })?;
         Self::parse(&text, path)
     }
 

@@ -50,9 +50,9 @@ impl Topology {
         let block = roots.sys.join("block");
         let names = match fs::read_dir(&block) {
             Ok(_) => names_in(&block),
-            Err(source) => Err(HostError::Read {
+            Err(error) => Err(HostError::Read {
                 path: block.clone(),
-                source,
+                error,
             }),
         };
         let names = names.unwrap_or_else(|error| {

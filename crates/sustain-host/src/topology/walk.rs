@@ -50,12 +50,12 @@ pub(super) fn link_name(link: &Path) -> Option<String> {
 pub(super) fn path_of_disk(roots: &Roots, device: &BlockDevice) -> Result<DiskPath, HostError> {
     let disk = device.whole_disk_name().to_owned();
     let link = roots.sys.join("class/block").join(sysfs_name(&disk));
-    let failed = |path: &Path, source| HostError::Read {
+    let failed = |path: &Path, error| HostError::Read {
         path: path.to_owned(),
-        source,
+        error,
     };
-    let sys = fs::canonicalize(&roots.sys).map_err(|source| failed(&roots.sys, source))?;
-    let directory = fs::canonicalize(&link).map_err(|source| failed(&link, source))?;
+    let sys = fs::canonicalize(&roots.sys).map_err(|error| failed(&roots.sys, error))?;
+    let directory = fs::canonicalize(&link).map_err(|error| failed(&link, error))?;
     let multipath = first_nvme_path(&directory);
     let (start, ways) = match &multipath {
         Some((controller, ways)) => (controller, *ways),

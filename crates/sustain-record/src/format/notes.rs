@@ -123,7 +123,7 @@ pub struct StreamTotal {
 
 /// The error for a note that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("the note of a start or end mark cannot be read: {0}")]
+#[error("the note of a start or end mark cannot be read")]
 pub struct NoteError(#[from] serde_json::Error);
 
 impl StartNote {

@@ -4,7 +4,7 @@
 use sustain_disk::buffer::{AlignedBytes, Buffer};
 use sustain_disk::clock::Timestamp;
 use sustain_disk::engine::{Completion, Operation, Request, Until, Vector, Vectors};
-use sustain_disk::error::{Errno, Error};
+use sustain_disk::error::{Error, IoFault};
 
 use super::{IO_ERROR, MemberIo};
 
@@ -35,7 +35,7 @@ pub(crate) enum StepsEnd {
     /// All steps are done.
     Done,
     /// This step failed.
-    Failed { step: usize, errno: Errno },
+    Failed { step: usize, errno: IoFault },
     /// This step has not returned for so long that it is not waited for any longer.
     Silent { step: usize, waited_ns: u64 },
 }
@@ -173,7 +173,7 @@ impl MemberIo {
     }
 }
 
-fn error_of(completion: &Completion) -> Option<Errno> {
+fn error_of(completion: &Completion) -> Option<IoFault> {
     let is_short = completion.bytes < completion.request.vectors.len_bytes();
     completion.error.or(is_short.then_some(IO_ERROR))
 }

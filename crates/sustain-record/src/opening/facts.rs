@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use sustain_disk::error::Errno;
+use sustain_disk::error::IoFault;
 
 use super::Asked;
 use super::search::{NOTHING, SlotContent, TailSearch};
@@ -168,7 +168,7 @@ impl MemberEvidence {
         self.searches.values().map(TailSearch::read_bytes).sum()
     }
 
-    pub(super) fn learn(&mut self, need: &Need, bytes: Result<&[u8], Errno>) {
+    pub(super) fn learn(&mut self, need: &Need, bytes: Result<&[u8], IoFault>) {
         self.learned_bytes += need.length_bytes as u64;
         match &need.what {
             EvidenceKind::Head => {

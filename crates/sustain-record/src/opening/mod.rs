@@ -18,7 +18,7 @@ pub use chapters::Chapter;
 pub use facts::Need;
 pub use tail::MemberTail;
 
-use sustain_disk::error::Errno;
+use sustain_disk::error::IoFault;
 use sustain_disk::units::Size;
 
 use crate::format::Superblock;
@@ -108,7 +108,7 @@ impl Opening {
     }
 
     /// Takes the bytes of a range that was needed, or the reason why they could not be read.
-    pub fn answer(&mut self, need: &Need, bytes: Result<&[u8], Errno>) {
+    pub fn answer(&mut self, need: &Need, bytes: Result<&[u8], IoFault>) {
         self.facts.learn(need, bytes);
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use sustain_disk::error::Errno;
+use sustain_disk::error::IoFault;
 
 use crate::format::{BLOCK_BYTES, Descriptor};
 use crate::walk::{AppendIdentity, Cursor, Head};
@@ -101,7 +101,7 @@ impl TailSearch {
         &mut self,
         identity: &AppendIdentity,
         length: usize,
-        bytes: Result<&[u8], Errno>,
+        bytes: Result<&[u8], IoFault>,
     ) -> u64 {
         let start = self.cursor.position_bytes();
         let Ok(bytes) = bytes else {

@@ -13,7 +13,7 @@ use crate::format::{
     marks_range, payload_range, verify_payload,
 };
 use crate::walk::{AppendIdentity, FoundAppend, Walk};
-use sustain_disk::error::Errno;
+use sustain_disk::error::IoFault;
 
 /// A stretch of a member that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Unreadable {
     /// The range on the member.
     pub range: Range<u64>,
     /// The error of the device; `None` where the member ends before.
-    pub errno: Option<Errno>,
+    pub errno: Option<IoFault>,
 }
 
 /// One slot of a member, as it was read.

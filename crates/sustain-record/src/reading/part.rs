@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use sustain_disk::error::Errno;
+use sustain_disk::error::IoFault;
 
 use super::bytes::SharedBytes;
 use crate::format::{Descriptor, GapReason, MarkReader, MarksError};
@@ -89,7 +89,7 @@ pub enum HoleReason {
         /// Offset on it at which reading failed first.
         offset_bytes: u64,
         /// The error of the device; `None` where the member ends before.
-        errno: Option<Errno>,
+        errno: Option<IoFault>,
     },
 }
 

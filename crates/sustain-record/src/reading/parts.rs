@@ -256,19 +256,14 @@ impl Background {
     /// Begins to read.
     ///
     /// # Errors
-    /// [`RecordError::Engine`] if no thread can be started. Other errors come as the first item.
+    /// [`RecordError::Thread`] if no thread can be started. Other errors come as the first item.
     pub fn start(scope: &Scope, order: &PartOrder) -> Result<Background, RecordError> {
         let (sender, parts) = sync_channel(PARTS_AHEAD);
         let (scope, order) = (scope.clone(), order.clone());
         let thread = std::thread::Builder::new()
             .name("reader".to_owned())
             .spawn(move || run(&scope, &order, &sender))
-            .map_err(|source| {
-                RecordError::Engine(sustain_disk::error::Error::EngineFailed {
-                    engine: "reader",
-                    source,
-                })
-            })?;
+            .map_err(RecordError::Thread)?;
         Ok(Background {
             parts: Some(parts),
             thread: Some(thread),

@@ -12,7 +12,7 @@ use std::ops::Range;
 use sustain_disk::buffer::Buffer;
 use sustain_disk::clock::Clock;
 use sustain_disk::engine::{Completion, Engine, Operation, Request, Until, Vector, Vectors};
-use sustain_disk::error::{Errno, Error};
+use sustain_disk::error::{Error, IoFault};
 
 pub use self::memory::ReadWindow;
 use self::memory::{MENDS_MAX, map_buffer, share_own, take_buffer};
@@ -82,7 +82,7 @@ struct PumpedMember {
     /// Reads in flight or done, in order: indices into `reads`.
     order: VecDeque<usize>,
     dead_reads: u32,
-    failed: Option<Errno>,
+    failed: Option<IoFault>,
 }
 
 struct Read {
@@ -160,7 +160,7 @@ impl Pump {
     }
 
     /// The error with which a member failed, if it has.
-    pub fn failure(&self, member: usize) -> Option<Errno> {
+    pub fn failure(&self, member: usize) -> Option<IoFault> {
         self.members[member].failed
     }
 
@@ -445,7 +445,8 @@ impl Pump {
         member.dead_reads += 1;
         let errno = read.unreadable.iter().find_map(|bad| bad.errno);
         if member.dead_reads >= DEAD_READS_MAX || errno.is_some_and(is_gone) {
-            member.failed = Some(errno.unwrap_or(Errno(rustix::io::Errno::IO.raw_os_error())));
+            member.failed =
+                Some(errno.unwrap_or(IoFault::Kernel(rustix::io::Errno::IO.raw_os_error())));
             member.next = member.reads.slots.end;
         }
     }
@@ -468,7 +469,7 @@ impl PumpedMember {
 
 impl Read {
     /// Notes that a part could not be read.
-    fn lose(&mut self, member: usize, range: Range<usize>, errno: Option<Errno>) {
+    fn lose(&mut self, member: usize, range: Range<usize>, errno: Option<IoFault>) {
         let range = self.offset_bytes + range.start as u64..self.offset_bytes + range.end as u64;
         match self.unreadable.last_mut() {
             Some(last) if last.range.end == range.start && last.errno == errno => {
@@ -494,10 +495,10 @@ fn engine_of<'a>(
     }
 }
 
-fn is_gone(errno: Errno) -> bool {
+fn is_gone(errno: IoFault) -> bool {
     [rustix::io::Errno::NXIO, rustix::io::Errno::NODEV]
         .iter()
-        .any(|gone| gone.raw_os_error() == errno.0)
+        .any(|gone| errno == IoFault::Kernel(gone.raw_os_error()))
 }
 
 fn read_request(

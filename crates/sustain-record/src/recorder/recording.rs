@@ -252,7 +252,7 @@ impl Recorder {
         let thread = std::thread::Builder::new()
             .name("sustain-record".to_owned())
             .spawn(move || job.run(open_engine, &ready))
-            .map_err(|error| RecordError::Usage(format!("cannot start a thread: {error}")))?;
+            .map_err(RecordError::Thread)?;
         await_ready(&is_ready, thread, writers)
     }
 

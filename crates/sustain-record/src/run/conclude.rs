@@ -223,7 +223,7 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
     let mut remarks = Vec::new();
     for (source, taken) in plan.sources.iter().zip(taken) {
         if let Some(errno) = taken.read_error {
-            let errno = sustain_disk::error::Errno(errno.raw_os_error());
+            let errno = sustain_disk::error::IoFault::Kernel(errno.raw_os_error());
             remarks.push(read_error_words(&source.typed, errno));
         }
         if let Some(error) = &taken.framing_error {

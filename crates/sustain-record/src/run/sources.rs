@@ -255,7 +255,7 @@ pub(super) fn start(
                 });
             thread
                 .map(|thread| Running { thread })
-                .map_err(|error| refused(&source.typed, &format!("cannot start a thread: {error}")))
+                .map_err(RecordError::Thread)
         })
         .collect()
 }

@@ -39,7 +39,7 @@ pub enum SyntheticError {
     Prefix(String),
     /// The rate cannot be read.
     #[error("the rate of a test stream, as in test:200MB/s: {0}")]
-    Rate(#[source] UnitError),
+    Rate(UnitError),
     /// The rate is below one byte per second.
     #[error("{0:?}: a test stream has at least 1B/s, as in test:200MB/s")]
     Slow(String),
@@ -57,7 +57,7 @@ pub enum SyntheticError {
     FrameTwice,
     /// A frame size cannot be read.
     #[error("the frames of a test stream, as in test:200MB/s,frame=1MB..2MB: {0}")]
-    FrameSize(#[source] UnitError),
+    FrameSize(UnitError),
     /// The range ends before it begins.
     #[error("frame={0}: the smaller size comes first, as in frame=1MB..2MB")]
     FrameReversed(String),

@@ -9,8 +9,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use sustain_disk::error::Error;
-
 use crate::error::RecordError;
 use crate::member_io::{GIVEN_UP_AFTER_NS, LONG_WAIT_NS, tell_long_wait, words_of_silent};
 
@@ -40,7 +38,7 @@ impl Bounded<'_> {
     /// Makes the call, and returns what it returns.
     ///
     /// # Errors
-    /// [`RecordError::Silent`] if it has not returned in time; [`RecordError::Engine`] if no thread
+    /// [`RecordError::Silent`] if it has not returned in time; [`RecordError::Thread`] if no thread
     /// can be started.
     pub(super) fn call<T: Send + 'static>(
         mut self,
@@ -53,12 +51,7 @@ impl Bounded<'_> {
                 // Whoever has given it up needs no answer.
                 let _ = sender.send(call());
             })
-            .map_err(|source| {
-                RecordError::Engine(Error::EngineFailed {
-                    engine: "kernel",
-                    source,
-                })
-            })?;
+            .map_err(RecordError::Thread)?;
         let look_ns = LOOK_NS.min(self.patience_ns / 8).max(1);
         let lookout = self
             .progress

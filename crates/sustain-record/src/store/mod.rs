@@ -197,7 +197,7 @@ impl Store {
                         target: name.clone(),
                         operation,
                         offset_bytes,
-                        errno,
+                        fault: errno,
                     });
                 }
                 Ok(StepsEnd::Silent { step, waited_ns }) => {

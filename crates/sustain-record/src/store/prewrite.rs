@@ -121,7 +121,7 @@ fn run(
             target: feed.lanes[failure.target].name.clone(),
             operation: failure.operation,
             offset_bytes: failure.offset_bytes,
-            errno: failure.errno,
+            fault: failure.fault,
         }));
     }
     let is_all = feed.lanes.iter().all(PrewriteLane::is_done);

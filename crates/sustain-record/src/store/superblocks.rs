@@ -2,7 +2,7 @@
 //! two at a time when one is created, recorded to or recovered.
 
 use sustain_disk::engine::Operation;
-use sustain_disk::error::{Errno, RequestError};
+use sustain_disk::error::{IoFault, RequestError};
 
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Geometry, SLOT_BYTES_MIN, Superblock, SuperblockError, newest};
@@ -11,7 +11,7 @@ use crate::member_io::{MemberIo, MemberStep, ReadOrder, WriteOrder};
 /// The newest superblock of a member, and whether the medium refused to be read.
 pub(super) struct Finding {
     pub(super) superblock: Result<Superblock, SuperblockError>,
-    pub(super) unreadable: Option<Errno>,
+    pub(super) unreadable: Option<IoFault>,
 }
 
 /// Reads the newest superblock of each member, given the capacities in bytes: copies A and B, and
@@ -47,7 +47,7 @@ pub(super) fn read(io: &mut MemberIo, capacities_bytes: &[u64]) -> Vec<Finding> 
 }
 
 impl Finding {
-    fn add(&mut self, block: Result<Vec<u8>, Errno>) {
+    fn add(&mut self, block: Result<Vec<u8>, IoFault>) {
         match block {
             Ok(block) => {
                 let before = self.superblock.clone();
@@ -117,21 +117,21 @@ pub(super) fn write_blocks(
         .collect();
     let written = io.write_all(&orders);
     io.check_engine()?;
-    let failed = |member: usize, operation, offset_bytes, errno| RequestError {
+    let failed = |member: usize, operation, offset_bytes, fault| RequestError {
         target: names[member].to_owned(),
         operation,
         offset_bytes,
-        errno,
+        fault,
     };
     for (order, written) in orders.iter().zip(written) {
         written
-            .map_err(|errno| failed(order.member, Operation::Write, order.offset_bytes, errno))?;
+            .map_err(|fault| failed(order.member, Operation::Write, order.offset_bytes, fault))?;
     }
     let all: Vec<usize> = (0..names.len()).collect();
     let flushed = io.flush_all(&all);
     io.check_engine()?;
     for (member, flushed) in flushed.into_iter().enumerate() {
-        flushed.map_err(|errno| failed(member, Operation::Flush, 0, errno))?;
+        flushed.map_err(|fault| failed(member, Operation::Flush, 0, fault))?;
     }
     Ok(())
 }

@@ -42,22 +42,22 @@ pub(super) fn wipe(
             ranges.into_iter().map(move |range| (member, range))
         })
         .collect();
-    let failed = |member: usize, operation, offset_bytes, errno| RequestError {
+    let failed = |member: usize, operation, offset_bytes, fault| RequestError {
         target: targets[member].0.name.clone(),
         operation,
         offset_bytes,
-        errno,
+        fault,
     };
     let written = io.write_zeros(&ranges);
     io.check_engine()?;
     for ((member, range), written) in ranges.iter().zip(written) {
-        written.map_err(|errno| failed(*member, Operation::Write, range.start, errno))?;
+        written.map_err(|fault| failed(*member, Operation::Write, range.start, fault))?;
     }
     let all: Vec<usize> = (0..targets.len()).collect();
     let flushed = io.flush_all(&all);
     io.check_engine()?;
     for (member, flushed) in flushed.into_iter().enumerate() {
-        flushed.map_err(|errno| failed(member, Operation::Flush, 0, errno))?;
+        flushed.map_err(|fault| failed(member, Operation::Flush, 0, fault))?;
     }
     Ok(())
 }

@@ -434,7 +434,7 @@ pub fn recordings(
     members: &[OpenMember],
     read: &dyn Fn(usize, usize, usize) -> Option<Vec<u8>>,
 ) -> Vec<Recording> {
-    let io_error = sustain_disk::error::Errno(5);
+    let io_error = sustain_disk::error::IoFault::Kernel(5);
     let chapters: Vec<_> = members
         .iter()
         .enumerate()

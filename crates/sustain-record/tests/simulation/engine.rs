@@ -10,7 +10,7 @@ use sustain_disk::engine::{
     Completion, Engine, Operation, Request, SharedMachine, SimulatedEngine, Until, Vector, Vectors,
     Waker,
 };
-use sustain_disk::error::{Errno, Error};
+use sustain_disk::error::{Error, IoFault};
 use sustain_record::recorder::RecordingBoard;
 
 use crate::draw::Draw;
@@ -26,8 +26,12 @@ const STEPS_MAX: u64 = 400_000;
 
 /// Whether an error says nothing of the member: EFAULT; EAGAIN and ENOMEM, unless the request may
 /// have been told of the error of another one before it.
-fn is_kernels_own(errno: Errno, may_be_anothers: bool) -> bool {
-    errno.0 == 14 || matches!(errno.0, 11 | 12) && !may_be_anothers
+fn is_kernels_own(fault: IoFault, may_be_anothers: bool) -> bool {
+    match fault {
+        IoFault::Kernel(14) => true,
+        IoFault::Kernel(11 | 12) => !may_be_anothers,
+        _ => false,
+    }
 }
 
 /// How the run ended.
@@ -263,7 +267,7 @@ impl FaultyEngine {
         if let Some(place) = self.doomed.iter().position(|(doomed, _)| *doomed == token) {
             match self.doomed.swap_remove(place).1 {
                 Doom::Error(errno) => {
-                    completion.error = Some(Errno(errno));
+                    completion.error = Some(IoFault::Kernel(errno));
                     completion.bytes = 0;
                 }
                 Doom::Short(length) => {
@@ -275,7 +279,7 @@ impl FaultyEngine {
             }
         } else if self.is_dead(completion.request.target) && completion.error.is_none() {
             self.struck("member dies");
-            completion.error = Some(Errno(ENXIO));
+            completion.error = Some(IoFault::Kernel(ENXIO));
             completion.bytes = 0;
         }
         completion
@@ -338,7 +342,7 @@ impl FaultyEngine {
         *self.watch.fate.borrow_mut() = fate;
         Error::EngineFailed {
             engine: "faulty",
-            source: std::io::Error::other(format!("{fate:?}")),
+            error: std::io::Error::other(format!("{fate:?}")),
         }
     }
 

@@ -5,7 +5,7 @@ use super::super::transfer::EngineTransfer;
 use super::super::{Completion, Operation, Request, Vectors};
 use super::PAGE_BYTES;
 use crate::clock::Timestamp;
-use crate::error::Errno;
+use crate::error::IoFault;
 use crate::nvme::{CommandMemory, NvmeCommand, URING_COMMAND, URING_COMMAND_VECTORED};
 use crate::target::Passthrough;
 
@@ -14,7 +14,7 @@ pub(super) struct PartsInFlight {
     pub(super) transfer: EngineTransfer,
     pub(super) commands_left: u32,
     /// The first part that failed: where it begins in the request, and why.
-    pub(super) failed: Option<(u64, Errno)>,
+    pub(super) failed: Option<(u64, IoFault)>,
 }
 
 /// One command of a request.
@@ -37,9 +37,9 @@ impl PartsInFlight {
 }
 
 pub(super) fn first_failed(
-    one: Option<(u64, Errno)>,
-    other: Option<(u64, Errno)>,
-) -> Option<(u64, Errno)> {
+    one: Option<(u64, IoFault)>,
+    other: Option<(u64, IoFault)>,
+) -> Option<(u64, IoFault)> {
     [one, other]
         .into_iter()
         .flatten()
@@ -121,6 +121,7 @@ mod tests {
     use super::super::super::Vector;
     use super::*;
     use crate::buffer::BufferPool;
+    use crate::error::NvmeStatus;
 
     #[test]
     fn parts_are_as_few_and_as_even_as_may_be() {
@@ -189,7 +190,10 @@ mod tests {
 
     #[test]
     fn of_several_parts_the_first_that_failed_counts() {
-        let (late, early) = ((8192, Errno(libc::EIO)), (4096, Errno::of_nvme(0x281)));
+        let (late, early) = (
+            (8192, IoFault::Kernel(libc::EIO)),
+            (4096, IoFault::Nvme(NvmeStatus(0x281))),
+        );
         assert_eq!(first_failed(Some(late), Some(early)), Some(early));
         assert_eq!(first_failed(Some(early), Some(late)), Some(early));
         assert_eq!(first_failed(None, Some(late)), Some(late));

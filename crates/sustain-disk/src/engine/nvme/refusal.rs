@@ -4,7 +4,7 @@
 use io_uring::{IoUring, Probe, opcode};
 
 use super::super::ring;
-use crate::error::{Errno, Error};
+use crate::error::{Error, IoFault};
 
 /// Ring entries that are large enough for a command came with the commands themselves.
 pub(super) fn check_kernel() -> Result<(), Error> {
@@ -37,7 +37,7 @@ pub(super) fn explain(errno: i32) -> String {
              use --path direct"
                 .to_owned()
         }
-        _ => format!("{}; use --path direct", Errno(errno)),
+        _ => format!("{}; use --path direct", IoFault::Kernel(errno)),
     }
 }
 

@@ -7,20 +7,20 @@ mod tails;
 
 use std::cell::Cell;
 
-use sustain_disk::error::Errno;
+use sustain_disk::error::IoFault;
 
 use super::*;
 use image::{Image, Member};
 
 const SLOT: u32 = 64 << 10;
 const MIB: u64 = 1 << 20;
-const EIO: Errno = Errno(5);
+const EIO: IoFault = IoFault::Kernel(5);
 
 /// Answers all needs from `read` until the question is answered, and counts what was read.
 fn ask<T>(
     opening: &mut Opening,
     question: impl Fn(&mut Opening) -> Asked<T>,
-    read: impl Fn(u64, usize) -> Result<Vec<u8>, Errno>,
+    read: impl Fn(u64, usize) -> Result<Vec<u8>, IoFault>,
 ) -> (T, u64) {
     let mut read_bytes = 0;
     loop {
@@ -38,7 +38,7 @@ fn ask<T>(
     }
 }
 
-fn read_of(member: &Member) -> impl Fn(u64, usize) -> Result<Vec<u8>, Errno> {
+fn read_of(member: &Member) -> impl Fn(u64, usize) -> Result<Vec<u8>, IoFault> {
     |offset_bytes, length_bytes| Ok(member.medium.read(offset_bytes, length_bytes))
 }
 
@@ -65,7 +65,7 @@ fn recordings_of(image: &Image) -> Vec<Recording> {
 fn read_with_errors<'a>(
     member: &'a Member,
     is_unreadable: &'a dyn Fn(u64) -> bool,
-) -> impl Fn(u64, usize) -> Result<Vec<u8>, Errno> + 'a {
+) -> impl Fn(u64, usize) -> Result<Vec<u8>, IoFault> + 'a {
     let reads = Cell::new(0_u64);
     move |offset_bytes, length_bytes| {
         reads.set(reads.get() + 1);

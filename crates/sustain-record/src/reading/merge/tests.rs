@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use sustain_disk::error::Errno;
+use sustain_disk::error::IoFault;
 use uuid::Uuid;
 
 use super::*;
@@ -202,7 +202,7 @@ impl Model {
                 let why = HoleReason::Unreadable {
                     member,
                     offset_bytes: 0,
-                    errno: Some(Errno(5)),
+                    errno: Some(IoFault::Kernel(5)),
                 };
                 damaged.push((range, why));
             }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use sustain_disk::buffer::{Buffer, BufferPool};
 use sustain_disk::engine::{Completion, Engine};
-use sustain_disk::error::{Errno, Error};
+use sustain_disk::error::{Error, IoFault};
 
 use super::memory::take_buffer;
 use super::read_request;
@@ -26,7 +26,7 @@ pub(super) struct ReadPiece {
     /// The range within the read.
     pub(super) range: Range<usize>,
     /// The error, if it has failed.
-    pub(super) errno: Option<Errno>,
+    pub(super) errno: Option<IoFault>,
 }
 
 /// The pieces in flight and those that wait.

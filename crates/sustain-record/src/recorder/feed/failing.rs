@@ -3,7 +3,7 @@
 
 use sustain_disk::clock::Timestamp;
 use sustain_disk::engine::Completion;
-use sustain_disk::error::{Errno, RequestError};
+use sustain_disk::error::{IoFault, RequestError};
 
 use super::RecordFeed;
 use crate::recorder::inlet::Inlet;
@@ -17,12 +17,12 @@ impl<I: Inlet> RecordFeed<I> {
     pub(super) fn fail(&mut self, queue: usize, completion: &Completion) {
         let request = &completion.request;
         // A short write means the end of the device.
-        let errno = completion.error.unwrap_or(Errno(NO_SPACE));
+        let fault = completion.error.unwrap_or(IoFault::Kernel(NO_SPACE));
         let error = RequestError {
             target: self.members[queue].setup.name.clone(),
             operation: request.operation,
             offset_bytes: request.offset_bytes + completion.bytes,
-            errno,
+            fault,
         };
         self.fail_with(queue, failure_words(&error), completion.completed_at);
     }
@@ -75,17 +75,17 @@ impl<I: Inlet> RecordFeed<I> {
 
 /// The store is there, so no `--size` helps where what lies under it is full.
 fn failure_words(error: &RequestError) -> String {
-    if error.errno.0 != NO_SPACE {
+    if error.fault != IoFault::Kernel(NO_SPACE) {
         return error.to_string();
     }
     let RequestError {
         target,
         operation,
         offset_bytes,
-        errno,
+        fault,
     } = error;
     format!(
-        "{operation} on {target} at byte {offset_bytes} failed: {errno}. No space is left under \
+        "{operation} on {target} at byte {offset_bytes} failed: {fault}. No space is left under \
          this member: free some there before it is recorded to again"
     )
 }
@@ -102,7 +102,7 @@ mod tests {
             target: "a".to_owned(),
             operation: Operation::Write,
             offset_bytes: 4096,
-            errno: Errno(errno),
+            fault: IoFault::Kernel(errno),
         };
         let told = failure_words(&error(NO_SPACE));
         assert!(

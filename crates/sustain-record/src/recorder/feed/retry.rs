@@ -5,7 +5,7 @@
 
 use sustain_disk::clock::Timestamp;
 use sustain_disk::engine::{Completion, Operation, Request, Vectors};
-use sustain_disk::error::Errno;
+use sustain_disk::error::IoFault;
 
 use super::{AppendInFlight, RecordFeed};
 use crate::recorder::inlet::Inlet;
@@ -37,8 +37,8 @@ impl<I: Inlet> RecordFeed<I> {
         let request = &completion.request;
         let may_be_anothers = request.durable && self.members[queue].setup.shares_errors;
         let is_own = match completion.error {
-            Some(Errno(EFAULT)) => true,
-            Some(Errno(EAGAIN | ENOMEM)) => !may_be_anothers,
+            Some(IoFault::Kernel(EFAULT)) => true,
+            Some(IoFault::Kernel(EAGAIN | ENOMEM)) => !may_be_anothers,
             _ => false,
         };
         is_own && request.operation == Operation::Write
@@ -60,7 +60,7 @@ impl<I: Inlet> RecordFeed<I> {
         let wait_ns = doubled.min(WAIT_LONGEST_NS);
         flying.last_at = now + wait_ns;
         let mut request = completion.request;
-        if completion.error == Some(Errno(EFAULT)) {
+        if completion.error == Some(IoFault::Kernel(EFAULT)) {
             request = self.with_copied_memory(request);
         }
         let at = now + wait_ns;
@@ -109,7 +109,7 @@ impl<I: Inlet> RecordFeed<I> {
                 submitted_at: now,
                 completed_at: now,
                 bytes: 0,
-                error: Some(Errno(ECANCELED)),
+                error: Some(IoFault::Kernel(ECANCELED)),
             };
             self.settle(queue, completion);
         }

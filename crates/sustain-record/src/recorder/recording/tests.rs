@@ -10,7 +10,7 @@ use sustain_disk::buffer::AlignedBytes;
 use sustain_disk::engine::{
     self, Completion, Engine, Limits, Operation, Request, TargetFiles, Until, Waker,
 };
-use sustain_disk::error::{Errno, Error};
+use sustain_disk::error::{Error, IoFault};
 use sustain_host::Roots;
 use sustain_session::Stop;
 
@@ -93,9 +93,9 @@ impl Engine for Faulty {
 
     fn wait(&mut self, until: Until, completions: &mut Vec<Completion>) -> Result<(), Error> {
         if self.is_broken {
-            let source = std::io::Error::other("injected");
+            let error = std::io::Error::other("injected");
             let engine = self.inner.name();
-            return Err(Error::EngineFailed { engine, source });
+            return Err(Error::EngineFailed { engine, error });
         }
         for (request, _) in self
             .kept
@@ -116,7 +116,7 @@ impl Engine for Faulty {
                 submitted_at: now,
                 completed_at: now,
                 bytes: 0,
-                error: Some(Errno(errno)),
+                error: Some(IoFault::Kernel(errno)),
             });
         }
         Ok(())

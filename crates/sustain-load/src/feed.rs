@@ -90,6 +90,10 @@ pub struct Lane {
     pub due_at: Option<Timestamp>,
     /// The source's rate, if it has one.
     pub pacer: Option<Arc<Pacer>>,
+    /// Requests in flight.
+    pub in_flight: u32,
+    /// Whether it can take no record now: it has ended, has failed, or waits for the end of a lap.
+    pub is_held: bool,
 }
 
 /// Measures how long a driver was busy making data that is new for each write.
@@ -160,6 +164,7 @@ impl MeasureFeed {
             return Err(Next::Done(ending));
         }
         let lane = &mut self.lanes[queue];
+        lane.is_held = true;
         if lane.left_bytes == Some(0) {
             return Err(Next::Done(Ending::Bytes));
         }
@@ -174,6 +179,11 @@ impl MeasureFeed {
                 return Err(Next::Done(Ending::EndOfDevice));
             }
         }
+        lane.is_held = false;
+        if self.leaves_record(queue, now) {
+            return Err(Next::WaitUntil(now));
+        }
+        let lane = &mut self.lanes[queue];
         if let Some(pacer) = &lane.pacer {
             let due_at = pacer.take(now).map_err(|due_at| {
                 // No record will fall due after the end, and the user may want to end the run
@@ -194,6 +204,23 @@ impl MeasureFeed {
         Ok(())
     }
 
+    /// Whether a record that has fallen due is for another lane of the same source, which has fewer
+    /// requests in flight and is asked next. A target that stands still then holds few records,
+    /// as it does in a recorder, which chooses by what it expects of each member.
+    fn leaves_record(&self, queue: usize, now: Timestamp) -> bool {
+        let lane = &self.lanes[queue];
+        let Some(pacer) = lane.pacer.as_ref().filter(|one| one.next_due_at() <= now) else {
+            return false;
+        };
+        self.lanes.iter().any(|other| {
+            let of_same_source = other
+                .pacer
+                .as_ref()
+                .is_some_and(|one| Arc::ptr_eq(one, pacer));
+            of_same_source && !other.is_held && other.in_flight < lane.in_flight
+        })
+    }
+
     fn request(&mut self, queue: usize, piece: RecordPiece) -> Request {
         let mut buffer = self
             .pool
@@ -209,6 +236,7 @@ impl MeasureFeed {
         }
         let lane = &mut self.lanes[queue];
         lane.lap_end.begun();
+        lane.in_flight += 1;
         Request {
             target: lane.targets[piece.member],
             operation: self.operation,
@@ -239,7 +267,11 @@ impl Feed for MeasureFeed {
     }
 
     fn complete(&mut self, queue: usize, completion: Completion) {
-        self.has_ended_lap |= self.lanes[queue].lap_end.done();
+        let lane = &mut self.lanes[queue];
+        self.has_ended_lap |= lane.lap_end.done();
+        // A flush at the end of a lap or of the run is no record.
+        lane.in_flight = lane.in_flight.saturating_sub(1);
+        lane.is_held |= completion.error.is_some();
         let moved = completion.bytes;
         let wanted = completion.request.vectors.len_bytes();
         if let Vectors::One(vector) = completion.request.vectors {

@@ -247,6 +247,8 @@ impl DriverJob<'_> {
             pending: VecDeque::new(),
             due_at: None,
             pacer: None,
+            in_flight: 0,
+            is_held: false,
         };
         let all = || (0..self.members.len()).collect();
         match self.setup.layout {

@@ -1,5 +1,5 @@
 //! Paces requests as a source that does not wait: records fall due at a fixed rate over all
-//! targets, and whichever queue has space takes the next one.
+//! targets. The feed decides which queue takes the next one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,6 +27,11 @@ impl Pacer {
 
     fn due_at(&self, record: u64) -> Timestamp {
         self.start + ((record + 1) as f64 * self.record_ns) as u64
+    }
+
+    /// The time at which the next record falls due.
+    pub fn next_due_at(&self) -> Timestamp {
+        self.due_at(self.taken.load(Ordering::Acquire))
     }
 
     /// The time at which the next record fell due, if it has.

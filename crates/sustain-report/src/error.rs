@@ -7,7 +7,7 @@
 pub enum ReportError {
     /// A part of a result could not be written as JSON.
     #[error("the result could not be written as JSON ({0}): please report this")]
-    NotWritable(#[source] serde_json::Error),
+    NotWritable(serde_json::Error),
     /// A report was asked for without any result.
     #[error("there is no result to draw: name at least one RUN.json")]
     NoResults,

@@ -4,15 +4,16 @@
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 
 use sustain_disk::buffer::{Buffer, StableBytes};
 use sustain_disk::driver::Ending;
 
-use super::filled::{Filled, PayloadMemory};
+use super::filled::{Filled, Filling, PayloadMemory};
 use super::stream_writer::StreamWriter;
 use crate::format::{
-    BLOCK_BYTES, MARK_BYTES_MAX, MarksWriter, PayloadMark, PieceChecksums, SEAL_BYTES, check_marks,
+    BLOCK_BYTES, GapReason, MARK_BYTES_MAX, MarksWriter, PayloadMark, PieceChecksums, SEAL_BYTES,
+    check_marks,
 };
 
 /// Memory of the caller that was not taken, and why.
@@ -158,6 +159,16 @@ impl<T: StableBytes> Giver<T> {
         self.writer.returned.try_recv().ok().map(unboxed)
     }
 
+    /// Hands over what was filled of the recorder's own memory, as [`StreamWriter::commit`] does.
+    pub fn commit(&mut self, filling: Filling) {
+        self.writer.commit(filling);
+    }
+
+    /// Declares bytes and frames as lost, as [`StreamWriter::skip`] does.
+    pub fn skip(&mut self, bytes: u64, frames: u64, reason: GapReason) {
+        self.writer.skip(bytes, frames, reason);
+    }
+
     /// Ends the stream, and says why.
     pub fn finish(self, ending: Ending) {
         self.writer.finish(ending);
@@ -173,16 +184,11 @@ fn unboxed<T: StableBytes>(owner: Box<dyn StableBytes>) -> T {
     }
 }
 
+// Not mutably: two givers whose writers could be exchanged would get back each other's memory.
 impl<T> Deref for Giver<T> {
     type Target = StreamWriter;
 
     fn deref(&self) -> &StreamWriter {
         &self.writer
-    }
-}
-
-impl<T> DerefMut for Giver<T> {
-    fn deref_mut(&mut self) -> &mut StreamWriter {
-        &mut self.writer
     }
 }

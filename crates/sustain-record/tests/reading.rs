@@ -703,6 +703,63 @@ fn what_is_whole_below_the_readable_range_is_not_called_overwritten() {
 }
 
 #[test]
+fn damage_below_the_readable_range_is_no_overwriting_where_nothing_was_written_over() {
+    let mut image = Image::new_unequal(&[12, 3], &["none"], true);
+    for round in 0..24_usize {
+        if round % 4 == 0 {
+            (0..2).for_each(|member| image.start(member));
+        }
+        image.data(round % 2, 0, &noise(round as u64, 100_000), &[]);
+    }
+    image.end();
+    let whole = check(&image.open());
+    assert!(whole.ok, "{:?}", whole.bad);
+    let readable = whole.recordings[0].streams[0].readable_from_bytes;
+    let overwritten_bytes = whole.recordings[0].streams[0].overwritten_bytes;
+    let is_below = |put: &&image::Put| {
+        let descriptor = &put.descriptor;
+        let is_data = descriptor.kind == Kind::Data && put.member == 0;
+        is_data && descriptor.stream_offset_bytes + 100_000 <= readable
+    };
+    let puts: Vec<image::Put> = image.puts.iter().filter(is_below).cloned().collect();
+    assert!(puts.len() > 5);
+    for (at, hit, lost_bytes) in [
+        (4100, &puts[..1], 65_536),
+        (4100, &puts[2..5], 3 * 65_536),
+        (9, &puts[..1], 100_000),
+        (9, &puts[3..4], 100_000),
+        (9, &puts[2..5], 300_000),
+    ] {
+        for put in hit {
+            image.members[0].bytes[put.offset_bytes + at] ^= 1;
+        }
+        let opened = image.open();
+        let result = check(&opened);
+        for put in hit {
+            image.members[0].bytes[put.offset_bytes + at] ^= 1;
+        }
+        let why = format!("byte {at} of {}: {:?}", hit.len(), result.bad);
+        assert!(!result.ok, "{why}");
+        let stream = &result.recordings[0].streams[0];
+        let counted = (stream.hole_bytes, stream.overwritten_bytes);
+        assert_eq!(counted, (lost_bytes, overwritten_bytes), "{why}");
+        // Whoever reads the stream is told the same.
+        let scope = opened.scope().with_overwritten(0);
+        let is_hole = |part: &&StreamPart| match part {
+            StreamPart::Hole { why, .. } => *why != HoleReason::WrittenOver,
+            _ => false,
+        };
+        let found = parts(&scope, 0, &Range::All);
+        let told_bytes: u64 = found
+            .iter()
+            .filter(is_hole)
+            .map(StreamPart::length_bytes)
+            .sum();
+        assert_eq!(told_bytes, lost_bytes, "{why}");
+    }
+}
+
+#[test]
 fn damage_in_the_oldest_slot_of_a_ring_is_no_overwriting() {
     let mut image = Image::new(1, 6, &["none"], true);
     for round in 0..31 {

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use super::examine::{Headless, Slot, Unreadable, examine, headless_seals};
 use super::merge::{CheckedPart, Contradiction, Elsewhere, Merge, Ready, Wanted};
 use super::missed::Missed;
-use super::part::{HoleReason, Origin, StreamPart};
+use super::part::{Origin, StreamPart};
 use super::pump::{MemberReads, Pump, ReadWindow};
 use super::scope::Scope;
 use crate::error::RecordError;
@@ -151,21 +151,19 @@ impl Parts {
     /// Tells what a ring may have written over from what a member has lost. Where a part is of
     /// both, the first piece is returned, and the rest is next.
     fn told_apart(&mut self, stream: u16, part: StreamPart) -> StreamPart {
-        let (Some(missed), StreamPart::Hole { why, .. }) = (&self.missed, &part) else {
+        let missed = self.missed.as_mut();
+        let Some((first_end_bytes, told)) = missed.and_then(|missed| missed.why(stream, &part))
+        else {
             return part;
         };
-        if *why != HoleReason::Missing || part.length_bytes() == 0 {
-            return part;
-        }
         let range = part.offset_bytes()..part.end_bytes();
-        let (first, is_lost) = missed.first_of(stream, &range);
-        if first.end < range.end {
-            let rest = part.clone().within(&(first.end..range.end));
+        if first_end_bytes < range.end {
+            let rest = part.clone().within(&(first_end_bytes..range.end));
             self.ready.push_front((stream, rest));
         }
-        let mut part = part.within(&first);
-        if let (StreamPart::Hole { why, .. }, false) = (&mut part, is_lost) {
-            *why = HoleReason::WrittenOver;
+        let mut part = part.within(&(range.start..first_end_bytes));
+        if let StreamPart::Hole { why, .. } = &mut part {
+            *why = told;
         }
         part
     }

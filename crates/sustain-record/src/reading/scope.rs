@@ -41,8 +41,8 @@ pub struct Scope {
     /// Whether it is being recorded to. Then streams are read as far as they are known and no
     /// farther.
     pub under_way: bool,
-    /// The recording itself, if a ring has gone on over all that some member may have had of it.
-    pub gone_from_a_member: Option<Arc<Recording>>,
+    /// The recording itself, if a ring has written over any of it.
+    pub written_over: Option<Arc<Recording>>,
     /// Frames of each stream that have begun before its readable part, by its number.
     pub readable_from_frame: Vec<u64>,
     /// Frames that each stream is known to have begun, by its number.
@@ -112,9 +112,9 @@ impl Scope {
             offered_bytes: offered_bytes.collect(),
             known_bytes: streams.clone().map(|stream| stream.offered_bytes).collect(),
             under_way: recording.under_way,
-            gone_from_a_member: recording
-                .is_gone_from_a_member
-                .then(|| Arc::new(recording.clone())),
+            written_over: (recording.is_gone_from_a_member
+                || recording.readable_from_sequence.is_some())
+            .then(|| Arc::new(recording.clone())),
             readable_from_bytes: streams
                 .clone()
                 .map(|stream| stream.readable_from_bytes)

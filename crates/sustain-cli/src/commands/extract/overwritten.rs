@@ -41,8 +41,8 @@ impl<'a> OverwrittenRing<'a> {
             return vec![part];
         };
         let known_bytes = match why {
-            HoleReason::Unreadable { .. } => 0,
-            _ => self.selection.stream.readable_from_bytes,
+            HoleReason::WrittenOver => self.selection.stream.readable_from_bytes,
+            _ => 0,
         };
         if known_bytes < end_bytes {
             self.look(|left| left.from_bytes >= end_bytes);

@@ -202,15 +202,19 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// The next part of a stream. What lies below the readable range is no damage, whatever is
-    /// there.
+    /// The next part of a stream. What a ring may have written over below the readable range is no
+    /// damage, and all else is.
     pub(super) fn part(&mut self, number: u16, part: &StreamPart) {
         let Some(summary) = self.recording.streams.get(usize::from(number)) else {
             return;
         };
         let range = part.offset_bytes()..part.end_bytes();
         let from_bytes = summary.readable_from_bytes;
-        if range.start >= from_bytes {
+        let is_damage = match part {
+            StreamPart::Hole { why, .. } => *why != HoleReason::WrittenOver,
+            _ => false,
+        };
+        if range.start >= from_bytes || is_damage {
             return self.readable_part(number, part);
         }
         let stream = &mut self.streams[usize::from(number)];

@@ -148,7 +148,7 @@ fn a_size_that_does_not_fit_is_refused_and_the_default_becomes_smaller() {
         ran.says("give a smaller --size");
         // With slots of the default size not even the smallest member fits.
         let ran = refused(&record).says("the smallest member needs 25.3 MB");
-        ran.says("give a smaller --slot");
+        ran.says("or use `sustain create` with a smaller --slot");
     }
     let exists = |name: &str| std::path::Path::new(name).exists();
     assert!(!exists(&file) && !exists(&new));

@@ -172,7 +172,7 @@ fn sizes_that_cannot_be_are_explained_and_leave_nothing() {
         (&["--slot", "slotty"], "--slot"),
         (
             &["--size", "10MiB", "--slot", "8MiB"],
-            "choose a larger one, or a smaller --slot",
+            "choose a larger one, or `sustain create` with a smaller --slot",
         ),
         (
             &["--size", "64KiB", "--slot", "64KiB"],

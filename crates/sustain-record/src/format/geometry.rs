@@ -51,7 +51,7 @@ pub enum GeometryError {
     /// The member cannot hold two slots and the superblocks.
     #[error(
         "{} is too small: with this slot size a member needs at least {}; choose a larger one, or \
-         a smaller --slot", Size(*capacity_bytes), Size(*needed_bytes)
+         `sustain create` with a smaller --slot", Size(*capacity_bytes), Size(*needed_bytes)
     )]
     TooSmall {
         /// Bytes that the member has.

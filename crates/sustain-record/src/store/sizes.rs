@@ -85,7 +85,7 @@ fn check_fits(plan: &CreatePlan, site: &Site<'_>, fitted: &Fitted) -> Result<(),
     let why = match Geometry::of_member(fitted.size_bytes, plan.slot_bytes) {
         Err(GeometryError::TooSmall { needed_bytes, .. }) => format!(
             "only {free} free, and with this slot size the smallest member needs {}: free some \
-             space, choose another place, or give a smaller --slot",
+             space, choose another place, or use `sustain create` with a smaller --slot",
             Size(needed_bytes)
         ),
         _ if plan.size_bytes.is_none() && has_bytes == 0 => return Ok(()),

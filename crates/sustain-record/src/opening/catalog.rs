@@ -156,6 +156,7 @@ pub fn merge(members: &[Option<Vec<Chapter>>]) -> Result<Vec<Recording>, Apart> 
         .collect();
     for (recording, parts) in merged.iter_mut().zip(recordings.values().rev()) {
         note_written_over(recording, parts, members);
+        leave_out_unsettled(recording, parts);
     }
     if members.iter().any(Option::is_none) {
         // What they were given, too, is not known.
@@ -194,6 +195,23 @@ fn note_written_over(
         stream.readable_from_bytes = stream.offered_bytes;
         stream.readable_from_gap_bytes = stream.gap_bytes;
         stream.hole_bytes = 0;
+    }
+}
+
+/// While a recording goes on, or behind a crash, what was handed out last may never have come to a
+/// member, and members are looked at one after the other: only what the last append of each of them
+/// calls settled was on members before the first of these looks, and is missing if it is not there.
+fn leave_out_unsettled(recording: &mut Recording, parts: &[(usize, &Chapter)]) {
+    if !recording.open_end {
+        return;
+    }
+    for (number, stream) in recording.streams.iter_mut().enumerate() {
+        let of_last = || parts.iter().map(|(_, one)| position(&one.last, number));
+        let settled_bytes = of_last().map(|last| last.settled_offset_bytes).min();
+        let recorded_bytes = settled_bytes.unwrap_or(0).saturating_sub(stream.gap_bytes);
+        let there_bytes = of_last().fold(0, |sum: u64, last| sum.saturating_add(last.member_bytes));
+        let missing_bytes = recorded_bytes.saturating_sub(there_bytes);
+        stream.hole_bytes = stream.hole_bytes.min(missing_bytes);
     }
 }
 

@@ -193,6 +193,26 @@ fn damaged_slot_starts_around_the_points_of_bisection_do_no_harm() {
 }
 
 #[test]
+fn what_is_under_way_to_members_that_are_there_is_not_missing() {
+    let mut image = Image::new(&[16 * MIB, 24 * MIB], SLOT);
+    image.begin(1);
+    image.fill(4, 30_000);
+    let early = chapters_of(&image.members[0]);
+    // The recorder goes on between the looks at the two members.
+    image.fill(4, 30_000);
+    let late = chapters_of(&image.members[1]);
+    let recordings = merge(&[Some(early), Some(late)]).unwrap();
+    assert!(recordings[0].open_end);
+    let stream = &recordings[0].streams[0];
+    assert!(stream.offered_bytes > 0);
+    assert_eq!(stream.hole_bytes, 0);
+    // Of a member that is not there what was settled is missing.
+    let only = merge(&[Some(chapters_of(&image.members[0])), None]).unwrap();
+    let hole_bytes = only[0].streams[0].hole_bytes;
+    assert!(hole_bytes > 0 && hole_bytes <= image.members[1].member_bytes[0]);
+}
+
+#[test]
 fn an_open_end_is_told_and_one_end_mark_is_enough() {
     let mut image = three_recordings();
     image.begin(2);

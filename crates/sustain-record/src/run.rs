@@ -183,7 +183,7 @@ pub fn record(
         clock: &clock,
         start,
     };
-    watched.follow(&intakes, &mut monitor, &mut samples, observer);
+    let told_s = watched.follow(&intakes, &mut monitor, &mut samples, observer);
     let ended: Vec<_> = intakes.into_iter().map(sources::Running::end).collect();
     let recorded = recorder.finish()?;
     // A panic of an intake is passed on, once everything that came before it is safe.
@@ -191,8 +191,9 @@ pub fn record(
         .into_iter()
         .map(|taken| taken.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         .collect();
-    observer(RecordEvent::Standing(Box::new(board.read())));
-    samples.take(&board.read(), true);
+    let last = not_before(board.read(), told_s);
+    observer(RecordEvent::Standing(Box::new(last.clone())));
+    samples.take(&last, true);
     monitor.idle(idle_ns, stop, &mut |_| ());
     let seen = conclude::RunObservations {
         samples: samples.kept,
@@ -318,14 +319,15 @@ struct MonitorInput<'a> {
 }
 
 impl MonitorInput<'_> {
-    /// Reports the state until all sources and the recorder have ended.
+    /// Reports the state until all sources and the recorder have ended. Returns the time of the
+    /// last report.
     fn follow(
         &self,
         intakes: &[sources::Running],
         monitor: &mut Monitor,
         samples: &mut Samples,
         observer: &mut RecordObserver<'_>,
-    ) {
+    ) -> f64 {
         let mut flushes = 0;
         let mut told = Vec::new();
         loop {
@@ -342,9 +344,10 @@ impl MonitorInput<'_> {
             };
             samples.take(&standing, false);
             let is_over = standing.is_over && intakes.iter().all(sources::Running::is_over);
+            let told_s = standing.time_s;
             observer(RecordEvent::Standing(Box::new(standing)));
             if is_over {
-                return;
+                return told_s;
             }
             if self.board.read().is_over {
                 // The board wakes nobody any more, and the sources will end in a moment.
@@ -352,6 +355,16 @@ impl MonitorInput<'_> {
                     .wait_until(self.clock.now() + STATUS_EVERY.as_nanos() as u64 / 10);
             }
         }
+    }
+}
+
+/// The recorder says when it looked last, which may be long before it could tell, as where a file
+/// system did not answer. Reports that were made meanwhile had a later time, and time never goes
+/// back.
+fn not_before(standing: RecordingProgress, told_s: f64) -> RecordingProgress {
+    RecordingProgress {
+        time_s: standing.time_s.max(told_s),
+        ..standing
     }
 }
 
@@ -388,5 +401,30 @@ impl Default for RecordPlan {
             watches_idle: false,
             arguments: Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::LimitedBy;
+
+    #[test]
+    fn the_last_report_is_never_before_those_that_came_earlier() {
+        let at = |time_s| RecordingProgress {
+            time_s,
+            streams: Vec::new(),
+            members: Vec::new(),
+            buffer_fill: 0.0,
+            longest_write_ns: 0,
+            is_longest_write_under_way: false,
+            limited_by: LimitedBy::Source,
+            others_bytes_per_s: None,
+            flushes: 0,
+            is_over: true,
+        };
+        // The recorder looked at 12 s and then waited for a file system that was frozen.
+        assert_eq!(not_before(at(12.0), 17.76).time_s, 17.76);
+        assert_eq!(not_before(at(18.0), 17.76).time_s, 18.0);
     }
 }

@@ -155,3 +155,53 @@ fn readings_that_scatter_too_much_are_said_to_tell_nothing() {
     let notes = result["notes"].to_string();
     assert!(notes.contains("--time-per-run"), "{notes}");
 }
+
+/// Disks `d0`, `d1`, ... that are described by these lines, and share nothing.
+fn independent(disks: &[String]) -> String {
+    let disk = |(number, lines): (usize, &String)| {
+        format!("[[disk]]\nname = \"d{number}\"\ncapacity = \"1TB\"\n{lines}\n\n")
+    };
+    disks.iter().enumerate().map(disk).collect()
+}
+
+fn assert_no_wall_is_certain(result: &Value) {
+    for wall in result["walls"].as_array().unwrap() {
+        assert!(wall["confidence"].as_f64().unwrap() <= 0.5, "{wall:#}");
+        assert_ne!(wall["state"], "confirmed", "{wall:#}");
+    }
+}
+
+#[test]
+fn caches_that_are_full_in_one_reading_and_empty_in_another_claim_no_wall() {
+    let disks = [
+        (266, 1157, 720),
+        (126, 827, 936),
+        (427, 2450, 626),
+        (361, 3533, 1018),
+        (362, 3475, 827),
+    ];
+    let disks = disks.map(|(write, cache, cache_rate)| {
+        format!("write = \"{write}MB/s\"\ncache = \"{cache}MB\"\ncache_rate = \"{cache_rate}MB/s\"")
+    });
+    let result = diagnose(&independent(&disks), &["--write"], 1);
+    assert_eq!(result["ended"], "too_noisy");
+    assert_eq!(walls(&result), [], "no wall is claimed, says the note");
+}
+
+#[test]
+fn disks_that_stall_now_and_then_make_no_wall_certain() {
+    let stalls = [(270, 6548), (100, 6780), (450, 5211), (520, 2924)];
+    let disks = stalls.map(|(pause, every)| {
+        format!(
+            "write = \"120MB/s\"\nnoise = \"0.3%\"\n\
+             stall = {{ every = \"{every}ms\", for = \"{pause}ms\" }}"
+        )
+    });
+    let machine = independent(&disks);
+    for seed in ["3", "12", "20"] {
+        let result = diagnose(&machine, &["--write", "--seed", seed], 0);
+        assert_no_wall_is_certain(&result);
+        let notes = result["notes"].to_string();
+        assert!(notes.contains("walls are not certain"), "{seed}: {notes}");
+    }
+}

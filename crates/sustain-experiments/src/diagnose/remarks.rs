@@ -13,6 +13,8 @@ use super::conclude::Diagnosed;
 pub(super) enum DiagnosisRemark {
     /// Readings differ too much for a wall to be claimed.
     TooNoisy { noise: f64, noise_max: f64 },
+    /// Repeated readings of the same targets differ by this many times what their noise allows.
+    Scattered { times: f64 },
     /// A cache larger than what each run wrote to a target would not show.
     LargerCacheNotSeen { bytes: u64 },
     /// It is not known how the targets are connected.
@@ -142,6 +144,9 @@ pub(super) fn remarks(diagnosed: &Diagnosed<'_>) -> Vec<DiagnosisRemark> {
             noise: noisy.noise,
             noise_max: noisy.noise_max,
         }),
+        findings
+            .scatter
+            .map(|times| DiagnosisRemark::Scattered { times }),
         not_seen(diagnosed),
         diagnosed
             .ways

@@ -251,6 +251,12 @@ pub(super) fn remark(remark: &DiagnosisRemark) -> String {
             noise * 100.0,
             noise_max * 100.0,
         ),
+        DiagnosisRemark::Scattered { times } => format!(
+            "repeated readings of the same targets differ {times:.1} times as much as the noise \
+             within them allows, as those of disks that stall now and then, or whose caches are \
+             full in one reading and empty in another: the walls are not certain; longer runs \
+             (--time-per-run) contain such pauses evenly"
+        ),
         DiagnosisRemark::LargerCacheNotSeen { bytes } => format!(
             "each run wrote up to {} to a target: a larger cache would not show (use a longer \
              --time-per-run)",

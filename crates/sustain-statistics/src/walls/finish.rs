@@ -5,27 +5,26 @@ use super::find::NOISE_MAX;
 use super::model::common;
 use super::search::{FLAG, LOSS_MIN, WallSearch};
 use super::types::{
-    AllTogether, Findings, FoundWall, MemberShare, SearchBasis, TooNoisy, Unexplained, WallKind,
-    WallState, WeakestEvidence,
+    AllTogether, Findings, FoundWall, MemberShare, SearchBasis, TooNoisy, WallKind, WallState,
+    WeakestEvidence,
 };
 
 /// The highest confidence in a wall beside which something is left that no wall explains. On
 /// generated machines whose limits cross any order, hardly any such wall was right; in a known
-/// order, most were.
-const BESIDE_UNEXPLAINED: f64 = 0.5;
+/// order, most were. The same holds where readings of the same targets differ by more than their
+/// noise.
+const IN_DOUBT: f64 = 0.5;
 /// More limits than this that cross each other are no explanation: they could explain any readings.
 /// On generated machines of 13 to 20 targets, most of such walls were wrong.
 const CROSSING_WALLS_MAX: usize = 3;
 /// The highest confidence in a wall of such an explanation.
 const AMONG_MANY_CROSSING: f64 = 0.5;
 
-/// Lowers the confidence in a wall if what nothing explains has to do with its members.
-fn doubt(wall: &mut FoundWall, unexplained: &Unexplained) {
-    if common(&wall.members, &unexplained.members) > 0 {
-        wall.confidence = wall.confidence.min(BESIDE_UNEXPLAINED);
-        if wall.state == WallState::Confirmed {
-            wall.state = WallState::MembersUncertain;
-        }
+/// Lowers the confidence in a wall that the readings do not bear out.
+fn doubt(wall: &mut FoundWall) {
+    wall.confidence = wall.confidence.min(IN_DOUBT);
+    if wall.state == WallState::Confirmed {
+        wall.state = WallState::MembersUncertain;
     }
 }
 
@@ -43,17 +42,26 @@ impl WallSearch<'_> {
             }
         }
         let together = self.together(setting.targets);
-        let mut walls: Vec<FoundWall> = (0..self.known.model.walls.len())
-            .map(|index| self.wall(index))
-            .collect();
+        // Readings that contradict each other this much prove nothing, whatever was inferred from
+        // them before the noise was known.
+        let found = match too_noisy {
+            Some(_) => 0,
+            None => self.known.model.walls.len(),
+        };
+        let mut walls: Vec<FoundWall> = (0..found).map(|index| self.wall(index)).collect();
+        let scatter = self.evidence.scatter().filter(|_| !walls.is_empty());
+        if scatter.is_some() {
+            walls.iter_mut().for_each(doubt);
+        }
         walls.sort_by_key(|wall| (std::cmp::Reverse(wall.members.len()), wall.members[0]));
         let unexplained = (end.is_ok() && too_noisy.is_none())
             .then(|| self.unexplained().or_else(|| self.refuted()))
             .flatten();
         if let Some(unexplained) = &unexplained {
-            for wall in &mut walls {
-                doubt(wall, unexplained);
-            }
+            walls
+                .iter_mut()
+                .filter(|wall| common(&wall.members, &unexplained.members) > 0)
+                .for_each(doubt);
         }
         let is_answered = too_noisy.is_some() || together.is_some() || self.evidence.count() < 2;
         Findings {
@@ -63,6 +71,7 @@ impl WallSearch<'_> {
             walls,
             drift: self.anchor.drift.clone(),
             noise,
+            scatter,
             too_noisy,
             complete: end.is_ok() && unexplained.is_none() && is_answered,
             unexplained,

@@ -19,6 +19,7 @@ mod reading;
 mod recheck;
 mod reconsider;
 mod scan;
+mod scatter;
 mod search;
 mod siblings;
 mod types;

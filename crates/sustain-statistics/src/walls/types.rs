@@ -220,6 +220,9 @@ pub struct Findings {
     pub resolution: f64,
     /// Relative standard deviation of a reading, as found.
     pub noise: f64,
+    /// How far repeated readings of the same targets differ, as a multiple of what their noise
+    /// allows, where that makes the walls found uncertain.
+    pub scatter: Option<f64>,
     /// Set if the readings are too noisy: no wall is claimed.
     pub too_noisy: Option<TooNoisy>,
     /// What no wall found explains, though all was tried.

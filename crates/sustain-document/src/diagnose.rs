@@ -199,7 +199,16 @@ pub struct Fall {
     pub fewer_bytes_per_s: f64,
 }
 
+/// A wall of at most this confidence is one that may be there, not one that is.
+const CONFIDENCE_UNCERTAIN: f64 = 0.5;
+
 impl Wall {
+    /// Whether it is more likely to be there than not.
+    #[must_use]
+    pub fn is_certain(&self) -> bool {
+        self.confidence > CONFIDENCE_UNCERTAIN
+    }
+
     /// Whether all members together reach less than some of them did: not every collapse goes on
     /// falling until all are active.
     #[must_use]

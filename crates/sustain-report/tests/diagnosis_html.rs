@@ -9,7 +9,9 @@
 mod sample;
 
 use sample::diagnosis::{collapse, interrupted, three_walls, unexplained, without_wall};
-use sustain_document::diagnose::{DiagnoseResult, Dropped, Fall, MemberLimit, TopologyHop};
+use sustain_document::diagnose::{
+    DiagnoseResult, Dropped, Fall, MemberLimit, TopologyHop, UnexplainedLoss,
+};
 use sustain_report::ReportError;
 use sustain_report::html::diagnose_html;
 use sustain_report::terminal::{diagnosis_answer, diagnosis_text};
@@ -300,7 +302,8 @@ fn a_long_answer_is_told_in_short_first() {
         &page(result),
         &[
             "<p class=\"answer\">These 5 targets read 353 MB/s together, 68 % of the sum of their \
-             rates alone. sda, sdb, sdc, sdd share a limit of 252 MB/s at PCIe link.",
+             rates alone.</p>",
+            "<p>sda, sdb, sdc, sdd share a limit of 252 MB/s at PCIe link.",
             "There are 10 more shared limits. The best layout is independent on 4 targets (350 MB/s \
              measured).</p>",
             "<summary>The whole answer</summary>",
@@ -393,4 +396,33 @@ fn a_diagnosis_of_nothing_is_still_a_page() {
     still.order.names.push("/dev/sdx".to_owned());
     let page = page(still);
     assert!(!page.contains("NaN") && !page.contains("inf"));
+}
+
+#[test]
+fn only_certain_walls_are_counted_and_what_is_open_is_never_under_a_fold() {
+    let mut result = three_walls();
+    result.walls[0].confidence = 0.9;
+    for _ in 0..9 {
+        result.walls.push(result.walls[1].clone());
+    }
+    for wall in &mut result.walls[1..] {
+        wall.confidence = 0.5;
+    }
+    result.unexplained = Some(UnexplainedLoss {
+        members: vec!["sda".to_owned(), "sdc".to_owned()],
+        expected_bytes_per_s: 200e6,
+        measured_bytes_per_s: 150e6,
+    });
+    let page = with_plain_spaces(&[result]);
+    let answer = &page[..page.find("The whole answer").unwrap()];
+    for words in [
+        "sdc, sdd may share a limit of ",
+        "There may be 10 more shared limits.",
+        "sda, sdc together lose 50.0 MB/s",
+        "so the answer is not complete",
+        "1 wall<",
+        "and 11 that are not certain",
+    ] {
+        assert!(answer.contains(words), "{words}: {answer}");
+    }
 }

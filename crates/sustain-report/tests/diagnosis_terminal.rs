@@ -162,3 +162,23 @@ fn a_pipe_gets_a_line_for_each_subset_and_how_long_it_still_takes() {
     let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
     insta::assert_snapshot!("lines_of_subsets", text);
 }
+
+#[test]
+fn an_uncertain_wall_is_told_as_one_that_may_be() {
+    let mut result = three_walls();
+    result.walls[1].confidence = 0.5;
+    let text = diagnosis_text(&result, 100);
+    assert!(text.contains("perhaps shared by"), "{text}");
+    let sentence = diagnosis_sentence(&result);
+    assert_eq!(sentence.matches(" may share a limit of ").count(), 1);
+    assert_eq!(sentence.matches(" share a limit of ").count(), 3);
+}
+
+#[test]
+fn the_name_of_a_target_is_not_capitalized_where_it_begins_a_sentence() {
+    let mut result = unexplained();
+    let loss = result.unexplained.as_mut().unwrap();
+    loss.members = vec!["g1".to_owned(), "g3".to_owned()];
+    let sentence = diagnosis_sentence(&result);
+    assert!(sentence.contains(". g1, g3 together lose "), "{sentence}");
+}

@@ -11,7 +11,6 @@ use sustain_document::vocabulary::LayoutKind;
 use sustain_experiments::diagnose::{DiagnoseEvent, Measured, Measuring};
 use sustain_load::event::Live;
 
-use super::sentence::capitalized;
 use super::summary::wrapped;
 use super::{LiveKind, LiveView, SIMULATED, sentences, without_controls};
 use crate::format::{percent, rate, rates_of_each, size, stretch};
@@ -204,8 +203,13 @@ fn rates(result: &DiagnoseResult) -> Vec<String> {
 
 fn wall_lines(number: usize, wall: &Wall) -> Vec<String> {
     let names: Vec<&str> = wall.members.iter().map(String::as_str).collect();
+    let shared = if wall.is_certain() {
+        "shared"
+    } else {
+        "perhaps shared"
+    };
     let mut lines = vec![format!(
-        "Wall {number}: {} shared by {}",
+        "Wall {number}: {} {shared} by {}",
         rate(wall.limit_bytes_per_s),
         list(&names)
     )];
@@ -357,25 +361,14 @@ pub fn diagnosis_sentence(result: &DiagnoseResult) -> String {
             format!(" at {}", without_controls(&hop.name))
         });
         clauses.push(format!(
-            "{} share a limit of {}{at}",
+            "{} {} a limit of {}{at}",
             list(&names),
+            share(wall),
             rate(wall.limit_bytes_per_s)
         ));
     }
     clauses.extend(ending_words(result));
-    if let Some(loss) = &result.unexplained {
-        let what = if result.walls.is_empty() {
-            "no shared limit that was found explains"
-        } else {
-            "these limits do not explain"
-        };
-        clauses.push(format!(
-            "{} {} {} that {what}, so the answer is not complete",
-            capitalized(&loss.who()),
-            if loss.is_loss() { "lose" } else { "gain" },
-            rate((loss.expected_bytes_per_s - loss.measured_bytes_per_s).abs())
-        ));
-    }
+    clauses.extend(unexplained_words(result));
     if let Some(none) = &result.no_wall {
         clauses.push(format!(
             "They share no limit below {} of the sum of their rates alone; noise could hide a loss \
@@ -389,6 +382,35 @@ pub fn diagnosis_sentence(result: &DiagnoseResult) -> String {
         clauses.push(SIMULATED.to_owned());
     }
     sentences(&clauses)
+}
+
+/// What the members of a wall do with it, as a verb: nothing uncertain is told as a fact.
+pub(crate) fn share(wall: &Wall) -> &'static str {
+    if wall.is_certain() {
+        "share"
+    } else {
+        "may share"
+    }
+}
+
+/// What nothing that was found explains. The name of a target is not changed, even where it begins
+/// the sentence.
+pub(crate) fn unexplained_words(result: &DiagnoseResult) -> Option<String> {
+    let loss = result.unexplained.as_ref()?;
+    let what = if result.walls.is_empty() {
+        "no shared limit that was found explains"
+    } else {
+        "these limits do not explain"
+    };
+    let who = match loss.members.is_empty() {
+        true => "All together".to_owned(),
+        false => without_controls(&loss.who()),
+    };
+    Some(format!(
+        "{who} {} {} that {what}, so the answer is not complete",
+        if loss.is_loss() { "lose" } else { "gain" },
+        rate((loss.expected_bytes_per_s - loss.measured_bytes_per_s).abs())
+    ))
 }
 
 /// The reason why the answer is not complete, if the diagnosis ended early.

@@ -1,7 +1,7 @@
 //! Draws one diagnosis on the page, from the answer down to everything that is needed to repeat the
 //! run.
 
-use sustain_document::diagnose::{DiagnoseResult, SearchEnd};
+use sustain_document::diagnose::{DiagnoseResult, SearchEnd, Wall};
 
 use super::super::escape;
 use super::super::section::{kernel_messages, notes};
@@ -11,7 +11,7 @@ use super::facts::DiagnosisPicture;
 use super::{advice, bars, machine, matrix, name, tables, walls};
 use crate::ReportError;
 use crate::format::{percent, rate, stretch};
-use crate::terminal::diagnosis::{ending_words, together_words};
+use crate::terminal::diagnosis::{ending_words, share, together_words, unexplained_words};
 use crate::terminal::{SIMULATED, diagnosis_sentence, sentences};
 
 /// A longer answer cannot be taken in at a glance, so that a short one comes first.
@@ -72,18 +72,16 @@ fn in_short(facts: &DiagnosisPicture<'_>) -> String {
     for wall in result.walls.iter().take(WALLS_IN_SHORT) {
         let at = wall.hop.as_ref();
         clauses.push(format!(
-            "{} share a limit of {}{}",
+            "{} {} a limit of {}{}",
             members(facts, &wall.members),
+            share(wall),
             rate(wall.limit_bytes_per_s),
             at.map_or_else(String::new, |hop| format!(" at {}", hop.name)),
         ));
     }
-    match result.walls.len().saturating_sub(WALLS_IN_SHORT) {
-        0 => {}
-        1 => clauses.push("There is 1 more shared limit".to_owned()),
-        more => clauses.push(format!("There are {more} more shared limits")),
-    }
+    clauses.extend(more_walls(result));
     clauses.extend(ending_words(result));
+    clauses.extend(unexplained_words(result));
     if let Some(best) = result.advice.first() {
         let (found, how) = match best.measured_bytes_per_s {
             Some(measured) => (measured, "measured"),
@@ -100,6 +98,29 @@ fn in_short(facts: &DiagnosisPicture<'_>) -> String {
         clauses.push(SIMULATED.to_owned());
     }
     sentences(&clauses)
+}
+
+/// How many walls the short answer leaves out, the uncertain ones counted by themselves.
+fn more_walls(result: &DiagnoseResult) -> Option<String> {
+    let left_out = result.walls.iter().skip(WALLS_IN_SHORT);
+    let (certain, possible): (Vec<&Wall>, Vec<&Wall>) =
+        left_out.partition(|wall| wall.is_certain());
+    let (verb, certain_words) = match certain.len() {
+        1 => ("is", "1 more shared limit".to_owned()),
+        more => ("are", format!("{more} more shared limits")),
+    };
+    match (certain.len(), possible.len()) {
+        (0, 0) => None,
+        (_, 0) => Some(format!("There {verb} {certain_words}")),
+        (0, 1) => Some("There may be 1 more shared limit".to_owned()),
+        (0, may) => Some(format!("There may be {may} more shared limits")),
+        (_, 1) => Some(format!(
+            "There {verb} {certain_words}, and there may be 1 other"
+        )),
+        (_, may) => Some(format!(
+            "There {verb} {certain_words}, and there may be {may} others"
+        )),
+    }
 }
 
 /// A few targets by name, many by number.
@@ -165,7 +186,21 @@ fn walls_card(cards: &mut Tiles, result: &DiagnoseResult) {
             };
             cards.stand(Standing::Open, "?", words);
         }
-        (1, _, _) => cards.add("1 wall", a_wall),
-        (count, _, _) => cards.add(&format!("{count} walls"), a_wall),
+        (count, _, _) => {
+            let certain = result.walls.iter().filter(|wall| wall.is_certain()).count();
+            let words = match count - certain {
+                0 => a_wall.to_owned(),
+                1 => format!("and 1 that is not certain; {a_wall}"),
+                more => format!("and {more} that are not certain; {a_wall}"),
+            };
+            let figure = match certain {
+                1 => "1 wall".to_owned(),
+                certain => format!("{certain} walls"),
+            };
+            match certain {
+                0 => cards.stand(Standing::Open, &figure, &words),
+                _ => cards.add(&figure, &words),
+            }
+        }
     }
 }

@@ -372,3 +372,53 @@ fn a_pause_of_one_of_two_disks_is_a_pause_too() {
     run.says("a stall in a paced run took 9.01 s");
     run.says("A stall of 9.01 s was seen once");
 }
+
+#[test]
+fn a_rate_is_judged_until_a_target_is_full() {
+    let machine = [
+        disk("a", "2GB", "209MB/s", ""),
+        disk("b", "40GB", "70MB/s", ""),
+    ];
+    let place = Place::with_machine(&machine.concat());
+    let flags = ["--rate", "260MB/s", "--time", "1m", "--buffer", "256MiB"];
+    let run = measured(&place, 1, &flags);
+    assert_eq!(run.result["total"]["rate_held"], Value::Null);
+    run.says("a was full after ");
+    run.says("until then the rate was held");
+    run.says_nothing_of("NOT");
+
+    // What did not hold before is told as before.
+    let flags = ["--rate", "400MB/s", "--time", "1m", "--buffer", "16MiB"];
+    let run = measured(&place, 1, &flags);
+    assert_eq!(run.result["total"]["rate_held"], false);
+}
+
+#[test]
+fn a_target_that_failed_at_once_has_no_part_in_the_answer() {
+    let broken = "error = { at = \"0B\", kind = \"eio\", once = false }";
+    let machine = [
+        disk("e0", "1TB", "100MB/s", broken),
+        disk("e1", "1TB", "100MB/s", ""),
+    ];
+    let place = Place::with_machine(&machine.concat());
+    let run = measured(&place, 1, &["--depth", "1", "--time", "1m"]);
+    assert_eq!(run.result["targets"][0]["bytes"], 0);
+    run.says("The 1 target that is left writes ");
+    run.says(" of e1");
+    run.says_nothing_of("These 2 targets together write");
+    run.says_nothing_of("of each target");
+    assert!(
+        !run.page.contains("<td>0 ns"),
+        "nothing completed in no time"
+    );
+}
+
+#[test]
+fn a_time_beyond_the_end_of_a_target_is_advised_with_a_size() {
+    let stall = "stall = { every = \"100s\", for = \"20s\" }";
+    let place = Place::with_machine(&disk("a", "60GB", "200MB/s", stall));
+    let run = measured(&place, 0, &["--time", "2m", "--no-confirm"]);
+    let rhythm = &run.result["verdicts"]["rhythm_not_seen"];
+    assert_eq!(rhythm["is_beyond_the_end"], true, "{rhythm:#}");
+    run.says("with a --size, so that the run goes over the same part again");
+}

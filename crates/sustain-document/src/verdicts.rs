@@ -53,6 +53,10 @@ pub struct RhythmNotSeen {
     pub seconds: f64,
     /// The time that has a good chance of showing how often they come.
     pub proposed_time_s: f64,
+    /// Whether a target would come to its end in less than that time, so that the run must go over
+    /// a part of it again and again.
+    #[serde(default)]
+    pub is_beyond_the_end: bool,
 }
 
 /// Data that was written through the page cache and fits into memory, so that the disks behind a

@@ -64,6 +64,8 @@ pub struct Collected {
     pub curve: Vec<BufferNeed>,
     /// With a paced source: the largest backlog.
     pub backlog_bytes_max: Option<f64>,
+    /// The largest backlog so far, each time that it grew, at most one for each second.
+    pub backlog_highs: Vec<BacklogHigh>,
     /// Longest time without any completion, and when it began.
     pub worst_stall_ns: u64,
     /// When that began.
@@ -363,10 +365,20 @@ impl Collector {
             curve: self.total.curve.points(),
             beginning: self.total.beginning,
             backlog_bytes_max: paced.then_some(self.total.backlog_bytes_max),
+            backlog_highs: self.total.backlog_highs,
             worst_stall_ns: self.total.worst_stall_ns,
             worst_stall_at_ns: self.total.worst_stall_at_ns,
         }
     }
+}
+
+/// A backlog larger than any before.
+#[derive(Debug, Clone, Copy)]
+pub struct BacklogHigh {
+    /// When, since the start.
+    pub at_ns: u64,
+    /// How large it was.
+    pub bytes: f64,
 }
 
 /// Bytes per second; 0 for no time.

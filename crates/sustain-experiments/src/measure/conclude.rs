@@ -241,7 +241,8 @@ fn total(
     let active = active_steps(plan, outcome);
     let active_bytes: u64 = active.iter().map(|step| step.bytes).sum();
     let backlog = collected.backlog_bytes_max.map(|bytes| bytes.ceil() as u64);
-    let held = backlog.map(|backlog| held(plan, session, targets, backlog));
+    let held =
+        backlog.map(|backlog| held(plan, session, targets, backlog, &collected.backlog_highs));
     Total {
         bytes,
         seconds: seconds(last_ns),
@@ -272,7 +273,9 @@ fn total(
             .max(),
         tool_limited: is_tool_limited(session, outcome),
         rate_held: held.and_then(PacedOutcome::known),
-        rate_undecided: held.and_then(PacedOutcome::why).map(words::undecided),
+        rate_undecided: held
+            .and_then(PacedOutcome::why)
+            .map(|why| words::undecided(why, targets)),
         backlog_max_bytes: backlog,
     }
 }

@@ -4,6 +4,7 @@
 
 use sustain_document::measure::TargetResult;
 use sustain_document::vocabulary::Ending;
+use sustain_load::collect::BacklogHigh;
 use sustain_load::session::Session;
 
 use super::plan::MeasurePlan;
@@ -12,6 +13,9 @@ use super::told::UndecidedReason;
 
 /// A run that ended before this part of the time asked for decides nothing.
 const TIME_SHARE_MIN: f64 = 0.99;
+
+/// The last time before a target is full that is not judged.
+const SECOND_OF_END_S: f64 = 1.0;
 
 /// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,15 +54,43 @@ pub(crate) fn held(
     session: &Session,
     targets: &[TargetResult],
     backlog_bytes: u64,
+    highs: &[BacklogHigh],
 ) -> PacedOutcome {
     let has_failed = targets.iter().any(|target| !target.errors.is_empty());
-    if has_failed || backlog_bytes > plan.buffer_bytes {
+    if has_failed {
         return PacedOutcome::No;
+    }
+    if backlog_bytes > plan.buffer_bytes {
+        let full = held_until_full(plan, targets, highs);
+        return full.map_or(PacedOutcome::No, PacedOutcome::Undecided);
     }
     match undecided(plan, session, targets) {
         Some(why) => PacedOutcome::Undecided(why),
         None => PacedOutcome::Yes,
     }
+}
+
+/// A target that is full takes nothing more, so that only the time before tells whether all of them
+/// hold the rate. `None` if no target was full, or if the backlog was too large before.
+fn held_until_full(
+    plan: &MeasurePlan,
+    targets: &[TargetResult],
+    highs: &[BacklogHigh],
+) -> Option<UndecidedReason> {
+    let full = targets.iter().enumerate();
+    let full = full.filter(|(_, target)| target.ended == Ending::EndOfDevice);
+    let (target, first) = full.min_by(|one, other| one.1.seconds.total_cmp(&other.1.seconds))?;
+    // What fell due while the last records were written was offered to a target that was full.
+    let until_s = first.seconds - SECOND_OF_END_S;
+    let before = highs
+        .iter()
+        .filter(|high| high.at_ns as f64 / 1e9 < until_s);
+    let backlog_bytes = before.map(|high| high.bytes).fold(0.0, f64::max);
+    let is_enough = until_s > 0.0 && backlog_bytes <= plan.buffer_bytes as f64;
+    is_enough.then_some(UndecidedReason::TargetFull {
+        target,
+        full_s: first.seconds as u64,
+    })
 }
 
 fn undecided(

@@ -2,7 +2,7 @@
 //! seen once may come each minute or each hour, and the rate at which one may record depends on it.
 //! It works on the result document alone.
 
-use sustain_document::measure::{Recommendation, Stall, Total};
+use sustain_document::measure::{MeasureResult, TargetResult};
 use sustain_document::verdicts::RhythmNotSeen;
 
 /// Shorter stalls hardly fill a buffer, however often they come.
@@ -16,12 +16,12 @@ const RUNS_PROPOSED: f64 = 4.0;
 
 /// A long stall that was seen too seldom to know how often such stalls come, and the time that
 /// would show it. `None` if there was none, or enough of them.
-pub(super) fn not_seen(
-    total: &Total,
-    stalls: &[Stall],
-    recommendation: Option<&Recommendation>,
-) -> Option<RhythmNotSeen> {
-    let attempts = recommendation.map_or(&[][..], |found| found.attempts.as_slice());
+pub(super) fn not_seen(result: &MeasureResult) -> Option<RhythmNotSeen> {
+    let (total, stalls) = (&result.total, &result.stalls);
+    let attempts = result
+        .recommendation
+        .as_ref()
+        .map_or(&[][..], |found| found.attempts.as_slice());
     let of_paced = attempts.iter().map(|attempt| attempt.worst_stall_ns);
     let of_run = stalls.iter().map(|stall| stall.duration_ns);
     let longest_ns = of_run.chain(of_paced.clone()).max()?;
@@ -54,5 +54,16 @@ pub(super) fn not_seen(
         seen,
         seconds,
         proposed_time_s: proposed_s,
+        is_beyond_the_end: result.plan.size_bytes.is_none()
+            && result
+                .targets
+                .iter()
+                .any(|one| ends_within(one, proposed_s)),
     })
+}
+
+/// Whether a target comes to its end within this time, at the rate of this run.
+fn ends_within(target: &TargetResult, seconds: f64) -> bool {
+    let capacity_bytes = target.capacity_bytes;
+    capacity_bytes.is_some_and(|bytes| target.rate_bytes_per_s * seconds > bytes as f64)
 }

@@ -75,6 +75,8 @@ pub(super) enum UndecidedReason {
     RewrittenInCache,
     /// The end of the device was reached before the time was over.
     EndOfDevice,
+    /// The rate held until a target, of this number, was full after so many seconds, and no longer.
+    TargetFull { target: usize, full_s: u64 },
 }
 
 /// A paced run that did not hold.

@@ -35,7 +35,7 @@ pub fn decide(result: &MeasureResult) -> MeasureVerdicts {
         paced_stall_ns: paced_stall_ns(result),
         stall_is_of_one: stall_is_of_one(result),
         buffer_is_for: buffer_is_for(result),
-        rhythm_not_seen: rhythm::not_seen(total, &result.stalls, result.recommendation.as_ref()),
+        rhythm_not_seen: rhythm::not_seen(result),
         backlog_not_seen: backlog::not_seen(&result.plan, &result.host, &result.targets),
     }
 }

@@ -2,6 +2,7 @@
 //! conclusion writes them into the document's notes, and the answer of a report has the same words.
 
 use sustain_disk::units::{Duration, Rate, Size};
+use sustain_document::measure::TargetResult;
 use sustain_document::verdicts::{BacklogNotSeen, RhythmNotSeen};
 
 use super::told::{
@@ -164,7 +165,7 @@ pub(super) fn verdict_of_remaining(why: &str, remaining: &RemainingTargets) -> S
 }
 
 /// Why a run cannot tell whether a rate holds, and what to do instead.
-pub(super) fn undecided(reason: UndecidedReason) -> String {
+pub(super) fn undecided(reason: UndecidedReason, targets: &[TargetResult]) -> String {
     let words = match reason {
         UndecidedReason::RewrittenInCache => {
             "data that was rewritten in the page cache may never have reached the disk; use a \
@@ -173,6 +174,15 @@ pub(super) fn undecided(reason: UndecidedReason) -> String {
         UndecidedReason::EndOfDevice => {
             "the end of the device was reached before the time was over; use --size to go over the \
              same part again, or a shorter --time"
+        }
+        UndecidedReason::TargetFull { target, full_s } => {
+            let name = targets
+                .get(target)
+                .map_or("a target", |target| &target.name);
+            return format!(
+                "{name} was full after {full_s} s, and until then the rate was held; use --time \
+                 {full_s}s, or --size to go over the same part again"
+            );
         }
     };
     words.to_owned()
@@ -220,11 +230,17 @@ pub(super) fn extent(extent: &Extent) -> String {
 pub fn rhythm_not_seen(rhythm: &RhythmNotSeen) -> String {
     format!(
         "a stall of {} was seen {} in {:.0} s, which is too short to show how often such stalls \
-         come: --time {:.0}m",
+         come: --time {:.0}m{}",
         Duration(rhythm.stall_ns),
         if rhythm.seen == 1 { "once" } else { "twice" },
         rhythm.seconds,
-        whole_minutes(rhythm.proposed_time_s)
+        whole_minutes(rhythm.proposed_time_s),
+        if rhythm.is_beyond_the_end {
+            " with a --size, so that the run goes over the same part again, as a target would \
+             otherwise come to its end before"
+        } else {
+            ""
+        }
     )
 }
 

@@ -4,11 +4,14 @@
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::{BufferCurve, MeterInterval, RateBeginning, RateGrid};
 
+use super::BacklogHigh;
 use crate::series::Series;
 use crate::setup::PhaseSetup;
 
 /// Length of the bins in the series of the total.
 pub(super) const BIN_NS: u64 = 100_000_000;
+/// The largest backlog is noted at most once in this time.
+const SECOND_NS: u64 = 1_000_000_000;
 /// So many bins are kept before neighbours are joined: nearly three hours. In a day's run they are
 /// then 0.8 s long, and the worst ten seconds are still known to a twelfth.
 const BINS_MAX: usize = 100_000;
@@ -29,6 +32,8 @@ pub(super) struct MergedCompletions {
     active_from_ns: u64,
     completed_bytes: f64,
     pub(super) backlog_bytes_max: f64,
+    /// The largest backlog so far, in the order of time, at most one for each second.
+    pub(super) backlog_highs: Vec<BacklogHigh>,
     last_ns: u64,
     pub(super) worst_stall_ns: u64,
     pub(super) worst_stall_at_ns: u64,
@@ -66,6 +71,7 @@ impl MergedCompletions {
             active_from_ns: 0,
             completed_bytes: 0.0,
             backlog_bytes_max: 0.0,
+            backlog_highs: Vec::new(),
             last_ns: 0,
             worst_stall_ns: 0,
             worst_stall_at_ns: 0,
@@ -79,9 +85,21 @@ impl MergedCompletions {
     pub(super) fn flushed(&mut self, at_ns: u64) {
         if let Some(rate) = self.rate_bytes_per_s {
             let offered = rate * at_ns as f64 / 1e9;
-            self.backlog_bytes_max = self.backlog_bytes_max.max(offered - self.completed_bytes);
+            self.note_backlog(at_ns, offered - self.completed_bytes);
         }
         self.advance(at_ns.max(self.last_ns));
+    }
+
+    fn note_backlog(&mut self, at_ns: u64, bytes: f64) {
+        if bytes <= self.backlog_bytes_max {
+            return;
+        }
+        self.backlog_bytes_max = bytes;
+        let high = BacklogHigh { at_ns, bytes };
+        match self.backlog_highs.last_mut() {
+            Some(last) if last.at_ns / SECOND_NS == at_ns / SECOND_NS => *last = high,
+            _ => self.backlog_highs.push(high),
+        }
     }
 
     /// The time since when requests may have been waiting: the next record of a paced source falls
@@ -103,7 +121,7 @@ impl MergedCompletions {
         self.end_stall(at_ns, all_active);
         if let Some(rate) = self.rate_bytes_per_s {
             let offered = rate * at_ns.min(self.source_until_ns) as f64 / 1e9;
-            self.backlog_bytes_max = self.backlog_bytes_max.max(offered - self.completed_bytes);
+            self.note_backlog(at_ns, offered - self.completed_bytes);
         }
         self.completed_bytes += bytes as f64;
         self.beginning.complete(at_ns, bytes);

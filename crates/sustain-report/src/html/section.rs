@@ -12,7 +12,7 @@ use super::{
 };
 use crate::ReportError;
 use crate::format::{latency, memory, position, rate, stretch};
-use crate::terminal::{cause_words, half_width, held_words, sentence};
+use crate::terminal::{cause_words, half_width, held_words, latency_of, sentence};
 
 /// Nobody reads more rows than this; the document has them all.
 const STALLS_SHOWN: usize = 100;
@@ -220,11 +220,14 @@ fn target_figures(target: &TargetResult) -> Vec<String> {
         target
             .worst_stall_ns
             .map_or_else(|| "–".to_owned(), latency),
-        latency(times.p50),
-        latency(times.p90),
-        latency(times.p99),
-        latency(times.p99_9),
-        format!("{} at {:.3} s", latency(times.max), times.max_at_s),
+        latency_of(target, times.p50),
+        latency_of(target, times.p90),
+        latency_of(target, times.p99),
+        latency_of(target, times.p99_9),
+        match target.bytes {
+            0 => latency_of(target, times.max),
+            _ => format!("{} at {:.3} s", latency(times.max), times.max_at_s),
+        },
         format!("{} in {}", position(target.bytes), stretch(target.seconds)),
         target.ended.name().replace('_', " "),
     ]

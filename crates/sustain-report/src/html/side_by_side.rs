@@ -8,7 +8,7 @@ use super::compare_section::saved_runs;
 use super::table::Table;
 use super::{escape, overlay_chart, samples, section, tail_chart};
 use crate::format::{latency, memory, position, rate, size, stretch};
-use crate::terminal::{half_width, sentence};
+use crate::terminal::{half_width, latency_of, sentence};
 
 /// The number of targets that have rows of their own; of further ones only the sum is shown.
 const TARGETS_SHOWN: usize = 12;
@@ -184,10 +184,10 @@ fn of_target(columns: &mut Columns<'_>, place: usize, is_one_of_several: bool) {
         of("rate", |one| rate(one.rate_bytes_per_s));
         of("sustained rate", |one| steady(&one.sustained));
     }
-    of("latency p50", |one| latency(one.latency_ns.p50));
-    of("latency p99", |one| latency(one.latency_ns.p99));
-    of("latency p99.9", |one| latency(one.latency_ns.p99_9));
-    of("latency max", |one| latency(one.latency_ns.max));
+    of("latency p50", |one| latency_of(one, one.latency_ns.p50));
+    of("latency p99", |one| latency_of(one, one.latency_ns.p99));
+    of("latency p99.9", |one| latency_of(one, one.latency_ns.p99_9));
+    of("latency max", |one| latency_of(one, one.latency_ns.max));
     of("errors", |one| match one.errors.len() {
         0 => String::new(),
         some => some.to_string(),

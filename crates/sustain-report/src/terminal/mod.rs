@@ -28,7 +28,7 @@ pub use recording::{RecordRates, RecordView, record_line, record_sentence, recor
 pub use recordings::{create_text, list_text, recover_text, verify_text};
 pub use sentence::sentence;
 pub(crate) use sentence::{half_width, held_words};
-pub(crate) use summary::cause_words;
+pub(crate) use summary::{cause_words, latency_of};
 pub use summary::{summary, wrapped};
 pub use sweep::{SweepView, sweep_answer, sweep_text};
 

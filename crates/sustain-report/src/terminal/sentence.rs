@@ -81,6 +81,17 @@ fn targets_do(result: &MeasureResult, verb_of_one: &str, verb_of_several: &str) 
     }
 }
 
+/// The subject of a steady rate, which is that of the targets which are left after others failed.
+fn left_do(result: &MeasureResult, verb_of_one: &str, verb_of_several: &str) -> String {
+    let left = result.targets.iter().filter(|target| !has_failed(target));
+    match (left.count(), result.targets.len()) {
+        (0, _) => targets_do(result, verb_of_one, verb_of_several),
+        (left, all) if left == all => targets_do(result, verb_of_one, verb_of_several),
+        (1, _) => format!("The 1 target that is left {verb_of_one}"),
+        (left, _) => format!("The {left} targets that are left together {verb_of_several}"),
+    }
+}
+
 fn reads(result: &MeasureResult) -> bool {
     result.plan.direction == Direction::Read
 }
@@ -176,10 +187,10 @@ fn answer(result: &MeasureResult) -> String {
     let mean = rate(sustained.rate_bytes_per_s);
     let spread = rate(half_width(sustained.ci95_bytes_per_s));
     if reads(result) {
-        let subject = targets_do(result, "reads", "read");
+        let subject = left_do(result, "reads", "read");
         return format!("{subject} {mean} steadily (± {spread})");
     }
-    let subject = targets_do(result, "writes", "write");
+    let subject = left_do(result, "writes", "write");
     let without = if result
         .targets
         .iter()
@@ -314,7 +325,9 @@ fn held(result: &MeasureResult, rate_bytes_per_s: f64) -> String {
         .backlog_max_bytes
         .map_or_else(String::new, |bytes| {
             let buffer = memory(result.plan.buffer_bytes);
-            if bytes > result.plan.buffer_bytes {
+            if bytes > result.plan.buffer_bytes && result.total.rate_held.is_none() {
+                format!("; afterwards the backlog grew to {}", memory(bytes))
+            } else if bytes > result.plan.buffer_bytes {
                 format!(
                     "; it needed a buffer of {}, and has one of {buffer}",
                     memory(bytes)
@@ -426,7 +439,12 @@ fn not_seen(result: &MeasureResult) -> Option<String> {
     let is_open = |target: &&TargetResult| target.ended != Ending::EndOfDevice;
     let open = least_seen(moved.iter().copied().filter(is_open));
     let several = result.targets.len() > 1;
-    let of_each = if several { " of each target" } else { "" };
+    let of_each = match (moved.as_slice(), several) {
+        (_, false) => String::new(),
+        // The others moved nothing.
+        ([only], true) => format!(" of {}", without_controls(&only.name)),
+        _ => " of each target".to_owned(),
+    };
     let alike = |target: &&TargetResult| target.distinct_bytes == least.distinct_bytes;
     let are_alike = moved.iter().all(alike);
     let at_least = if are_alike { "" } else { "at least " };
@@ -445,7 +463,11 @@ fn not_seen(result: &MeasureResult) -> Option<String> {
     }
     let more = flag_for_more(result, open);
     let is_disk = open.kind == TargetKind::BlockDevice || open.kind == TargetKind::Simulated;
-    let whose = if several { "each target" } else { "the target" };
+    let whose = match (moved.as_slice(), several) {
+        (_, false) => "the target".to_owned(),
+        ([only], true) => without_controls(&only.name),
+        _ => "each target".to_owned(),
+    };
     match open.capacity_bytes.filter(|_| is_disk) {
         Some(capacity) if capacity > open.distinct_bytes => {
             // Both figures are in one base, so that they can be compared.

@@ -81,12 +81,20 @@ fn target_row(target: &TargetResult) -> SummaryRow {
         name: without_controls(&target.name),
         rate: rate(target.rate_bytes_per_s),
         sustained: sustained(&target.sustained),
-        p50: latency(times.p50),
-        p99: latency(times.p99),
-        p99_9: latency(times.p99_9),
-        max: latency(times.max),
+        p50: latency_of(target, times.p50),
+        p99: latency_of(target, times.p99),
+        p99_9: latency_of(target, times.p99_9),
+        max: latency_of(target, times.max),
         bytes: position(target.bytes),
         ended: without_controls(target.ended.name()).replace('_', " "),
+    }
+}
+
+/// A latency of a target; one that completed nothing has none.
+pub(crate) fn latency_of(target: &TargetResult, latency_ns: u64) -> String {
+    match target.bytes {
+        0 => "–".to_owned(),
+        _ => latency(latency_ns),
     }
 }
 

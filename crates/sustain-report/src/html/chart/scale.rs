@@ -36,13 +36,12 @@ impl Scale {
         }
     }
 
-    /// A scale from zero to a round figure that is not less than `most`.
+    /// A scale from zero to a round figure that is not less than `most`. Where all figures are
+    /// zero, no other one has a label: there is no telling which would suit.
     pub(in super::super) fn from_zero(quantity: Quantity, most: f64) -> Scale {
-        let most = if most > 0.0 && most.is_finite() {
-            most
-        } else {
-            1.0
-        };
+        if most <= 0.0 || !most.is_finite() {
+            return Scale::linear(quantity, 0.0, 1.0, vec![0.0]);
+        }
         let step = round_step(most / STEPS_MAX);
         let count = (most / step * (1.0 - 1e-9)).ceil().max(1.0);
         let ticks = (0..=count as u32).map(|tick| f64::from(tick) * step);
@@ -250,7 +249,9 @@ mod tests {
         assert_eq!((scale.at(0.0), scale.at(3e8)), (0.0, 1.0));
         let scale = Scale::from_zero(Quantity::Rate, 1e9);
         assert_eq!(scale.ticks.last().unwrap().0, 1e9);
-        assert!(Scale::from_zero(Quantity::Rate, 0.0).at(0.0).is_finite());
+        let nothing = Scale::from_zero(Quantity::Rate, 0.0);
+        assert!(nothing.at(0.0).is_finite());
+        assert_eq!(labels(&nothing), ["0"], "and not 0, 0, 0, 1, 1, 1 B/s");
     }
 
     #[test]

@@ -114,7 +114,9 @@ impl Missed {
                     handed_out,
                     left_bytes,
                 };
-                self.lost.entry(stream as u16).or_default().push(lost);
+                if !is_crashed || self.was_flushed(extent, next.descriptor.sequence) {
+                    self.lost.entry(stream as u16).or_default().push(lost);
+                }
             }
         }
     }
@@ -178,11 +180,18 @@ impl Missed {
         place >= extent.first
             && place.slot_serial >= extent.kept_from_slot
             && if is_crashed(&self.recording) {
-                was_durable(&self.recording, stream, bytes.clone())
+                self.was_flushed(extent, sequence)
+                    && was_durable(&self.recording, stream, bytes.clone())
             } else {
                 // What a member that failed had not flushed was written elsewhere, or is a gap.
                 extent.has_end || sequence <= extent.flushed_sequence
             }
+    }
+
+    /// Whether an append was durable on its own member before a crash. A copy of it may have been
+    /// on another one. The end mark of recovering says what was found, not what was durable.
+    fn was_flushed(&self, extent: StreamExtent, sequence: u64) -> bool {
+        self.recording.open_end && sequence <= extent.flushed_sequence
     }
 
     /// Of bytes below the readable range that are on no member the first stretch of which one thing

@@ -34,7 +34,7 @@ pub(crate) fn hint(arguments: impl Iterator<Item = String>, error: &str) -> Opti
     })
 }
 
-/// Existing paths that differ from this one by few letters in one of their parts, the nearest first.
+/// Existing paths that differ from this one by few letters in one part, the nearest first.
 fn near(path: &Path) -> Vec<PathBuf> {
     let Some(parent) = path.ancestors().skip(1).find(|one| exists(one)) else {
         return Vec::new();

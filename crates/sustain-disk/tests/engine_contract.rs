@@ -17,7 +17,7 @@ use sustain_disk::driver::{Driver, DriverProgress, DriverSetup, Ending, Feed, Ne
 use sustain_disk::engine::{
     Completion, Engine, EngineChoice, Limits, Operation, Request, Until, Vector, Vectors, open,
 };
-use sustain_disk::error::Error;
+use sustain_disk::error::{Error, IoFault};
 use sustain_disk::meter::IntervalRule;
 use sustain_testing::{Requirement, skip};
 
@@ -420,7 +420,10 @@ fn a_write_across_the_end_of_a_device_is_continued_and_says_so() {
             "{}",
             bench.engine.name()
         );
-        assert_eq!(completion.error.map(|errno| errno.0), Some(libc::ENOSPC));
+        assert_eq!(
+            completion.error.and_then(IoFault::of_kernel),
+            Some(libc::ENOSPC)
+        );
     }
 }
 

@@ -18,6 +18,7 @@ use sustain_disk::clock::Clock;
 use sustain_disk::engine::{
     Completion, Engine, Limits, NvmeEngine, Operation, Request, Until, Vector, Vectors,
 };
+use sustain_disk::error::IoFault;
 use sustain_disk::target::{
     DataPath, Direction, OpenRequest, Passthrough, PassthroughPlace, Target, open_path,
 };
@@ -264,7 +265,7 @@ mod in_the_guest {
         );
         let odd = bench.request(Operation::Read, 100, 0, BLOCK);
         assert_eq!(
-            bench.one(odd).error.map(|errno| errno.0),
+            bench.one(odd).error.and_then(IoFault::of_kernel),
             Some(libc::EINVAL)
         );
     }
@@ -279,11 +280,11 @@ mod in_the_guest {
         let before = on_the_drive(0, BLOCK);
         let write = reading.request(Operation::Write, 0, 0xaa, BLOCK);
         assert_eq!(
-            reading.one(write).error.map(|errno| errno.0),
+            reading.one(write).error.and_then(IoFault::of_kernel),
             Some(libc::EBADF)
         );
         let flush = reading.one(Request::flush(0));
-        assert_eq!(flush.error.map(|errno| errno.0), Some(libc::EBADF));
+        assert_eq!(flush.error.and_then(IoFault::of_kernel), Some(libc::EBADF));
         assert_eq!(on_the_drive(0, BLOCK), before);
         let read = reading.request(Operation::Read, 0, 1, BLOCK);
         let completion = reading.one(read);

@@ -120,8 +120,7 @@ pub type RecordObserver<'a> = dyn FnMut(RecordEvent) + 'a;
 ///
 /// # Errors
 /// [`RecordError`] if the recording cannot begin, or the members cannot be driven any more. Lost
-/// bytes
-/// and failed members are in the result instead.
+/// bytes and failed members are in the result instead.
 pub fn record(
     plan: &RecordPlan,
     roots: &Roots,
@@ -141,9 +140,9 @@ pub fn record(
     let store = Store::open(&plan.members, Mode::Record, roots)?;
     store.check_room(plan.options.ring)?;
     let mut notes = notes_before(plan, &store, is_new);
-    notes
-        .iter()
-        .for_each(|note| observer(RecordEvent::Note(note.clone())));
+    for note in &notes {
+        observer(RecordEvent::Note(note.clone()));
+    }
     caution(&store, is_new, roots, &mut notes, observer);
     check_memory(
         plan.options.buffer_bytes,
@@ -186,11 +185,7 @@ pub fn record(
     let told_s = watched.follow(&intakes, &mut monitor, &mut samples, observer);
     let ended: Vec<_> = intakes.into_iter().map(sources::Running::end).collect();
     let recorded = recorder.finish()?;
-    // A panic of an intake is passed on, once everything that came before it is safe.
-    let taken: Vec<Taken> = ended
-        .into_iter()
-        .map(|taken| taken.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-        .collect();
+    let taken = passed_on(ended);
     let last = not_before(board.read(), told_s);
     observer(RecordEvent::Standing(Box::new(last.clone())));
     samples.take(&last, true);
@@ -366,6 +361,14 @@ fn not_before(standing: RecordingProgress, told_s: f64) -> RecordingProgress {
         time_s: standing.time_s.max(told_s),
         ..standing
     }
+}
+
+/// Passes on the panic of an intake, once everything that came before it is safe.
+fn passed_on(ended: Vec<std::thread::Result<Taken>>) -> Vec<Taken> {
+    let ended = ended.into_iter();
+    ended
+        .map(|taken| taken.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        .collect()
 }
 
 /// Tells the monitor what was written to the members since the last time, so that it does not count

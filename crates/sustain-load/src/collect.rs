@@ -56,7 +56,7 @@ pub struct TargetSeries {
 pub struct Collected {
     /// One series for each target of the phase.
     pub targets: Vec<TargetSeries>,
-    /// The total in bins of [`BIN_NS`].
+    /// The total in bins of a tenth of a second.
     pub total: Series,
     /// The first seconds of the total, completion by completion.
     pub beginning: RateBeginning,

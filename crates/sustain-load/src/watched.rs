@@ -16,7 +16,6 @@ pub struct WatchedRun<'a> {
     /// The open targets.
     pub session: &'a mut Session,
     /// The monitor of the system, which has begun to watch.
-    /// The monitor of the system.
     pub monitor: &'a mut Monitor,
     /// The machine as it is now.
     pub host: Host,

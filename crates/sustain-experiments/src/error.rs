@@ -37,8 +37,8 @@ impl From<LoadError> for MeasureError {
     }
 }
 
-impl From<sustain_session::SessionError> for MeasureError {
-    fn from(error: sustain_session::SessionError) -> MeasureError {
+impl From<sustain_targets::OpenError> for MeasureError {
+    fn from(error: sustain_targets::OpenError) -> MeasureError {
         LoadError::from(error).into()
     }
 }

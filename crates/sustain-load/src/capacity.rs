@@ -76,6 +76,6 @@ pub fn check_memory(targets: usize, plan: &LoadPlan, roots: &Roots) -> Result<()
     );
     let instead = "use a smaller --depth or --record-size";
     let wanted_bytes = per_target.saturating_mul(targets as u64);
-    sustain_session::check_memory(wanted_bytes, &what, instead, roots)?;
+    sustain_targets::check_memory(wanted_bytes, &what, instead, roots)?;
     Ok(())
 }

@@ -28,13 +28,13 @@ impl LoadError {
     }
 }
 
-impl From<sustain_session::SessionError> for LoadError {
-    fn from(error: sustain_session::SessionError) -> LoadError {
-        use sustain_session::SessionError;
+impl From<sustain_targets::OpenError> for LoadError {
+    fn from(error: sustain_targets::OpenError) -> LoadError {
+        use sustain_targets::OpenError;
         match error {
-            SessionError::Usage(text) => LoadError::Usage(text),
-            SessionError::Disk(error) => error.into(),
-            SessionError::Machine(error) => LoadError::Machine(error),
+            OpenError::Usage(text) => LoadError::Usage(text),
+            OpenError::Disk(error) => error.into(),
+            OpenError::Machine(error) => LoadError::Machine(error),
         }
     }
 }

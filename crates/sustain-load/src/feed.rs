@@ -11,7 +11,7 @@ use sustain_disk::data::FreshData;
 use sustain_disk::driver::{Ending, Feed, Next};
 use sustain_disk::engine::{Completion, Operation, Request, Vector, Vectors};
 use sustain_disk::layout::{Placement, RecordPiece};
-use sustain_session::Stop;
+use sustain_targets::Stop;
 
 use crate::lap::{Before, LapEnd};
 use crate::pacer::Pacer;

@@ -16,7 +16,7 @@ use sustain_disk::error::Error;
 use sustain_disk::layout::{Layout, Placement};
 use sustain_disk::meter::Meter;
 use sustain_disk::target::{DataPath, Passthrough};
-use sustain_session::Stop;
+use sustain_targets::Stop;
 
 use crate::event::Phase;
 use crate::feed::{Lane, Making, MeasureFeed, PhaseStop};

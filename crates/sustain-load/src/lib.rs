@@ -45,4 +45,4 @@ pub mod session;
 pub mod setup;
 pub mod watched;
 
-pub use sustain_session::Stop;
+pub use sustain_targets::Stop;

@@ -8,7 +8,7 @@ use sustain_disk::clock::{Clock, Timestamp, process_cpu_ns};
 use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::Meter;
-use sustain_session::Stop;
+use sustain_targets::Stop;
 
 use crate::collect::{Collected, Collector};
 use crate::event::{Event, Observer, Phase};

@@ -10,7 +10,7 @@ use sustain_disk::layout::Layout;
 use sustain_disk::meter::IntervalRule;
 use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::{Size, parse_percent, parse_size};
-pub use sustain_session::TargetName;
+pub use sustain_targets::TargetName;
 
 use crate::error::LoadError;
 

@@ -8,7 +8,7 @@ use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::Meter;
 use sustain_disk::target::{DataPath, Direction, TargetKind};
-use sustain_session::{Idle, Monitor, Stop};
+use sustain_targets::{Idle, Monitor, Stop};
 
 use crate::closing_flush::ClosingFlush;
 use crate::error::LoadError;

@@ -13,8 +13,8 @@ use sustain_disk::target::{
 };
 use sustain_disk::units::Size;
 use sustain_host::Roots;
-use sustain_session::{
-    CreatedFiles, Fitted, Growing, Machines, Permission, SessionError, TargetName,
+use sustain_targets::{
+    CreatedFiles, Fitted, Growing, Machines, OpenError, Permission, TargetName,
     block_device_of_generic, check_destroy, check_distinct, fit_free_space, folder_of,
     has_all_blocks, is_new, open_passthrough, open_under_guard, refuse_missing_device,
     rehearse_under_guard,
@@ -151,7 +151,7 @@ impl Session {
             .targets
             .iter()
             .map(|name| Ok(guarded_as(TargetName::parse(name)?, roots)))
-            .collect::<Result<_, SessionError>>()?;
+            .collect::<Result<_, OpenError>>()?;
         check_destroy(&plan.destroy, &plan.targets)?;
         let direction = plan.direction_for(&names)?;
         check_distinct(&plan.targets, &names, direction, roots)?;

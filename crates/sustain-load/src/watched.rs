@@ -6,7 +6,7 @@ use std::path::Path;
 use sustain_disk::target::TargetKind;
 use sustain_document::host::{Host, TargetFileSystem};
 use sustain_host::{Roots, file_system_of};
-use sustain_session::{Counted, Growing, Monitor, counted, devices_under, fit_free_space};
+use sustain_targets::{Counted, Growing, Monitor, counted, devices_under, fit_free_space};
 
 use crate::observer::{RunObserver, beside};
 use crate::session::{OpenTarget, Session};

@@ -2,7 +2,7 @@
 
 use sustain_disk::error::{Error, RequestError};
 use sustain_disk::simulated::MachineFileError;
-use sustain_session::SessionError;
+use sustain_targets::OpenError;
 
 /// An error of a command on a store. The exit code of the command depends on its kind.
 #[derive(Debug, thiserror::Error)]
@@ -104,12 +104,12 @@ impl From<Error> for RecordError {
     }
 }
 
-impl From<SessionError> for RecordError {
-    fn from(error: SessionError) -> RecordError {
+impl From<OpenError> for RecordError {
+    fn from(error: OpenError) -> RecordError {
         match error {
-            SessionError::Usage(text) => RecordError::Usage(text),
-            SessionError::Disk(error) => error.into(),
-            SessionError::Machine(error) => RecordError::Machine(error),
+            OpenError::Usage(text) => RecordError::Usage(text),
+            OpenError::Disk(error) => error.into(),
+            OpenError::Machine(error) => RecordError::Machine(error),
         }
     }
 }

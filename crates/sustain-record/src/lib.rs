@@ -7,7 +7,7 @@
 //! ```no_run
 //! use sustain_host::Roots;
 //! use sustain_record::run::{RecordPlan, SourcePlan, record};
-//! use sustain_session::Stop;
+//! use sustain_targets::Stop;
 //!
 //! let plan = RecordPlan::new(["store"], [SourcePlan::path("/dev/stdin", "main")]);
 //! let result = record(&plan, &Roots::default(), &Stop::default(), &mut |_event| {})?;

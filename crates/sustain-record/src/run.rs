@@ -18,7 +18,7 @@ use sustain_disk::error::IoFault;
 use sustain_disk::target::{Direction, Target};
 use sustain_document::record::RecordResult;
 use sustain_host::Roots;
-use sustain_session::{Monitor, Stop, check_memory, counted, devices_under, neighbour_cautions};
+use sustain_targets::{Monitor, Stop, check_memory, counted, devices_under, neighbour_cautions};
 
 use crate::error::RecordError;
 use crate::recorder::{

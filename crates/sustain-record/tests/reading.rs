@@ -25,7 +25,7 @@ use sustain_record::reading::readable::readable as readable_now;
 use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range, StreamReader};
 use sustain_record::reading::verify::{Checkable, VerifyProgress, VerifyResult, verify};
-use sustain_session::Stop;
+use sustain_targets::Stop;
 
 fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;

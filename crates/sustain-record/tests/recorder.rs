@@ -26,7 +26,7 @@ use sustain_record::recorder::{
 use sustain_record::source::framing::Framing;
 use sustain_record::source::synthetic::{Content, seed_of};
 use sustain_record::store::{CreatePlan, Mode, Store, create};
-use sustain_session::Stop;
+use sustain_targets::Stop;
 
 /// A store of files in a directory of its own.
 struct Place {

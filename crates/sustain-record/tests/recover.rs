@@ -21,7 +21,7 @@ use sustain_record::reading::stream::{Range, StreamReader};
 use sustain_record::reading::verify::{Checkable, VerifyResult, verify};
 use sustain_record::recorder::{RecordOptions, Recorder, RecordingProgress, StreamWriter};
 use sustain_record::store::{CreatePlan, Mode, Recovered, Store, create};
-use sustain_session::Stop;
+use sustain_targets::Stop;
 
 const SLOT_BYTES: u32 = 64 << 10;
 /// Longer than any of these tests should wait for a disk.

@@ -25,7 +25,7 @@ use sustain_record::source::framing::Framing;
 use sustain_record::store::{
     CreateEvent, CreatePlan, Created, FILE_NAME, Mode, Store, create, create_simulated,
 };
-use sustain_session::{SimulatedDisk, Stop};
+use sustain_targets::{SimulatedDisk, Stop};
 use sustain_testing::{Requirement, skip};
 
 #[path = "../src/opening/tests/image.rs"]

@@ -25,7 +25,7 @@ use sustain_record::recorder::{
     RecordFeed, RecordSetup, RecordingProgress, ScatterWindow, StreamSetup,
 };
 use sustain_record::store::{Mode, Store, create_simulated};
-use sustain_session::SimulatedDisk;
+use sustain_targets::SimulatedDisk;
 
 const APPEND_BYTES: usize = 64 << 10;
 const SLOT_BYTES: u32 = 256 << 10;

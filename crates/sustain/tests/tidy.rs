@@ -15,23 +15,23 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("sustain-statistics", &["document"]),
     ("sustain-disk", &["document"]),
     ("sustain-host", &["document"]),
-    ("sustain-session", &["document", "disk", "host"]),
+    ("sustain-targets", &["document", "disk", "host"]),
     (
         "sustain-load",
-        &["document", "disk", "host", "session", "statistics"],
+        &["document", "disk", "host", "targets", "statistics"],
     ),
     (
         "sustain-experiments",
-        &["document", "disk", "host", "load", "session", "statistics"],
+        &["document", "disk", "host", "load", "targets", "statistics"],
     ),
-    ("sustain-record", &["document", "disk", "host", "session"]),
+    ("sustain-record", &["document", "disk", "host", "targets"]),
     (
         "sustain-report",
         &[
             "document",
             "disk",
             "host",
-            "session",
+            "targets",
             "load",
             "experiments",
             "record",

@@ -7,7 +7,7 @@ use sustain_disk::units::{Rate, Size};
 use sustain_document::measure::{MeasureResult, Plan, TargetResult};
 use sustain_document::vocabulary::Direction;
 use sustain_document::vocabulary::Ending;
-use sustain_session::others_bytes_per_s;
+use sustain_targets::others_bytes_per_s;
 
 use crate::error::MeasureError;
 

@@ -12,8 +12,8 @@ use sustain_document::host::Host;
 use sustain_document::system::System;
 use sustain_document::vocabulary::LayoutKind;
 use sustain_load::session::{OpenTarget, Session};
-use sustain_session::others_words;
 use sustain_statistics::walls::{self, Findings, Model, SumLimit, WallKind, WallState};
+use sustain_targets::others_words;
 
 use super::advice::{AdviceBasis, KnownWall, SuggestedLayout, Suggestion, advise};
 use super::explain::{Explanation, explain};

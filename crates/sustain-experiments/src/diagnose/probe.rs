@@ -11,8 +11,8 @@ use sustain_load::observer::of_phase;
 use sustain_load::phase::PhaseOutcome;
 use sustain_load::prepared::PreparedTargets;
 use sustain_load::setup::{Dummy, PhaseSetup};
-use sustain_session::Stop;
 use sustain_statistics::walls::{Ask, Halt, Probe, SearchStep, SubsetReading};
+use sustain_targets::Stop;
 
 use super::event::{DiagnoseEvent, DiagnoseObserver, Measured, Measuring};
 use super::repeats::Repeats;

@@ -16,8 +16,8 @@ use sustain_load::rehearsal::verb;
 use sustain_load::session::{OpenTarget, Session};
 use sustain_load::setup::PhaseSetup;
 use sustain_load::watched::{WatchedRun, run_watched};
-use sustain_session::{Stop, TargetName, check_distinct};
 use sustain_statistics::walls::{Findings, SearchBasis, expected_readings, find};
+use sustain_targets::{Stop, TargetName, check_distinct};
 
 use super::advice::{SuggestedLayout, Suggestion};
 use super::conclude::{Diagnosed, advised, conclude, fastest};

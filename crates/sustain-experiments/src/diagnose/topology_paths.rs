@@ -12,7 +12,7 @@ use sustain_host::{
     paths_under,
 };
 use sustain_load::session::{OpenTarget, Session};
-use sustain_session::{SharedDisk, shared_disks};
+use sustain_targets::{SharedDisk, shared_disks};
 
 use super::advice::Link;
 

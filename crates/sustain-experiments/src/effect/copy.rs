@@ -9,7 +9,7 @@ use sustain_disk::clock::Clock;
 use sustain_disk::target::DataPath;
 use sustain_document::effect::{MemoryCopy, MemoryShare};
 use sustain_host::{Roots, last_level_cache_bytes};
-use sustain_session::{Stop, check_memory};
+use sustain_targets::{Stop, check_memory};
 
 /// The buffers are this many times as large as the caches, within bounds.
 const TIMES_CACHE: u64 = 4;

@@ -10,7 +10,7 @@ use sustain_disk::target::{DataPath, Direction, OpenRequest, Target, TargetKind,
 use sustain_document::effect::ProbePlace;
 use sustain_host::{Roots, disks_under_file_system, file_system_of};
 use sustain_load::session::Session;
-use sustain_session::devices_under;
+use sustain_targets::devices_under;
 
 use crate::error::MeasureError;
 

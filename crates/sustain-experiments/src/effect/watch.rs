@@ -15,7 +15,7 @@ use sustain_load::plan::LoadPlan;
 use sustain_load::prepared::{PreparedTargets, forget_cached};
 use sustain_load::session::Session;
 use sustain_load::setup::PhaseSetup;
-use sustain_session::Stop;
+use sustain_targets::Stop;
 
 use super::EffectPlan;
 use super::board::ObservedPhase;

@@ -16,9 +16,9 @@ use sustain_document::vocabulary::LayoutKind;
 use sustain_load::collect::{TOOL_SHARE, TargetSeries, rate, steps};
 use sustain_load::phase::PhaseOutcome;
 use sustain_load::session::{OpenTarget, Session};
-use sustain_session::others_words;
 use sustain_statistics::judge::places::{PlaceRates, even_steps};
 use sustain_statistics::judge::{Revisits, steady};
+use sustain_targets::others_words;
 
 use super::active::{
     active_steps, begins_with_run, sustained, sustained_total, told, unknown_through_memory,

@@ -9,9 +9,9 @@ use sustain_document::profile::{ProfileOutlier, ProfileTarget};
 use sustain_load::collect::steps;
 use sustain_load::phase::PhaseOutcome;
 use sustain_load::session::{OpenTarget, Session};
-use sustain_session::shell_argument;
 use sustain_statistics::judge::Step;
 use sustain_statistics::judge::places::{PlaceRates, even_steps};
+use sustain_targets::shell_argument;
 
 use super::plan::{At, KnownProfile, MeasurePlan};
 use crate::error::MeasureError;

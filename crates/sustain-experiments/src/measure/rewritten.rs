@@ -164,7 +164,7 @@ mod tests {
     use sustain_load::prepared::PreparedTargets;
     use sustain_load::session::Session;
     use sustain_load::watched::{WatchedRun, run_watched};
-    use sustain_session::Stop;
+    use sustain_targets::Stop;
 
     use super::super::plan::MeasurePlan;
     use super::*;

@@ -12,7 +12,7 @@ use sustain_load::prepared::PreparedTargets;
 use sustain_load::rehearsal::verb;
 use sustain_load::session::{OpenTarget, Session};
 use sustain_load::watched::{WatchedRun, run_watched};
-use sustain_session::Stop;
+use sustain_targets::Stop;
 
 use super::conclude::{Conclusion, conclude};
 use super::plan::{LoadPlan, MeasurePlan};

@@ -10,7 +10,7 @@ use sustain_document::profile::{
 use sustain_document::system::System;
 use sustain_document::vocabulary::ExperimentEnd;
 use sustain_document::vocabulary::TargetKind;
-use sustain_session::others_words;
+use sustain_targets::others_words;
 
 use super::failure::FailedPlace;
 use super::fit::{Fit, Flag, fit};

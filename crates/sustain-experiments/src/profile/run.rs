@@ -12,7 +12,7 @@ use sustain_load::prepared::PreparedTargets;
 use sustain_load::session::Session;
 use sustain_load::setup::PhaseSetup;
 use sustain_load::watched::run_watched;
-use sustain_session::Stop;
+use sustain_targets::Stop;
 
 use super::event::{ProfileEvent, ProfileObserver, Sampled, Sampling};
 use super::fit::fit;

@@ -10,8 +10,8 @@ use sustain_document::sweep::{
 };
 use sustain_document::system::System;
 use sustain_document::vocabulary::ExperimentEnd;
-use sustain_session::others_words;
 use sustain_statistics::points::{Difference, Judgement, PointReading};
+use sustain_targets::others_words;
 
 use super::answer::{Answer, Cost, answers, is_as_good};
 use super::array::ArrayCost;

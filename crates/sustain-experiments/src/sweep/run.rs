@@ -19,8 +19,8 @@ use sustain_load::plan::LoadPlan;
 use sustain_load::prepared::{PreparedTargets, forget_cached};
 use sustain_load::session::Session;
 use sustain_load::watched::run_watched;
-use sustain_session::{Monitor, Stop};
 use sustain_statistics::points::PointReading;
+use sustain_targets::{Monitor, Stop};
 
 use super::array::{ArrayCost, Arrays};
 use super::axes::{Grid, LeftOut};

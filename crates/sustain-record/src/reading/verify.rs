@@ -14,7 +14,7 @@ use serde::Serialize;
 use sustain_disk::clock::Clock;
 use sustain_disk::engine::SharedMachine;
 use sustain_disk::units::Size;
-use sustain_session::Stop;
+use sustain_targets::Stop;
 
 use self::account::{Account, Names};
 pub use self::meanwhile::{RemainingFrom, left_by_now};

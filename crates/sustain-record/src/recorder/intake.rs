@@ -12,7 +12,7 @@ use rustix::fs::{FileType, fstat};
 use rustix::io::{Errno, ioctl_fionread, read};
 use sustain_disk::clock::Timestamp;
 use sustain_disk::driver::Ending;
-use sustain_session::Stop;
+use sustain_targets::Stop;
 
 use super::filled::Filling;
 use super::stream_writer::StreamWriter;

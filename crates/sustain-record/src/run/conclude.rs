@@ -9,7 +9,7 @@ use sustain_document::record::{
     MemberResult, PlanResult, RECORD_SCHEMA, RecordResult, SampleResult, StreamResult, TotalResult,
 };
 use sustain_document::system::System;
-use sustain_session::others_deeds;
+use sustain_targets::others_deeds;
 
 use super::{RecordPlan, SourcePlan, read_error_words};
 use crate::recorder::{

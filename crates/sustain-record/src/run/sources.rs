@@ -14,7 +14,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::pipe::fcntl_setpipe_size;
 use sustain_disk::clock::Timestamp;
-use sustain_session::Stop;
+use sustain_targets::Stop;
 
 use super::RecordPlan;
 use crate::error::RecordError;

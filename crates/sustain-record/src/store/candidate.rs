@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use sustain_disk::target::{Direction, Target, TargetKind};
 use sustain_host::Roots;
-use sustain_session::{TargetName, check_distinct};
+use sustain_targets::{TargetName, check_distinct};
 
 use super::FILE_NAME;
 use super::bounded::Bounded;

@@ -16,7 +16,7 @@ use sustain_disk::engine::{SharedMachine, SimulatedTarget};
 use sustain_disk::target::{Direction, Target, TargetKind};
 use sustain_disk::units::Size;
 use sustain_host::Roots;
-use sustain_session::{
+use sustain_targets::{
     CreatedFiles, SimulatedDisk, Stop, check_destroy, folder_of, has_all_blocks, neighbour_cautions,
 };
 use uuid::Uuid;
@@ -408,7 +408,7 @@ fn sync_folder(site: &Site<'_>) -> Result<(), RecordError> {
 #[cfg(test)]
 mod tests {
     use sustain_disk::target::{DataPath, OpenRequest};
-    use sustain_session::{Permission, open_under_guard};
+    use sustain_targets::{Permission, open_under_guard};
 
     use super::*;
 

@@ -9,7 +9,7 @@ use sustain_disk::error::Error;
 use sustain_disk::target::{DataPath, Direction, OpenRequest, Target};
 use sustain_disk::units::Size;
 use sustain_host::Roots;
-use sustain_session::{Permission, SimulatedDisk, open_under_guard};
+use sustain_targets::{Permission, SimulatedDisk, open_under_guard};
 
 use super::bounded::Bounded;
 use super::candidate::{MemberCandidate, candidates, check_locked};

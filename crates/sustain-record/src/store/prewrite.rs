@@ -15,7 +15,7 @@ use sustain_disk::engine::{
 use sustain_disk::error::{Error, RequestError};
 use sustain_disk::meter::IntervalRule;
 use sustain_disk::target::Target;
-use sustain_session::Stop;
+use sustain_targets::Stop;
 
 use crate::error::RecordError;
 use crate::member_io::{GIVEN_UP_AFTER_NS, words_of_silence};

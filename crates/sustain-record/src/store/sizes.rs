@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use sustain_disk::error::Error;
 use sustain_disk::target::TargetKind;
 use sustain_disk::units::Size;
-use sustain_session::{Fitted, Growing, fit_free_space, has_all_blocks};
+use sustain_targets::{Fitted, Growing, fit_free_space, has_all_blocks};
 
 use super::create::{CreatePlan, Site};
 use crate::error::RecordError;

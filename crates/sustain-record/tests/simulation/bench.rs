@@ -20,7 +20,7 @@ use sustain_record::recorder::{
     Earlier, MemberSetup, RecordFeed, RecordSetup, RecordingBoard, RecordingProgress, StreamSetup,
 };
 use sustain_record::store::{Mode, Store};
-use sustain_session::{SimulatedDisk, Stop};
+use sustain_targets::{SimulatedDisk, Stop};
 use uuid::Uuid;
 
 use crate::draw::Draw;

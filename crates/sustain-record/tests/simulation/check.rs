@@ -13,7 +13,7 @@ use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range as Wanted, StreamReader};
 use sustain_record::reading::verify::{Checkable, VerifiedStream, VerifyResult, verify};
 use sustain_record::store::{Mode, Recovered, Store};
-use sustain_session::Stop;
+use sustain_targets::Stop;
 use uuid::Uuid;
 
 use crate::bench::{Bench, tell};

@@ -6,7 +6,7 @@ use sustain_record::opening::Recording;
 use sustain_record::reading::readable::readable;
 use sustain_record::reading::verify::{Checkable, verify};
 use sustain_record::store::Mode;
-use sustain_session::Stop;
+use sustain_targets::Stop;
 
 use crate::bench::Bench;
 use crate::history::{Append, History};

@@ -6,7 +6,7 @@ use sustain_document::compare::Side;
 use sustain_document::compare::{
     CompareResult, CompareTrial, ComparedRow, LimitOutcome, RowVerdict, TrialEnd,
 };
-use sustain_session::shell_argument;
+use sustain_targets::shell_argument;
 
 use super::chart::{Arrangement, Figure, Key, Panel, Quantity, Scale, TimeUnit};
 use super::page::Sectioned;

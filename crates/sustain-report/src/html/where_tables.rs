@@ -5,7 +5,7 @@ use serde_json::Value;
 use sustain_document::block_device::BlockDevice;
 use sustain_document::host::{Description, FileSystem, Host};
 use sustain_document::measure::Plan;
-use sustain_session::shell_argument;
+use sustain_targets::shell_argument;
 
 use super::escape;
 use super::table::Table;

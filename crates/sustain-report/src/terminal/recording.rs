@@ -11,7 +11,7 @@ use sustain_document::record::{
 use sustain_document::system::KernelMessage;
 use sustain_record::forecast::{Forecast, SpaceUse};
 use sustain_record::recorder::{LimitedBy, MemberState, RecordingProgress};
-use sustain_session::others_bytes_per_s;
+use sustain_targets::others_bytes_per_s;
 
 use super::forecast::{shortfall_words, unprofiled_words};
 use super::{LiveKind, noted, sentences, without_controls};

@@ -18,7 +18,7 @@ use sustain_load::prepared::{PreparedTargets, forget_cached};
 use sustain_load::session::Session;
 use sustain_load::setup::PhaseSetup;
 use sustain_load::watched::run_watched;
-use sustain_session::{Stop, others_words};
+use sustain_targets::{Stop, others_words};
 
 use super::super::limit::{self, LimitedFigures};
 use super::PAIRS_MIN;

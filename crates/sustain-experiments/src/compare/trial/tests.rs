@@ -9,7 +9,7 @@ use sustain_disk::layout::Layout;
 use sustain_disk::target::DataPath;
 use sustain_document::compare::{CompareResult, LimitOutcome, RowVerdict, TrialEnd};
 use sustain_host::Roots;
-use sustain_session::Stop;
+use sustain_targets::Stop;
 
 use super::{TrialPlan, TrialSetting, trial};
 use crate::error::MeasureError;

@@ -12,7 +12,7 @@ use sustain_disk::engine::{
 };
 use sustain_disk::error::{Error, IoFault};
 use sustain_host::Roots;
-use sustain_session::Stop;
+use sustain_targets::Stop;
 
 use super::*;
 use crate::format::{GapReason, MarkKind, PayloadMark};

@@ -8,7 +8,7 @@ use sustain_disk::error::Error;
 use sustain_disk::target::{DataPath, Direction, OpenRequest, Target};
 use sustain_disk::units::Size;
 use sustain_host::Roots;
-use sustain_session::{CreatedFiles, Permission, is_new, open_under_guard, rehearse_under_guard};
+use sustain_targets::{CreatedFiles, Permission, is_new, open_under_guard, rehearse_under_guard};
 
 use super::CreatePlan;
 use crate::error::RecordError;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use sustain_disk::target::{Direction, WriteCandidate, being_written, is_being_written};
 use sustain_host::{CandidateKind, Inspection, Refusal, Roots};
 
-use crate::error::SessionError;
+use crate::error::OpenError;
 use crate::name::TargetName;
 use crate::writers::{written_below, written_beside};
 
@@ -90,11 +90,11 @@ pub fn inspect(
 /// next time.
 ///
 /// # Errors
-/// [`SessionError::Usage`], naming the first such name.
-pub fn check_destroy(names: &[String], targets: &[String]) -> Result<(), SessionError> {
+/// [`OpenError::Usage`], naming the first such name.
+pub fn check_destroy(names: &[String], targets: &[String]) -> Result<(), OpenError> {
     for name in names {
         if !targets.contains(name) {
-            return Err(SessionError::Usage(format!(
+            return Err(OpenError::Usage(format!(
                 "--destroy {name} names none of the targets; write it exactly as the target is \
                  written"
             )));
@@ -110,13 +110,13 @@ pub fn check_destroy(names: &[String], targets: &[String]) -> Result<(), Session
 /// apart when they are opened.
 ///
 /// # Errors
-/// [`SessionError::Usage`], naming the first pair.
+/// [`OpenError::Usage`], naming the first pair.
 pub fn check_distinct(
     typed: &[String],
     names: &[TargetName],
     direction: Direction,
     roots: &Roots,
-) -> Result<(), SessionError> {
+) -> Result<(), OpenError> {
     let mut seen: Vec<(Inspection, &str)> = Vec::new();
     let mut new_files: HashMap<PathBuf, &str> = HashMap::new();
     for (typed, name) in typed.iter().zip(names) {
@@ -154,8 +154,8 @@ pub fn check_distinct(
     Ok(())
 }
 
-fn not_distinct(earlier: &str, typed: &str, what: &str) -> SessionError {
-    SessionError::Usage(format!("{earlier} and {typed} {what}: leave one out"))
+fn not_distinct(earlier: &str, typed: &str, what: &str) -> OpenError {
+    OpenError::Usage(format!("{earlier} and {typed} {what}: leave one out"))
 }
 
 /// The directory in which a file of this path lies.

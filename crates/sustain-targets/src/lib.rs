@@ -3,7 +3,7 @@
 //! it.
 //!
 //! ```
-//! use sustain_session::{Stop, TargetName};
+//! use sustain_targets::{Stop, TargetName};
 //!
 //! // What a name means decides whether a disk is opened at all.
 //! assert_eq!(TargetName::parse("null:")?, TargetName::Null);
@@ -14,7 +14,7 @@
 //! let of_another_thread = stop.clone();
 //! of_another_thread.interrupt();
 //! assert!(stop.reason().is_some());
-//! # Ok::<(), sustain_session::SessionError>(())
+//! # Ok::<(), sustain_targets::OpenError>(())
 //! ```
 
 #![forbid(unsafe_code)]
@@ -39,7 +39,7 @@ mod writers;
 pub use capacity::{Fitted, Growing, check_memory, fit_free_space, has_all_blocks};
 pub use counted_once::{Counted, CountedTarget, counted};
 pub use devices::{SharedDisk, devices_under, neighbour_cautions, shared_disks};
-pub use error::SessionError;
+pub use error::OpenError;
 pub use guard::{Permission, check_destroy, check_distinct, folder_of, inspect};
 pub use machines::{Machines, SimulatedDisk};
 pub use monitor::{Idle, Monitor};

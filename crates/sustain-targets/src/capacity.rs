@@ -8,7 +8,7 @@ use sustain_disk::target::{Target, TargetKind};
 use sustain_disk::units::Size;
 use sustain_host::Roots;
 
-use crate::error::SessionError;
+use crate::error::OpenError;
 use crate::guard::folder_of;
 
 /// Files leave this part of the free space alone.
@@ -43,8 +43,8 @@ pub struct Fitted {
 /// space.
 ///
 /// # Errors
-/// [`SessionError::Disk`] if there is no space for one unit, or if the free space cannot be read.
-pub fn fit_free_space(files: &[Growing<'_>]) -> Result<Vec<Option<Fitted>>, SessionError> {
+/// [`OpenError::Disk`] if there is no space for one unit, or if the free space cannot be read.
+pub fn fit_free_space(files: &[Growing<'_>]) -> Result<Vec<Option<Fitted>>, OpenError> {
     let mut file_systems: BTreeMap<Option<(u32, u32)>, Vec<usize>> = BTreeMap::new();
     for (index, file) in files.iter().enumerate() {
         let members = file_systems.entry(file.target.device).or_default();
@@ -140,13 +140,13 @@ fn missing_bytes(target: &Target) -> u64 {
 /// streams need" and "use a smaller --buffer".
 ///
 /// # Errors
-/// [`SessionError::Usage`] if they need more than half of the machine's memory.
+/// [`OpenError::Usage`] if they need more than half of the machine's memory.
 pub fn check_memory(
     wanted_bytes: u64,
     what: &str,
     instead: &str,
     roots: &Roots,
-) -> Result<(), SessionError> {
+) -> Result<(), OpenError> {
     // If the machine does not report its memory, the kernel will refuse what is too much.
     let Ok(description) = sustain_host::describe_host(roots) else {
         return Ok(());
@@ -154,7 +154,7 @@ pub fn check_memory(
     if wanted_bytes <= description.memory_bytes / 2 {
         return Ok(());
     }
-    Err(SessionError::Usage(format!(
+    Err(OpenError::Usage(format!(
         "{what} more than half of this machine's {} of memory: {instead}",
         Size(description.memory_bytes)
     )))

@@ -9,7 +9,7 @@ use sustain_disk::engine::{SharedMachine, SimulatedTarget};
 use sustain_disk::simulated::{Machine, MachineFile};
 use sustain_disk::target::{Target, TargetKind};
 
-use crate::error::SessionError;
+use crate::error::OpenError;
 
 /// A simulated disk, opened.
 #[derive(Debug, Clone)]
@@ -46,14 +46,14 @@ impl Machines {
     /// description are added to `notes`.
     ///
     /// # Errors
-    /// [`SessionError::Machine`] for a file that cannot be read or is wrong, or has no such disk;
-    /// [`SessionError::Usage`] for a disk that is open already.
+    /// [`OpenError::Machine`] for a file that cannot be read or is wrong, or has no such disk;
+    /// [`OpenError::Usage`] for a disk that is open already.
     pub fn open(
         &mut self,
         file: &Path,
         disk: Option<&str>,
         notes: &mut Vec<String>,
-    ) -> Result<Vec<SimulatedDisk>, SessionError> {
+    ) -> Result<Vec<SimulatedDisk>, OpenError> {
         // A machine is the same one under any name; a file that cannot be found is reported when it
         // is read.
         let file = &file.canonicalize().unwrap_or_else(|_| file.to_owned());
@@ -75,7 +75,7 @@ impl Machines {
             };
             let description = &description.disks[disk];
             if self.opened.contains(&simulated) {
-                return Err(SessionError::Usage(format!(
+                return Err(OpenError::Usage(format!(
                     "the simulated disk {} is given twice: leave one out",
                     description.name
                 )));
@@ -176,6 +176,6 @@ read = "100MB/s"
             "the simulated disk hdb is given twice: leave one out"
         );
         let missing = machines.open(Path::new("none.toml"), None, &mut Vec::new());
-        assert!(matches!(missing, Err(SessionError::Machine(_))));
+        assert!(matches!(missing, Err(OpenError::Machine(_))));
     }
 }

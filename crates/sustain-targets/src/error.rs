@@ -3,7 +3,7 @@
 /// The error kind: the request, a target, or a machine file is at fault. The exit code of the
 /// command depends on it.
 #[derive(Debug, thiserror::Error)]
-pub enum SessionError {
+pub enum OpenError {
     /// The request makes no sense; nothing was touched.
     #[error("{0}")]
     Usage(String),

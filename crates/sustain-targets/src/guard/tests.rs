@@ -94,14 +94,14 @@ fn a_name_to_destroy_must_be_that_of_a_target() {
     assert!(check_destroy(&[], &targets).is_ok());
     assert!(check_destroy(&targets[1..], &targets).is_ok());
     let slip = check_destroy(&["./a".to_owned()], &targets).unwrap_err();
-    assert!(matches!(slip, SessionError::Usage(_)));
+    assert!(matches!(slip, OpenError::Usage(_)));
     assert!(
         slip.to_string()
             .starts_with("--destroy ./a names none of the targets")
     );
 }
 
-fn distinct(typed: &[&Path]) -> Result<(), SessionError> {
+fn distinct(typed: &[&Path]) -> Result<(), OpenError> {
     let typed: Vec<String> = typed
         .iter()
         .map(|path| path.to_str().unwrap().to_owned())

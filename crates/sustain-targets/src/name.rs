@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use sustain_disk::clock::Clock;
 use sustain_disk::simulated;
 
-use crate::error::SessionError;
+use crate::error::OpenError;
 
 /// The meaning of a target's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,21 +27,21 @@ impl TargetName {
     /// Reads a name.
     ///
     /// # Errors
-    /// [`SessionError::Usage`] for a malformed `sim:` name, and for an empty name.
-    pub fn parse(name: &str) -> Result<TargetName, SessionError> {
+    /// [`OpenError::Usage`] for a malformed `sim:` name, and for an empty name.
+    pub fn parse(name: &str) -> Result<TargetName, OpenError> {
         if name == "null:" {
             return Ok(TargetName::Null);
         }
         if name.starts_with("sim:") {
             let (machine, disk) = simulated::parse_target(name)
-                .map_err(|error| SessionError::Usage(error.to_string()))?;
+                .map_err(|error| OpenError::Usage(error.to_string()))?;
             return Ok(TargetName::Simulated {
                 machine,
                 disk: disk.map(str::to_owned),
             });
         }
         if name.is_empty() {
-            return Err(SessionError::Usage("a target has no name".to_owned()));
+            return Err(OpenError::Usage("a target has no name".to_owned()));
         }
         Ok(TargetName::Path(PathBuf::from(name)))
     }
@@ -88,7 +88,7 @@ mod tests {
         assert!(TargetName::parse("").is_err());
         assert!(matches!(
             TargetName::parse("sim:no-machine"),
-            Err(SessionError::Usage(_))
+            Err(OpenError::Usage(_))
         ));
     }
 

@@ -202,11 +202,17 @@ pub struct Fall {
 /// A wall of at most this confidence is one that may be there, not one that is.
 const CONFIDENCE_UNCERTAIN: f64 = 0.5;
 
+/// Whether a wall of this confidence is more likely to be there than not.
+#[must_use]
+pub fn is_certain(confidence: f64) -> bool {
+    confidence > CONFIDENCE_UNCERTAIN
+}
+
 impl Wall {
     /// Whether it is more likely to be there than not.
     #[must_use]
     pub fn is_certain(&self) -> bool {
-        self.confidence > CONFIDENCE_UNCERTAIN
+        is_certain(self.confidence)
     }
 
     /// Whether all members together reach less than some of them did: not every collapse goes on

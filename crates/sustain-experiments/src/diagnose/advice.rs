@@ -21,6 +21,8 @@ pub(super) struct AdviceBasis {
     pub(super) hang: Vec<usize>,
     /// The fastest subset that was measured, and its sum.
     pub(super) fastest: (Vec<usize>, f64),
+    /// What all of them reached at once, if that was measured.
+    pub(super) together_bytes_per_s: Option<f64>,
     /// The readings that show that a sum falls, if a wall is a collapse.
     pub(super) fall: Option<SeenFall>,
     pub(super) record_bytes: u64,
@@ -51,6 +53,8 @@ pub(super) struct KnownWall {
     /// Whether the wall depends on where the targets are connected; the program's own limit does
     /// not.
     pub(super) is_of_places: bool,
+    /// Whether it is more likely to be there than not. Nothing is predicted by one that is not.
+    pub(super) is_certain: bool,
 }
 
 /// The sum that a subset is predicted to reach under these walls.
@@ -145,6 +149,16 @@ fn independent(facts: &AdviceBasis, foretell: &Foretell<'_>) -> Suggestion {
         };
         return suggestion(order, leave_out, *sum, why);
     }
+    if facts.has_uncertain_walls() {
+        let (kept, sum_bytes_per_s) = facts.most_measured();
+        let (order, leave_out) = split(all, |target| kept.contains(&target));
+        return suggestion(
+            order,
+            leave_out,
+            sum_bytes_per_s,
+            AdviceReason::OnlyMeasured,
+        );
+    }
     let sum = foretell(&facts.walls, all);
     let kept = without_idlers(facts, foretell, sum);
     let (order, leave_out) = split(all, |target| kept.contains(&target));
@@ -196,7 +210,7 @@ fn stripe(facts: &AdviceBasis, independent: &Suggestion) -> Suggestion {
             held_by = WallPlace::Known(facts.names[*target].clone());
         }
     }
-    for wall in &facts.walls {
+    for wall in facts.walls.iter().filter(|wall| wall.is_certain) {
         let capacity = wall
             .collapses_to_bytes_per_s
             .unwrap_or(wall.limit_bytes_per_s);
@@ -206,7 +220,14 @@ fn stripe(facts: &AdviceBasis, independent: &Suggestion) -> Suggestion {
             held_by = WallPlace::WallOf(facts.named(&wall.members));
         }
     }
-    let expected_bytes_per_s = rate * all.len() as f64;
+    let mut expected_bytes_per_s = rate * all.len() as f64;
+    let is_at_most = facts.has_uncertain_walls();
+    if is_at_most {
+        // In lockstep they reach no more than side by side.
+        let together_bytes_per_s = facts.together_bytes_per_s.unwrap_or(f64::INFINITY);
+        expected_bytes_per_s = expected_bytes_per_s.min(together_bytes_per_s);
+        rate = expected_bytes_per_s / all.len() as f64;
+    }
     let loss = 1.0 - expected_bytes_per_s / independent.expected_bytes_per_s;
     let why = AdviceReason::Lockstep {
         each_bytes_per_s: rate,
@@ -225,7 +246,7 @@ fn stripe(facts: &AdviceBasis, independent: &Suggestion) -> Suggestion {
         moved_from: None,
         then_limited_by: Vec::new(),
         expected_bytes_per_s,
-        is_at_most: false,
+        is_at_most,
         why,
     }
 }
@@ -291,6 +312,19 @@ pub(super) fn split(all: &[usize], keep: impl Fn(usize) -> bool) -> (Vec<usize>,
 }
 
 impl AdviceBasis {
+    fn has_uncertain_walls(&self) -> bool {
+        self.walls.iter().any(|wall| !wall.is_certain)
+    }
+
+    /// All targets with what they reached at once, unless fewer of them were clearly faster.
+    fn most_measured(&self) -> (&[usize], f64) {
+        let (fastest, most) = &self.fastest;
+        match self.together_bytes_per_s {
+            Some(sum) if sum * (1.0 + NOT_FORETOLD) >= *most => (&self.hang, sum),
+            _ => (fastest, *most),
+        }
+    }
+
     /// The place where a wall sits, if that is known.
     pub(super) fn place_of(&self, wall: &KnownWall) -> WallPlace {
         let of_members = || WallPlace::WallOf(self.named(&wall.members));
@@ -349,6 +383,7 @@ mod tests {
             limit_bytes_per_s: limit_mb_per_s * 1e6,
             collapses_to_bytes_per_s: None,
             is_of_places: true,
+            is_certain: true,
         }
     }
 
@@ -362,6 +397,7 @@ mod tests {
             links: Vec::new(),
             hang: (0..count).collect(),
             fastest: ((0..count).collect(), 0.0),
+            together_bytes_per_s: None,
             fall: None,
             record_bytes: 1 << 20,
         }
@@ -401,6 +437,25 @@ mod tests {
         let moved = of(&advice, is_moved);
         assert_eq!(moved.move_elsewhere.len(), 2);
         assert!((moved.expected_bytes_per_s - 400e6).abs() < 1.0);
+    }
+
+    #[test]
+    fn nothing_is_predicted_by_a_limit_that_is_not_certain() {
+        let mut uncertain = wall(&[0, 1, 2, 3], 200.0);
+        uncertain.is_certain = false;
+        let mut facts = facts(&[100.0; 4], vec![uncertain]);
+        facts.fastest = (vec![0, 1, 3], 252e6);
+        facts.together_bytes_per_s = Some(250e6);
+        let advice = advice(&facts);
+        assert_eq!(advice[0].layout, SuggestedLayout::Independent);
+        assert_eq!(advice[0].order, [0, 1, 2, 3]);
+        assert_eq!(advice[0].expected_bytes_per_s, 250e6);
+        assert!(!advice.iter().any(is_moved), "{advice:?}");
+        let stripe = of(&advice, is_stripe);
+        assert_eq!(
+            (stripe.expected_bytes_per_s, stripe.is_at_most),
+            (250e6, true)
+        );
     }
 
     #[test]

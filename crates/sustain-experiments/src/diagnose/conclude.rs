@@ -1,27 +1,27 @@
 //! Makes the result document from the findings: names for numbers, words for kinds, where each wall
 //! sits, and what to do. Pure; the run calls it once at the end.
 
-use sustain_document::devices::HopKind;
 use sustain_document::diagnose::SearchEnd;
 use sustain_document::diagnose::{
     Advice, Alone, DIAGNOSE_SCHEMA, DiagnosePlanUsed, DiagnoseResult, Drift, Dropped, Fall,
-    LimitLeft, Measurement, NoWall, Order, Prediction, Share, Together, TopologyHop,
-    UnexplainedLoss, Wall, Weakest,
+    LimitLeft, Measurement, NoWall, Order, Prediction, Share, Together, UnexplainedLoss, Wall,
+    Weakest,
 };
 use sustain_document::host::Host;
 use sustain_document::system::System;
 use sustain_document::vocabulary::LayoutKind;
-use sustain_load::session::{OpenTarget, Session};
+use sustain_load::session::Session;
 use sustain_statistics::walls::{self, Findings, Model, SumLimit, WallKind, WallState};
 use sustain_targets::others_words;
 
-use super::advice::{AdviceBasis, KnownWall, SuggestedLayout, Suggestion, advise};
-use super::explain::{Explanation, explain};
+use super::advice::{KnownWall, SuggestedLayout, Suggestion};
+use super::basis::{explained, is_refuted, rates_alone};
+use super::explain::Explanation;
 use super::fall;
 use super::member_limits;
 use super::plan::DiagnosePlan;
 use super::remarks;
-use super::topology_paths::{TopologyPaths, is_place, links};
+use super::topology_paths::TopologyPaths;
 use super::words;
 use crate::figures::time_of_day;
 use crate::others::others_untold;
@@ -47,109 +47,6 @@ pub(super) struct Diagnosed<'a> {
     pub(super) system: System,
     pub(super) started_unix_s: i64,
     pub(super) is_interrupted: bool,
-}
-
-/// The advice that follows from the walls for recording on these targets; none if the targets
-/// themselves are not known well enough.
-pub(super) fn advised(
-    findings: &Findings,
-    targets: &[OpenTarget],
-    ways: &TopologyPaths,
-    plan: &DiagnosePlan,
-) -> Vec<Suggestion> {
-    let alive = |target: &usize| !findings.dropped.contains(target);
-    let is_measured = |target: usize| findings.alone[target].is_some();
-    let hang: Vec<usize> = match &ways.order {
-        Some(order) => order.iter().copied().filter(alive).collect(),
-        None => (0..targets.len()).filter(alive).collect(),
-    };
-    let is_known = hang.iter().all(|target| is_measured(*target));
-    if hang.len() < 2 || !is_known || !findings.complete || findings.too_noisy.is_some() {
-        return Vec::new();
-    }
-    let mut alive_targets = hang.clone();
-    alive_targets.sort_unstable();
-    let facts = AdviceBasis {
-        names: targets
-            .iter()
-            .map(|target| target.target.name.clone())
-            .collect(),
-        alone: rates_alone(findings),
-        capacity_bytes: targets
-            .iter()
-            .map(|target| target.target.capacity_bytes)
-            .collect(),
-        walls: findings
-            .walls
-            .iter()
-            .map(|wall| known_wall(wall, &findings.dropped, ways, targets.len()))
-            .collect(),
-        links: links(ways, &alive_targets),
-        fastest: fastest(findings).unwrap_or_else(|| (hang.clone(), 0.0)),
-        fall: findings
-            .walls
-            .iter()
-            .filter(|wall| wall.kind == WallKind::Collapse)
-            .find_map(|wall| fall::largest(&wall.members, &findings.measurements)),
-        hang,
-        record_bytes: plan.record_bytes,
-    };
-    let alone = facts.alone.clone();
-    let foretell = |walls: &[KnownWall], members: &[usize]| {
-        let limits = walls.iter().map(|wall| SumLimit {
-            members: wall.members.clone(),
-            limit_bytes_per_s: wall.limit_bytes_per_s,
-        });
-        let model = Model {
-            alone_bytes_per_s: alone.clone(),
-            walls: limits.collect(),
-        };
-        model.predict(members)
-    };
-    advise(&facts, &foretell)
-}
-
-/// The subset that brought the most of all that were measured, and its sum.
-pub(super) fn fastest(findings: &Findings) -> Option<(Vec<usize>, f64)> {
-    let counts =
-        |measurement: &&walls::MeasuredSubset| !measurement.failed && !measurement.with_dummy;
-    let measurements = findings.measurements.iter().filter(counts);
-    let fastest =
-        measurements.max_by(|one, other| one.sum_bytes_per_s.total_cmp(&other.sum_bytes_per_s))?;
-    Some((fastest.members.clone(), fastest.sum_bytes_per_s))
-}
-
-fn rates_alone(findings: &Findings) -> Vec<f64> {
-    let rates = findings.alone.iter();
-    rates.map(|rate| rate.unwrap_or(0.0)).collect()
-}
-
-fn known_wall(
-    wall: &walls::FoundWall,
-    dropped: &[usize],
-    ways: &TopologyPaths,
-    targets: usize,
-) -> KnownWall {
-    let hop = match explained(wall, dropped, ways) {
-        Explanation::Hop { hop, .. } => Some(hop),
-        Explanation::None(_) => None,
-    };
-    let is_of_places = |hop: &TopologyHop| {
-        if hop.kind == HopKind::SimulatedLimit {
-            // The name says nothing about what a simulated limit stands for; one that all targets
-            // pass through is perhaps the memory.
-            wall.members.len() + dropped.len() < targets
-        } else {
-            is_place(hop)
-        }
-    };
-    KnownWall {
-        is_of_places: wall.kind != WallKind::Tool && hop.as_ref().is_some_and(is_of_places),
-        place: hop.map(|hop| hop.name),
-        members: wall.members.clone(),
-        limit_bytes_per_s: wall.limit_bytes_per_s,
-        collapses_to_bytes_per_s: wall.at_full_load_bytes_per_s,
-    }
 }
 
 /// The document of a diagnosis.
@@ -297,7 +194,7 @@ impl Diagnosed<'_> {
         // was.
         let doubted = self.findings.unexplained.is_some()
             || remarks::unexplained(self).is_some()
-            || wall.prediction.as_ref().is_some_and(failed);
+            || is_refuted(wall);
         let state = match wall.state {
             WallState::Confirmed if doubted => WallState::MembersUncertain,
             state => state,
@@ -472,22 +369,6 @@ impl Diagnosed<'_> {
 
 /// The highest confidence in a wall while not all readings are explained.
 const CONFIDENCE_IN_DOUBT: f64 = 0.5;
-
-/// Whether the prediction differs from the measurement.
-fn failed(prediction: &walls::PredictedSubset) -> bool {
-    let off = prediction.measured_bytes_per_s - prediction.predicted_bytes_per_s;
-    let noise = 4.0 * prediction.deviation_bytes_per_s;
-    off.abs() > noise.max(remarks::UNEXPLAINED * prediction.predicted_bytes_per_s)
-}
-
-/// Where a wall sits; a target that failed is neither a member nor an outsider.
-fn explained(wall: &walls::FoundWall, dropped: &[usize], ways: &TopologyPaths) -> Explanation {
-    let mut alive = ways.ways.clone();
-    for target in dropped {
-        alive[*target].hops.clear();
-    }
-    explain(&wall.members, wall.limit_bytes_per_s, &alive)
-}
 
 /// Whether each target gets an even share, within a few percent. If so, shares that are whole
 /// fractions of the rates alone mean nothing: two equal disks at half their sum have them as well.

@@ -28,6 +28,9 @@ pub(super) fn elsewhere(
     foretell: &Foretell<'_>,
     now: f64,
 ) -> Option<Suggestion> {
+    if facts.walls.iter().any(|wall| !wall.is_certain) {
+        return None;
+    }
     let walls = facts.walls.iter().filter(|wall| wall.is_of_places);
     let moves = walls.filter_map(|wall| Some((wall, out_of(wall, facts, foretell, now)?)));
     let most = |one: &(&KnownWall, MovedTargets), other: &(&KnownWall, MovedTargets)| {
@@ -135,6 +138,7 @@ fn as_limit(link: &Link, facts: &AdviceBasis, foretell: &Foretell<'_>) -> Option
         limit_bytes_per_s: rate,
         collapses_to_bytes_per_s: None,
         is_of_places: false,
+        is_certain: true,
     })
 }
 
@@ -196,6 +200,7 @@ mod tests {
                 limit_bytes_per_s: 200e6,
                 collapses_to_bytes_per_s: None,
                 is_of_places: true,
+                is_certain: true,
             }],
             links: vec![Link {
                 name: "host".to_owned(),
@@ -205,6 +210,7 @@ mod tests {
             }],
             hang: (0..6).collect(),
             fastest: (Vec::new(), 0.0),
+            together_bytes_per_s: None,
             fall: None,
             record_bytes: 1 << 20,
         }

@@ -3,6 +3,7 @@
 //! walls -> explain, advice -> result.
 
 mod advice;
+mod basis;
 mod conclude;
 mod elsewhere;
 mod event;

@@ -13,6 +13,8 @@ pub(super) enum AdviceReason {
     MostWithAll { fall: Option<NamedFall> },
     /// A sum falls, and these targets reached the most.
     MostOfSubsets { kept: Vec<String> },
+    /// Some limits are not certain, so nothing is predicted by them.
+    OnlyMeasured,
     /// The fastest subset measured was faster than predicted.
     FasterThanPredicted,
     /// They were the fastest of all that was measured, the trials included.

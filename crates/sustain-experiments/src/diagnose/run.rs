@@ -20,7 +20,8 @@ use sustain_statistics::walls::{Findings, SearchBasis, expected_readings, find};
 use sustain_targets::{Stop, TargetName, check_distinct};
 
 use super::advice::{SuggestedLayout, Suggestion};
-use super::conclude::{Diagnosed, advised, conclude, fastest};
+use super::basis::{advised, fastest};
+use super::conclude::{Diagnosed, conclude};
 use super::event::{DiagnoseEvent, DiagnoseObserver};
 use super::plan::DiagnosePlan;
 use super::probe::SubsetProbe;

@@ -123,6 +123,10 @@ pub(super) fn advice(reason: &AdviceReason) -> String {
              most",
             kept.join(", ")
         ),
+        AdviceReason::OnlyMeasured => {
+            "this rate was measured; the limits above are too uncertain to predict another"
+                .to_owned()
+        }
         AdviceReason::FasterThanPredicted => {
             "they were the fastest of all subsets measured, faster than predicted".to_owned()
         }

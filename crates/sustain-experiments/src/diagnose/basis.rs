@@ -1,0 +1,148 @@
+//! What the advice rests on, taken from the findings: the walls with the places where they sit, the
+//! links, the rates that were measured. Pure; the run has its advice from here.
+
+use sustain_document::devices::HopKind;
+use sustain_document::diagnose::{TopologyHop, is_certain};
+use sustain_load::session::OpenTarget;
+use sustain_statistics::walls::{Findings, FoundWall, MeasuredSubset, Model, SumLimit, WallKind};
+
+use super::advice::{AdviceBasis, KnownWall, Suggestion, advise};
+use super::explain::{Explanation, explain};
+use super::fall;
+use super::plan::DiagnosePlan;
+use super::remarks;
+use super::topology_paths::{TopologyPaths, is_place, links};
+
+/// The advice that follows from the walls for recording on these targets; none if the targets
+/// themselves are not known well enough.
+pub(super) fn advised(
+    findings: &Findings,
+    targets: &[OpenTarget],
+    ways: &TopologyPaths,
+    plan: &DiagnosePlan,
+) -> Vec<Suggestion> {
+    let alive = |target: &usize| !findings.dropped.contains(target);
+    let is_measured = |target: usize| findings.alone[target].is_some();
+    let hang: Vec<usize> = match &ways.order {
+        Some(order) => order.iter().copied().filter(alive).collect(),
+        None => (0..targets.len()).filter(alive).collect(),
+    };
+    let is_known = hang.iter().all(|target| is_measured(*target));
+    if hang.len() < 2 || !is_known || !findings.complete || findings.too_noisy.is_some() {
+        return Vec::new();
+    }
+    let mut alive_targets = hang.clone();
+    alive_targets.sort_unstable();
+    let facts = AdviceBasis {
+        names: targets
+            .iter()
+            .map(|target| target.target.name.clone())
+            .collect(),
+        alone: rates_alone(findings),
+        capacity_bytes: targets
+            .iter()
+            .map(|target| target.target.capacity_bytes)
+            .collect(),
+        walls: findings
+            .walls
+            .iter()
+            .map(|wall| known_wall(wall, findings, ways, targets.len()))
+            .collect(),
+        links: links(ways, &alive_targets),
+        fastest: fastest(findings).unwrap_or_else(|| (hang.clone(), 0.0)),
+        together_bytes_per_s: sum_of(findings, &alive_targets),
+        fall: findings
+            .walls
+            .iter()
+            .filter(|wall| wall.kind == WallKind::Collapse)
+            .find_map(|wall| fall::largest(&wall.members, &findings.measurements)),
+        hang,
+        record_bytes: plan.record_bytes,
+    };
+    let alone = facts.alone.clone();
+    let foretell = |walls: &[KnownWall], members: &[usize]| {
+        let limits = walls.iter().map(|wall| SumLimit {
+            members: wall.members.clone(),
+            limit_bytes_per_s: wall.limit_bytes_per_s,
+        });
+        let model = Model {
+            alone_bytes_per_s: alone.clone(),
+            walls: limits.collect(),
+        };
+        model.predict(members)
+    };
+    advise(&facts, &foretell)
+}
+
+/// The subset that brought the most of all that were measured, and its sum.
+pub(super) fn fastest(findings: &Findings) -> Option<(Vec<usize>, f64)> {
+    let counts = |measurement: &&MeasuredSubset| !measurement.failed && !measurement.with_dummy;
+    let measurements = findings.measurements.iter().filter(counts);
+    let fastest =
+        measurements.max_by(|one, other| one.sum_bytes_per_s.total_cmp(&other.sum_bytes_per_s))?;
+    Some((fastest.members.clone(), fastest.sum_bytes_per_s))
+}
+
+/// The newest sum of just these targets, if they were measured together.
+fn sum_of(findings: &Findings, members: &[usize]) -> Option<f64> {
+    let newest = findings.measurements.iter().rev().find(|measurement| {
+        measurement.members == members && !measurement.failed && !measurement.with_dummy
+    });
+    newest.map(|measurement| measurement.sum_bytes_per_s)
+}
+
+pub(super) fn rates_alone(findings: &Findings) -> Vec<f64> {
+    let rates = findings.alone.iter();
+    rates.map(|rate| rate.unwrap_or(0.0)).collect()
+}
+
+fn known_wall(
+    wall: &FoundWall,
+    findings: &Findings,
+    ways: &TopologyPaths,
+    targets: usize,
+) -> KnownWall {
+    let dropped = &findings.dropped;
+    let hop = match explained(wall, dropped, ways) {
+        Explanation::Hop { hop, .. } => Some(hop),
+        Explanation::None(_) => None,
+    };
+    let is_of_places = |hop: &TopologyHop| {
+        if hop.kind == HopKind::SimulatedLimit {
+            // The name says nothing about what a simulated limit stands for; one that all targets
+            // pass through is perhaps the memory.
+            wall.members.len() + dropped.len() < targets
+        } else {
+            is_place(hop)
+        }
+    };
+    KnownWall {
+        is_of_places: wall.kind != WallKind::Tool && hop.as_ref().is_some_and(is_of_places),
+        place: hop.map(|hop| hop.name),
+        members: wall.members.clone(),
+        limit_bytes_per_s: wall.limit_bytes_per_s,
+        collapses_to_bytes_per_s: wall.at_full_load_bytes_per_s,
+        is_certain: is_certain(wall.confidence)
+            && findings.unexplained.is_none()
+            && !is_refuted(wall),
+    }
+}
+
+/// Where a wall sits; a target that failed is neither a member nor an outsider.
+pub(super) fn explained(wall: &FoundWall, dropped: &[usize], ways: &TopologyPaths) -> Explanation {
+    let mut alive = ways.ways.clone();
+    for target in dropped {
+        alive[*target].hops.clear();
+    }
+    explain(&wall.members, wall.limit_bytes_per_s, &alive)
+}
+
+/// Whether a prediction by the wall failed: then it is not certain, however clear its own evidence
+/// was.
+pub(super) fn is_refuted(wall: &FoundWall) -> bool {
+    wall.prediction.as_ref().is_some_and(|prediction| {
+        let off = prediction.measured_bytes_per_s - prediction.predicted_bytes_per_s;
+        let noise = 4.0 * prediction.deviation_bytes_per_s;
+        off.abs() > noise.max(remarks::UNEXPLAINED * prediction.predicted_bytes_per_s)
+    })
+}

@@ -221,10 +221,13 @@ impl<'a> Seeker<'a> {
             .iter()
             .filter(|(_, why)| matches!(why, HoleReason::Damaged { .. }));
         if !is_crashed(recording) {
-            // What a member that failed had not flushed was written elsewhere.
+            // What a member that failed had not flushed was written elsewhere. A member without an end
+            // mark need not have failed where the mark itself may have been written over.
             let extent = recording.per_member[self.member];
             let was_flushed = extent.is_some_and(|extent| {
-                extent.has_end || descriptor.sequence <= extent.flushed_sequence
+                extent.has_end
+                    || descriptor.sequence <= extent.flushed_sequence
+                    || self.window.contains(&extent.last.slot_serial)
             });
             if !was_flushed {
                 return false;
@@ -256,9 +259,11 @@ impl<'a> Seeker<'a> {
             return;
         };
         // Without an end mark, on a member that failed or behind a crash, it may never have been
-        // durable.
+        // durable. The mark of a recording that has one elsewhere may be what is missing.
         let was_flushed = |extent: StreamExtent| {
-            extent.has_end || extent.flushed_sequence > last.descriptor.sequence
+            extent.has_end
+                || extent.flushed_sequence > last.descriptor.sequence
+                || !is_crashed(recording)
         };
         let needs_flush = !is_one || !is_crashed(recording);
         let may_be_durable =
@@ -269,8 +274,8 @@ impl<'a> Seeker<'a> {
             if may_be_durable {
                 // It was found when the next recording began. How far the streams came there
                 // nobody tells any more.
-                let (place, sequence) = (next.descriptor.place, next.descriptor.sequence);
-                self.cut(last, place, sequence, None, Some(doubt));
+                let sequence = next.descriptor.sequence;
+                self.cut(last, place_behind(last), sequence, None, Some(doubt));
             }
         } else if may_be_durable {
             self.look_within(recording, last, next);
@@ -334,9 +339,8 @@ impl<'a> Seeker<'a> {
 
     fn cut_behind(&mut self, origin: &Origin, doubt: Option<Doubt>) {
         let descriptor = &origin.descriptor;
-        let mut place = descriptor.place;
-        place.slot_offset_bytes += descriptor.append_bytes;
         let positions = Some(descriptor.positions.clone());
+        let place = place_behind(origin);
         self.cut(origin, place, descriptor.sequence + 1, positions, doubt);
     }
 
@@ -369,6 +373,15 @@ impl<'a> Seeker<'a> {
         };
         self.suspects.push(SuspectBytes { trace, doubt: None });
     }
+}
+
+/// Where an append ends. It is in the slot of the append, so that a recording of which nothing is
+/// left on a member still ends there behind where it begins.
+fn place_behind(origin: &Origin) -> AppendPlace {
+    let descriptor = &origin.descriptor;
+    let mut place = descriptor.place;
+    place.slot_offset_bytes += descriptor.append_bytes;
+    place
 }
 
 impl Trace {

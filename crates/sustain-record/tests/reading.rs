@@ -185,6 +185,29 @@ fn an_open_end_is_said_to_be_one() {
 }
 
 #[test]
+fn a_damaged_seal_of_what_was_flushed_before_a_crash_is_named() {
+    let mut image = Image::new(1, 12, &["none"], false);
+    for round in 0..8 {
+        if round == 5 {
+            image.flushed_sequence = image.sequence;
+        }
+        image.data(0, 0, &noise(round, 50_000), &[]);
+    }
+    let puts = image.puts.clone();
+    for put in puts.iter().filter(|put| put.descriptor.kind == Kind::Data) {
+        let seal = put.offset_bytes + put.descriptor.append_bytes as usize - 60;
+        image.members[0].bytes[seal] ^= 1;
+        let result = check(&image.open());
+        image.members[0].bytes[seal] ^= 1;
+        let was_flushed = put.descriptor.sequence <= image.flushed_sequence;
+        assert_eq!(result.ok, !was_flushed, "{:?}", result.bad);
+        let places: Vec<Option<u64>> = result.bad.iter().map(|bad| bad.offset_bytes).collect();
+        let hit = was_flushed.then_some(Some(put.offset_bytes as u64));
+        assert_eq!(places, hit.into_iter().collect::<Vec<_>>());
+    }
+}
+
+#[test]
 fn a_range_of_time_has_all_that_arrived_in_it() {
     let image = scattered(true);
     let opened = image.open();

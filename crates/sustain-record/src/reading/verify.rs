@@ -2,8 +2,10 @@
 //! It repairs nothing, and calls nothing whole that it has not read.
 
 mod account;
+mod flaws;
 mod given_up;
 mod meanwhile;
+mod names;
 mod on_member;
 mod ring;
 mod tail;
@@ -16,8 +18,9 @@ use sustain_disk::engine::SharedMachine;
 use sustain_disk::units::Size;
 use sustain_targets::Stop;
 
-use self::account::{Account, Names};
+use self::account::Account;
 pub use self::meanwhile::{RemainingFrom, left_by_now};
+use self::names::Names;
 pub(crate) use self::tail::torn_tail;
 use super::parts::Parts;
 use super::readable::readable;
@@ -292,8 +295,9 @@ fn check_recording(
     account.contradictions(parts.contradictions());
     result.checked_bytes += parts.read_bytes();
     let checked = account.finish(is_complete);
-    result.bad_unlisted += checked.unlisted;
     result.recordings.push(checked.recording);
+    let checked = checked.flaws;
+    result.bad_unlisted += checked.unlisted;
     let room = BAD_MAX.saturating_sub(result.not_durable.len());
     let beyond = checked.torn.len().saturating_sub(room) as u64;
     result.not_durable_unlisted += checked.torn_unlisted + beyond;

@@ -51,7 +51,9 @@ pub struct Image {
     /// Of the times of each stream; none are told if it is none.
     pub drifts: Option<Vec<ClockDrift>>,
     recording: u32,
-    sequence: u64,
+    pub sequence: u64,
+    /// What the next appends say of how far their members were flushed.
+    pub flushed_sequence: u64,
     pub time_ns: i64,
     is_ring: bool,
 }
@@ -124,6 +126,7 @@ impl Image {
             drifts: Some(vec![ClockDrift::NONE; framings.len()]),
             recording: 1,
             sequence: 1 << 20,
+            flushed_sequence: 0,
             time_ns: STARTED_NS,
             is_ring,
         };
@@ -317,7 +320,7 @@ impl Image {
             made_time_ns,
             previous: on_member.previous,
             start: on_member.start,
-            flushed_sequence: 0,
+            flushed_sequence: self.flushed_sequence,
             first_frame,
             positions,
             checksums: checksums.take(),

@@ -1,44 +1,20 @@
 //! The account of one recording while it is checked: what was found, what is lost, and where. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::flaws::{Flaws, ToldFlaws};
 use super::given_up::GivenUp;
+use super::names::Names;
 use super::on_member::{AccountOfMember, MemberSurroundings};
 use super::ring::OverwrittenGaps;
-use super::torn::{Torn, TornUnlisted, divide, goes_on, is_crashed, is_recovered, since_recovered};
-use super::{BAD_MAX, Bad, VerifiedRecording, VerifiedStream};
-use crate::format::{EndNote, Geometry, Kind};
+use super::torn::is_crashed;
+use super::{Bad, VerifiedRecording, VerifiedStream};
+use crate::format::{EndNote, Kind};
 use crate::opening::Recording;
 use crate::reading::examine::Headless;
 use crate::reading::merge::Contradiction;
 use crate::reading::part::{HoleReason, Origin, StreamPart};
-use crate::reading::scope::Scope;
-
-/// Names and geometries of the members, by their index in the store and in the scope.
-pub(super) struct Names {
-    by_index: BTreeMap<usize, String>,
-    in_scope: Vec<(usize, Geometry)>,
-}
-
-impl Names {
-    pub(super) fn of(recording: &Recording, scope: &Scope) -> Names {
-        debug_assert_eq!(
-            recording.id, scope.recording_id,
-            "a scope is of its recording"
-        );
-        let members = scope.members.iter();
-        Names {
-            by_index: members
-                .clone()
-                .map(|member| (member.index, member.name.clone()))
-                .collect(),
-            in_scope: members
-                .map(|member| (member.index, member.identity.geometry))
-                .collect(),
-        }
-    }
-}
 
 /// What is known of one recording so far.
 pub(super) struct Account<'a> {
@@ -48,17 +24,7 @@ pub(super) struct Account<'a> {
     has_laps: bool,
     streams: Vec<VerifiedStream>,
     members: Vec<AccountOfMember>,
-    bad: Vec<Bad>,
-    /// Flaws that are counted only.
-    unlisted: u64,
-    /// Whether a crash has ended it, and all that it has left is there: then what was not durable
-    /// may be torn.
-    may_be_torn: bool,
-    /// By stream how far all was durable, as the appends that were found say.
-    durable_bytes: Vec<u64>,
-    /// What may be torn, unless something durable turns out to be behind it.
-    torn: Vec<Torn>,
-    torn_unlisted: TornUnlisted,
+    flaws: Flaws<'a>,
     /// What may have been given up by the recorder.
     given_up: GivenUp,
     /// Appends without a seal, or with damaged marks, that were told already.
@@ -74,13 +40,7 @@ pub(super) struct Account<'a> {
 /// What the check of one recording has found.
 pub(super) struct CheckedBytes {
     pub(super) recording: VerifiedRecording,
-    pub(super) bad: Vec<Bad>,
-    /// More flaws than are listed.
-    pub(super) unlisted: u64,
-    /// What a crash took before it was durable.
-    pub(super) torn: Vec<Bad>,
-    /// More of it than is listed.
-    pub(super) torn_unlisted: u64,
+    pub(super) flaws: ToldFlaws,
 }
 
 impl<'a> Account<'a> {
@@ -96,6 +56,7 @@ impl<'a> Account<'a> {
             readable_from_bytes: stream.readable_from_bytes,
             ..VerifiedStream::default()
         };
+        let scope_members = names.in_scope.len();
         Account {
             recording,
             streams: recording.streams.iter().map(named).collect(),
@@ -106,12 +67,7 @@ impl<'a> Account<'a> {
                 .collect(),
             names,
             has_laps,
-            bad: Vec::new(),
-            unlisted: 0,
-            may_be_torn: is_all_there && is_crashed(recording),
-            durable_bytes: vec![0; recording.streams.len()],
-            torn: Vec::new(),
-            torn_unlisted: TornUnlisted::default(),
+            flaws: Flaws::new(recording, scope_members, is_all_there),
             given_up: GivenUp::default(),
             overwritten_gaps: OverwrittenGaps::of(recording),
             told: None,
@@ -121,7 +77,7 @@ impl<'a> Account<'a> {
     }
 
     pub(super) fn bad_count(&self) -> u64 {
-        self.bad.len() as u64 + self.unlisted
+        self.flaws.count()
     }
 
     /// An append was found, the next one of its member.
@@ -134,15 +90,18 @@ impl<'a> Account<'a> {
         if oldest.is_some_and(|oldest| descriptor.place < oldest) {
             return;
         }
-        self.note_durable(member, origin);
+        self.flaws.note_durable(member, origin);
         self.given_up.found(origin);
         if descriptor.kind == Kind::End && self.end_is_overwritten(index) {
             return;
         }
         if descriptor.kind != Kind::Data && !is_whole {
             let why = "what the start or the end says is damaged".to_owned();
-            let bad = self.bad_of(Some(index), Some(origin.offset_bytes), None, why);
-            self.flaw_or_torn(bad, Some((member, descriptor.sequence)));
+            let bad = self
+                .names
+                .bad_of(Some(index), Some(origin.offset_bytes), None, why);
+            self.flaws
+                .add_or_torn(bad, Some((member, descriptor.sequence)));
         }
         if descriptor.kind == Kind::End {
             self.ends
@@ -156,8 +115,10 @@ impl<'a> Account<'a> {
         };
         let flaws = self.members[member].follow(origin, &surroundings);
         for (offset_bytes, why) in flaws {
-            let bad = self.bad_of(Some(index), Some(offset_bytes), None, why.to_owned());
-            self.flaw(bad);
+            let bad = self
+                .names
+                .bad_of(Some(index), Some(offset_bytes), None, why.to_owned());
+            self.flaws.add(bad);
         }
     }
 
@@ -179,27 +140,15 @@ impl<'a> Account<'a> {
             return;
         }
         let why = "the end mark is damaged".to_owned();
-        let bad = self.bad_of(Some(index), Some(headless.offset_bytes), None, why);
-        self.flaw(bad);
+        let bad = self
+            .names
+            .bad_of(Some(index), Some(headless.offset_bytes), None, why);
+        self.flaws.add(bad);
     }
 
     fn end_is_overwritten(&self, index: usize) -> bool {
         let extent = self.recording.per_member[index];
         extent.is_some_and(|extent| extent.end_is_overwritten)
-    }
-
-    /// What an append says of what was durable when it was made.
-    fn note_durable(&mut self, member: usize, origin: &Origin) {
-        let descriptor = &origin.descriptor;
-        // What recovering wrote says what was found, not what was durable.
-        if descriptor.kind == Kind::End && is_recovered(self.recording) {
-            return;
-        }
-        let flushed = &mut self.members[member].flushed_sequence;
-        *flushed = descriptor.flushed_sequence.max(*flushed);
-        for (durable, position) in self.durable_bytes.iter_mut().zip(&descriptor.positions) {
-            *durable = position.settled_offset_bytes.max(*durable);
-        }
     }
 
     /// The next part of a stream. What a ring may have written over below the readable range is no
@@ -249,8 +198,10 @@ impl<'a> Account<'a> {
             let origin = &contradiction.origin;
             let lost = Some((contradiction.stream, 0, 0));
             let why = "it takes back how far the stream had come before".to_owned();
-            let bad = self.bad_of(Some(origin.member), Some(origin.offset_bytes), lost, why);
-            self.flaw(bad);
+            let bad = self
+                .names
+                .bad_of(Some(origin.member), Some(origin.offset_bytes), lost, why);
+            self.flaws.add(bad);
         }
     }
 
@@ -262,53 +213,16 @@ impl<'a> Account<'a> {
         if let (true, Some(end)) = (is_complete, &self.recording.end) {
             self.check_totals(end);
         }
-        let (flaws, mut torn) = self.given_up.finish();
-        flaws.into_iter().for_each(|bad| self.flaw(bad));
-        for one in std::mem::take(&mut self.torn) {
-            let durable_bytes = self.durable_before(&one);
-            let (durable, undurable) = divide(one.bad, durable_bytes);
-            durable.into_iter().for_each(|bad| self.flaw(bad));
-            torn.extend(undurable);
-        }
-        for (stream, durable_bytes) in self.streams.iter_mut().zip(&self.durable_bytes) {
-            stream.settled_bytes = *durable_bytes;
-        }
-        let torn_unlisted = self.torn_unlisted.finish(&mut self.streams);
-        self.unlisted += self.torn_unlisted.count - torn_unlisted;
-        for bad in &torn {
-            let lost_bytes = bad.to_byte.unwrap_or(0) - bad.from_byte.unwrap_or(0);
-            let stream = bad
-                .stream
-                .and_then(|stream| self.streams.get_mut(usize::from(stream)));
-            if let Some(stream) = stream {
-                stream.torn_bytes += lost_bytes;
-            }
-        }
+        let (flaws, given_up) = self.given_up.finish();
+        flaws.into_iter().for_each(|bad| self.flaws.add(bad));
+        let flaws = self.flaws.finish(given_up, &mut self.streams);
         CheckedBytes {
             recording: VerifiedRecording {
                 number: self.recording.number,
                 open_end: self.recording.open_end,
                 streams: self.streams,
             },
-            bad: self.bad,
-            unlisted: self.unlisted,
-            torn,
-            torn_unlisted,
-        }
-    }
-
-    /// Below this byte of its stream all was durable; of an append all of it or nothing.
-    fn durable_before(&self, torn: &Torn) -> u64 {
-        match torn.append {
-            Some((member, sequence)) if sequence <= self.members[member].flushed_sequence => {
-                u64::MAX
-            }
-            Some(_) => 0,
-            None => {
-                let stream = torn.bad.stream.map(usize::from);
-                let durable = stream.and_then(|stream| self.durable_bytes.get(stream));
-                durable.copied().unwrap_or(u64::MAX)
-            }
+            flaws,
         }
     }
 
@@ -319,14 +233,19 @@ impl<'a> Account<'a> {
             return;
         }
         let at = part.offset_bytes();
-        // Before a flush a crash may take the seal of an append whose bytes are all there.
-        let needs_seal = !is_crashed(self.recording);
         let marks_are_bad = origin.marks.is_none() || origin.marks().is_err();
+        let why_unsealed = "the seal is damaged; the bytes are whole";
+        let is_crashed = is_crashed(self.recording);
+        if is_crashed && !origin.sealed {
+            self.told = Some(id);
+            let lost = Some((number, at, at));
+            let place = Some(origin.offset_bytes);
+            let why = why_unsealed.to_owned();
+            let bad = self.names.bad_of(Some(origin.member), place, lost, why);
+            self.note_unsealed(origin, bad);
+        }
         let flaws = [
-            (
-                needs_seal && !origin.sealed,
-                "the seal is damaged; the bytes are whole",
-            ),
+            (!is_crashed && !origin.sealed, why_unsealed),
             (
                 marks_are_bad,
                 "the frame marks are damaged; the bytes are whole",
@@ -336,12 +255,31 @@ impl<'a> Account<'a> {
             self.told = Some(id);
             let lost = Some((number, at, at));
             let place = Some(origin.offset_bytes);
-            let bad = self.bad_of(Some(origin.member), place, lost, why.to_owned());
-            if is_crashed(self.recording) {
-                self.flaw_or_torn(bad, None);
+            let bad = self
+                .names
+                .bad_of(Some(origin.member), place, lost, why.to_owned());
+            if is_crashed {
+                self.flaws.add_or_torn(bad, None);
             } else if let Err(bad) = self.given_up.add(bad, origin, at) {
-                self.flaw(bad);
+                self.flaws.add(bad);
             }
+        }
+    }
+
+    /// In a ring, a crash may leave the seal half written over where slots were written again.
+    fn note_unsealed(&mut self, origin: &Origin, bad: Bad) {
+        let extent = self.recording.per_member.get(origin.member);
+        let kept_from_slot = match extent.copied().flatten() {
+            Some(extent) if self.has_laps => extent.kept_from_slot,
+            _ => 0,
+        };
+        let descriptor = &origin.descriptor;
+        let mut members = self.names.in_scope.iter();
+        let member = members.position(|(index, _)| *index == origin.member);
+        if let Some(member) = member
+            && descriptor.place.slot_serial >= kept_from_slot
+        {
+            self.flaws.add_unsealed(member, descriptor.sequence, bad);
         }
     }
 
@@ -373,54 +311,13 @@ impl<'a> Account<'a> {
             other => other.to_string(),
         };
         let lost = Some((number, part.offset_bytes(), part.end_bytes()));
-        let bad = self.bad_of(member, offset_bytes, lost, what);
+        let bad = self.names.bad_of(member, offset_bytes, lost, what);
         match why {
             // A crash leaves no block that cannot be read.
-            HoleReason::Unreadable { .. } => self.flaw(bad),
+            HoleReason::Unreadable { .. } => self.flaws.add(bad),
             HoleReason::Missing | HoleReason::WrittenOver | HoleReason::Damaged { .. } => {
-                self.flaw_or_torn(bad, None);
+                self.flaws.add_or_torn(bad, None);
             }
-        }
-    }
-
-    /// A crash may have left it, if nothing of it was durable.
-    fn flaw_or_torn(&mut self, bad: Bad, append: Option<(usize, u64)>) {
-        let torn = Torn { bad, append };
-        let durable_bytes = self.durable_before(&torn);
-        let is_durable = torn.append.is_none()
-            && torn.bad.from_byte < Some(durable_bytes)
-            && torn.bad.to_byte <= Some(durable_bytes);
-        if !self.may_be_torn || is_durable {
-            return self.flaw(torn.bad);
-        }
-        // What recovering found whole is held against the members from then on.
-        let recovered = self
-            .recording
-            .end
-            .as_ref()
-            .filter(|_| torn.append.is_none());
-        let Some(end) = recovered else {
-            return self.keep_torn(torn);
-        };
-        let (before, since) = since_recovered(torn.bad, &end.torn);
-        since.into_iter().for_each(|bad| self.flaw(bad));
-        for bad in before {
-            self.keep_torn(Torn { bad, append: None });
-        }
-    }
-
-    fn keep_torn(&mut self, torn: Torn) {
-        if let Some(last) = self.torn.last_mut()
-            && last.append.is_none()
-            && torn.append.is_none()
-            && goes_on(&mut last.bad, &torn.bad)
-        {
-            return;
-        }
-        if self.torn.len() < BAD_MAX {
-            self.torn.push(torn);
-        } else {
-            self.torn_unlisted.add(&torn);
         }
     }
 
@@ -455,40 +352,10 @@ impl<'a> Account<'a> {
             flaws.push((number as u16, stream.offered, why));
         }
         for (number, at, why) in flaws {
-            let bad = self.bad_of(None, None, Some((number, at, at)), why.to_owned());
-            self.flaw(bad);
-        }
-    }
-
-    fn bad_of(
-        &self,
-        member: Option<usize>,
-        offset_bytes: Option<u64>,
-        lost: Option<(u16, u64, u64)>,
-        why: String,
-    ) -> Bad {
-        let name = |index: usize| self.names.by_index.get(&index).cloned();
-        Bad {
-            member: member.and_then(name),
-            offset_bytes,
-            recording: Some(self.recording.number),
-            stream: lost.map(|(stream, _, _)| stream),
-            from_byte: lost.map(|(_, from, _)| from),
-            to_byte: lost.map(|(_, _, to)| to),
-            why,
-        }
-    }
-
-    fn flaw(&mut self, bad: Bad) {
-        if let Some(last) = self.bad.last_mut()
-            && goes_on(last, &bad)
-        {
-            return;
-        }
-        if self.bad.len() < BAD_MAX {
-            self.bad.push(bad);
-        } else {
-            self.unlisted += 1;
+            let bad = self
+                .names
+                .bad_of(None, None, Some((number, at, at)), why.to_owned());
+            self.flaws.add(bad);
         }
     }
 }

@@ -15,8 +15,6 @@ const LOST_MAX: usize = 10_000;
 #[derive(Default)]
 pub(super) struct AccountOfMember {
     pub(super) last: Option<Arc<Origin>>,
-    /// Its appends up to here were durable.
-    pub(super) flushed_sequence: u64,
     pub(super) starts: BTreeSet<AppendPlace>,
     pub(super) starts_missed: BTreeSet<AppendPlace>,
     /// Appends that are not there: where, and how much of which stream.

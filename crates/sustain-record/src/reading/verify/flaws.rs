@@ -1,0 +1,190 @@
+//! The flaws of one recording while it is checked, told apart from what a crash has taken before it
+//! was durable: how far all was durable is known only at the end. Pure.
+
+use super::torn::{Torn, TornUnlisted, divide, goes_on, is_crashed, is_recovered, since_recovered};
+use super::{BAD_MAX, Bad, VerifiedStream};
+use crate::format::Kind;
+use crate::opening::Recording;
+use crate::reading::part::Origin;
+
+/// The flaws that were found so far.
+pub(super) struct Flaws<'a> {
+    recording: &'a Recording,
+    bad: Vec<Bad>,
+    /// Flaws that are counted only.
+    unlisted: u64,
+    /// Whether a crash has ended the recording, and all that it has left is there: then what was
+    /// not durable may be torn.
+    may_be_torn: bool,
+    /// By stream how far all was durable, as the appends that were found say.
+    durable_bytes: Vec<u64>,
+    /// By member of the scope, up to where its appends were durable.
+    flushed_sequences: Vec<u64>,
+    /// What may be torn, unless something durable turns out to be behind it.
+    torn: Vec<Torn>,
+    torn_unlisted: TornUnlisted,
+    /// Appends without a seal of a recording that a crash has ended: member in the scope and
+    /// sequence. They are damaged if they were durable.
+    unsealed: Vec<(usize, u64, Bad)>,
+}
+
+/// All flaws, once everything was seen.
+pub(super) struct ToldFlaws {
+    pub(super) bad: Vec<Bad>,
+    /// More flaws than are listed.
+    pub(super) unlisted: u64,
+    /// What a crash took before it was durable.
+    pub(super) torn: Vec<Bad>,
+    /// More of it than is listed.
+    pub(super) torn_unlisted: u64,
+}
+
+impl<'a> Flaws<'a> {
+    /// `is_all_there` says whether no member of the store is missing, or has lost its end.
+    pub(super) fn new(recording: &'a Recording, members: usize, is_all_there: bool) -> Flaws<'a> {
+        Flaws {
+            recording,
+            bad: Vec::new(),
+            unlisted: 0,
+            may_be_torn: is_all_there && is_crashed(recording),
+            durable_bytes: vec![0; recording.streams.len()],
+            flushed_sequences: vec![0; members],
+            torn: Vec::new(),
+            torn_unlisted: TornUnlisted::default(),
+            unsealed: Vec::new(),
+        }
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.bad.len() as u64 + self.unlisted
+    }
+
+    /// What an append says of what was durable when it was made.
+    pub(super) fn note_durable(&mut self, member: usize, origin: &Origin) {
+        let descriptor = &origin.descriptor;
+        // What recovering wrote says what was found, not what was durable.
+        if descriptor.kind == Kind::End && is_recovered(self.recording) {
+            return;
+        }
+        let flushed = &mut self.flushed_sequences[member];
+        *flushed = descriptor.flushed_sequence.max(*flushed);
+        for (durable, position) in self.durable_bytes.iter_mut().zip(&descriptor.positions) {
+            *durable = position.settled_offset_bytes.max(*durable);
+        }
+    }
+
+    pub(super) fn add(&mut self, bad: Bad) {
+        if let Some(last) = self.bad.last_mut()
+            && goes_on(last, &bad)
+        {
+            return;
+        }
+        if self.bad.len() < BAD_MAX {
+            self.bad.push(bad);
+        } else {
+            self.unlisted += 1;
+        }
+    }
+
+    /// An append of a member of the scope has lost its seal, and its bytes are whole. Before a
+    /// flush a crash may do that. What was flushed is known at the end.
+    pub(super) fn add_unsealed(&mut self, member: usize, sequence: u64, bad: Bad) {
+        if self.unsealed.len() < BAD_MAX {
+            self.unsealed.push((member, sequence, bad));
+        }
+    }
+
+    /// A crash may have left it, if nothing of it was durable.
+    pub(super) fn add_or_torn(&mut self, bad: Bad, append: Option<(usize, u64)>) {
+        let torn = Torn { bad, append };
+        let durable_bytes = self.durable_before(&torn);
+        let is_durable = torn.append.is_none()
+            && torn.bad.from_byte < Some(durable_bytes)
+            && torn.bad.to_byte <= Some(durable_bytes);
+        if !self.may_be_torn || is_durable {
+            return self.add(torn.bad);
+        }
+        // What recovering found whole is held against the members from then on.
+        let recovered = self
+            .recording
+            .end
+            .as_ref()
+            .filter(|_| torn.append.is_none());
+        let Some(end) = recovered else {
+            return self.keep_torn(torn);
+        };
+        let (before, since) = since_recovered(torn.bad, &end.torn);
+        since.into_iter().for_each(|bad| self.add(bad));
+        for bad in before {
+            self.keep_torn(Torn { bad, append: None });
+        }
+    }
+
+    fn keep_torn(&mut self, torn: Torn) {
+        if let Some(last) = self.torn.last_mut()
+            && last.append.is_none()
+            && torn.append.is_none()
+            && goes_on(&mut last.bad, &torn.bad)
+        {
+            return;
+        }
+        if self.torn.len() < BAD_MAX {
+            self.torn.push(torn);
+        } else {
+            self.torn_unlisted.add(&torn);
+        }
+    }
+
+    /// Below this byte of its stream all was durable; of an append all of it or nothing.
+    fn durable_before(&self, torn: &Torn) -> u64 {
+        match torn.append {
+            Some((member, sequence)) if sequence <= self.flushed_sequences[member] => u64::MAX,
+            Some(_) => 0,
+            None => {
+                let stream = torn.bad.stream.map(usize::from);
+                let durable = stream.and_then(|stream| self.durable_bytes.get(stream));
+                durable.copied().unwrap_or(u64::MAX)
+            }
+        }
+    }
+
+    /// All has been seen. `given_up` is what no append calls durable for another reason.
+    pub(super) fn finish(
+        mut self,
+        given_up: Vec<Bad>,
+        streams: &mut [VerifiedStream],
+    ) -> ToldFlaws {
+        for (member, sequence, bad) in std::mem::take(&mut self.unsealed) {
+            if sequence <= self.flushed_sequences[member] {
+                self.add(bad);
+            }
+        }
+        let mut torn = given_up;
+        for one in std::mem::take(&mut self.torn) {
+            let durable_bytes = self.durable_before(&one);
+            let (durable, undurable) = divide(one.bad, durable_bytes);
+            durable.into_iter().for_each(|bad| self.add(bad));
+            torn.extend(undurable);
+        }
+        for (stream, durable_bytes) in streams.iter_mut().zip(&self.durable_bytes) {
+            stream.settled_bytes = *durable_bytes;
+        }
+        let torn_unlisted = self.torn_unlisted.finish(streams);
+        self.unlisted += self.torn_unlisted.count - torn_unlisted;
+        for bad in &torn {
+            let lost_bytes = bad.to_byte.unwrap_or(0) - bad.from_byte.unwrap_or(0);
+            let stream = bad
+                .stream
+                .and_then(|stream| streams.get_mut(usize::from(stream)));
+            if let Some(stream) = stream {
+                stream.torn_bytes += lost_bytes;
+            }
+        }
+        ToldFlaws {
+            bad: self.bad,
+            unlisted: self.unlisted,
+            torn,
+            torn_unlisted,
+        }
+    }
+}

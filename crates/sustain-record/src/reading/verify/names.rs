@@ -1,0 +1,56 @@
+//! Names the places of flaws. Pure.
+
+use std::collections::BTreeMap;
+
+use super::Bad;
+use crate::format::Geometry;
+use crate::opening::Recording;
+use crate::reading::scope::Scope;
+
+/// Names and geometries of the members, by their index in the store and in the scope.
+pub(super) struct Names {
+    by_index: BTreeMap<usize, String>,
+    pub(super) in_scope: Vec<(usize, Geometry)>,
+    recording: u32,
+}
+
+impl Names {
+    pub(super) fn of(recording: &Recording, scope: &Scope) -> Names {
+        debug_assert_eq!(
+            recording.id, scope.recording_id,
+            "a scope is of its recording"
+        );
+        let members = scope.members.iter();
+        Names {
+            by_index: members
+                .clone()
+                .map(|member| (member.index, member.name.clone()))
+                .collect(),
+            in_scope: members
+                .map(|member| (member.index, member.identity.geometry))
+                .collect(),
+            recording: recording.number,
+        }
+    }
+
+    /// A flaw on a member, by its index in the store, and what is lost by it: the stream, and from
+    /// which byte to which.
+    pub(super) fn bad_of(
+        &self,
+        member: Option<usize>,
+        offset_bytes: Option<u64>,
+        lost: Option<(u16, u64, u64)>,
+        why: String,
+    ) -> Bad {
+        let name = |index: usize| self.by_index.get(&index).cloned();
+        Bad {
+            member: member.and_then(name),
+            offset_bytes,
+            recording: Some(self.recording),
+            stream: lost.map(|(stream, _, _)| stream),
+            from_byte: lost.map(|(_, from, _)| from),
+            to_byte: lost.map(|(_, _, to)| to),
+            why,
+        }
+    }
+}

@@ -151,6 +151,36 @@ fn what_an_earlier_store_has_left_behind_the_end_is_no_damage() {
 }
 
 #[test]
+fn a_damaged_end_mark_that_began_a_slot_is_missed_where_another_member_has_its_own() {
+    let mut began_slot = 0;
+    for count in 1..8 {
+        let mut image = Image::new(2, 12, &["none"], false);
+        for round in 0..count {
+            // Two of them fill a slot, so the end mark of m1 begins one now and then.
+            let slot_half = SLOT_BYTES as usize / 2 - 2 * 4096;
+            image.data(1, 0, &noise(round, slot_half), &[]);
+            image.data(0, 0, &noise(100 + round, 5000), &[]);
+        }
+        image.end();
+        let put = image.puts.last().unwrap().clone();
+        assert_eq!(put.member, 1);
+        began_slot += usize::from(put.descriptor.place.slot_offset_bytes == 0);
+        assert!(check(&image.open()).ok);
+        image.members[1].bytes[put.offset_bytes + 100] ^= 1;
+        let result = check(&image.open());
+        let told = result.bad.iter();
+        let told = told.map(|bad| (bad.why.as_str(), bad.member.as_deref(), bad.offset_bytes));
+        let expected = (
+            "the end mark is damaged",
+            Some("m1"),
+            Some(put.offset_bytes as u64),
+        );
+        assert_eq!(told.collect::<Vec<_>>(), [expected], "{count} appends");
+    }
+    assert!(began_slot > 1);
+}
+
+#[test]
 fn every_range_of_bytes_begins_and_ends_where_it_was_asked_to() {
     let image = scattered(true);
     let opened = image.open();

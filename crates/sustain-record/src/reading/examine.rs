@@ -74,8 +74,28 @@ pub(super) fn headless_seals(identity: &AppendIdentity, slot: Slot<'_>) -> Vec<H
     if last.descriptor.kind == Kind::End {
         return Vec::new();
     }
-    let end = last.range.end;
     let last_sequence = walk.last_sequence().unwrap_or(0);
+    seals_behind(identity, slot, last.range.end, last_sequence)
+}
+
+/// Finds the seal of an append that began a slot, if its descriptor is damaged.
+pub(super) fn headless_first(identity: &AppendIdentity, slot: Slot<'_>) -> Option<Headless> {
+    let slot_start = AppendPlace {
+        slot_serial: slot.serial,
+        slot_offset_bytes: 0,
+    };
+    let start_bytes = identity.geometry.offset_of(slot_start);
+    let mut seals = seals_behind(identity, slot, 0, 0).into_iter();
+    seals.find(|seal| seal.offset_bytes == start_bytes)
+}
+
+/// Finds seals behind this offset in a slot that end no append.
+fn seals_behind(
+    identity: &AppendIdentity,
+    slot: Slot<'_>,
+    end: usize,
+    last_sequence: u64,
+) -> Vec<Headless> {
     let behind = slot.bytes.get(end..).unwrap_or_default();
     let blocks = behind.chunks_exact(BLOCK_BYTES).enumerate().skip(1);
     let headless = blocks.filter_map(|(index, block)| {

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use super::examine::{Headless, Slot, Unreadable, examine, headless_seals};
+use super::examine::{Headless, Slot, Unreadable, examine, headless_first, headless_seals};
 use super::merge::{CheckedPart, Contradiction, Elsewhere, Merge, Ready, Wanted};
 use super::missed::Missed;
 use super::part::{Origin, StreamPart};
 use super::pump::{MemberReads, Pump, ReadWindow};
 use super::scope::Scope;
 use crate::error::RecordError;
+use crate::format::AppendPlace;
 
 /// The default bound on what is held in memory while it waits within streams.
 pub const HOLD_BYTES_MAX: u64 = 256 << 20;
@@ -185,6 +186,35 @@ impl Parts {
         Ok(())
     }
 
+    /// The last append of a member may have filled its slot. Then the end mark began the next one,
+    /// and opening has not found it if it is damaged.
+    fn look_behind(&mut self, member: usize) -> Result<(), RecordError> {
+        let of_scope = &self.scope.members[member];
+        if self.found.is_none() || of_scope.has_end {
+            return Ok(());
+        }
+        let (identity, serial) = (of_scope.identity, of_scope.slots.end);
+        let place = AppendPlace {
+            slot_serial: serial,
+            slot_offset_bytes: 0,
+        };
+        let start_bytes = identity.geometry.offset_of(place);
+        let range = start_bytes..start_bytes + u64::from(identity.geometry.slot_bytes);
+        let index = of_scope.index;
+        // What cannot be read there may be no part of the recording at all.
+        if let Some(bytes) = self.pump.fetch(member, &range)? {
+            let slot = Slot {
+                member: index,
+                serial,
+                bytes: &bytes,
+                unreadable: &[],
+            };
+            let headless = headless_first(&identity, slot);
+            self.headless.extend(headless.map(|one| (member, one)));
+        }
+        Ok(())
+    }
+
     /// Pushes the next append of a member into the merge.
     fn feed(&mut self, member: usize) -> Result<(), RecordError> {
         loop {
@@ -193,6 +223,7 @@ impl Parts {
                 return Ok(());
             }
             let Some(run) = self.pump.next(member)? else {
+                self.look_behind(member)?;
                 self.merge.end_member(member);
                 return Ok(());
             };

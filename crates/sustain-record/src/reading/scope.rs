@@ -78,6 +78,8 @@ pub struct ScopeMember {
     /// The newest append of it. What is found behind that has come since, and what came since on
     /// other members is not read either.
     pub last: AppendPlace,
+    /// Whether that is the end mark.
+    pub has_end: bool,
 }
 
 impl Scope {
@@ -137,6 +139,7 @@ impl Scope {
                         identity: member.identity(),
                         slots: extent.first.slot_serial..extent.last.slot_serial + 1,
                         last: extent.last,
+                        has_end: extent.has_end,
                     })
                 })
                 .collect(),

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::FileExt;
 use std::process::Stdio;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -375,4 +376,29 @@ fn the_first_signal_ends_an_extract_to_a_pipe_that_nobody_reads() {
     let running = place.command(&arguments).spawn().unwrap();
     assert!(std::fs::read(place.path("pipe")).unwrap() == content);
     ran(running.wait_with_output().unwrap()).expect(0);
+}
+
+#[test]
+fn a_stream_whose_name_is_gone_is_named_by_its_number_too() {
+    let place = Place::new();
+    recorded::create(&place, &["a"], "4MiB");
+    let (one, other) = (content(300_000), content(200_000));
+    let streams = [Stream::plain("main", &one), Stream::plain("side", &other)];
+    recorded::record(&place, &["a"], &streams, End::InOrder);
+    place.run(&["extract", "a", "--stream", "1"]).expect(2);
+    let member = File::options().write(true).open(place.path("a")).unwrap();
+    member.write_all_at(&[7; 64], recorded::FIRST_SLOT).unwrap();
+    let listed = place.run(&["list", "a"]).expect(0).stdout;
+    assert!(listed.contains("stream 1"), "{listed}");
+    let named = [("stream 0", &one), ("0", &one), ("1", &other)];
+    for ((name, content), out) in named.into_iter().zip(["x", "y", "z"]) {
+        place
+            .run(&["extract", "a", "--stream", name, "-o", out])
+            .expect(0);
+        assert!(
+            &std::fs::read(place.path(out)).unwrap() == content,
+            "{name}"
+        );
+    }
+    place.run(&["extract", "a", "--stream", "2"]).expect(2);
 }

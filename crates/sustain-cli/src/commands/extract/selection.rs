@@ -155,7 +155,10 @@ fn stream<'a>(
     };
     let found = match (name, recording.streams.as_slice()) {
         (Some(name), _) => streams()
-            .find(|(_, stream)| stream.name == name)
+            .find(|(index, stream)| {
+                // Where the names are gone, streams are called by their numbers.
+                stream.name == name || recording.started_ns.is_none() && name == index.to_string()
+            })
             .ok_or_else(|| {
                 let why = if recording.started_ns.is_none() {
                     ". No start of the recording can be read any more, and only these have the \

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use sustain::record::RecordError;
-use sustain::record::store::on_long_wait;
+use sustain::record::store::{check_answering, on_long_wait};
 
 use crate::flags::{Arguments, Command};
 
@@ -36,7 +36,27 @@ impl From<Exit> for ExitCode {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     on_long_wait(|words| commands::say(&format!("note: {words}")));
-    let result = match arguments.command {
+    let result = run(arguments.command);
+    match result {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            // With its causes, each once: no error repeats its source in its own words.
+            let words = format!("{error:#}");
+            commands::say(&format!("sustain: {words}"));
+            // What does not answer must not be searched for names.
+            let is_silent = matches!(error.downcast_ref(), Some(RecordError::Silent(_)));
+            if !is_silent && let Some(hint) = nearest::hint(nearest::typed(), &words) {
+                commands::say(&hint);
+            }
+            Exit::from_error(&error).into()
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<Exit> {
+    // Whatever a command does with a path that the user named, this has touched it first.
+    check_answering(nearest::paths(nearest::typed()))?;
+    match command {
         Command::Devices(flags) => commands::devices::run(&flags),
         Command::Measure(flags) => commands::measure::run(&flags),
         Command::Diagnose(flags) => commands::diagnose::run(&flags),
@@ -52,18 +72,6 @@ fn main() -> ExitCode {
         Command::Report(flags) => commands::report::run(&flags),
         Command::Completions(flags) => commands::completions::run(&flags),
         Command::Man(flags) => commands::man::run(&flags),
-    };
-    match result {
-        Ok(exit) => exit.into(),
-        Err(error) => {
-            // With its causes, each once: no error repeats its source in its own words.
-            let words = format!("{error:#}");
-            commands::say(&format!("sustain: {words}"));
-            if let Some(hint) = nearest::hint(std::env::args().skip(1), &words) {
-                commands::say(&hint);
-            }
-            Exit::from_error(&error).into()
-        }
     }
 }
 

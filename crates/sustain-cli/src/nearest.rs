@@ -11,15 +11,16 @@ const NAMES_MAX: usize = 3;
 /// One letter in so many may be wrong: more, and a short name would be near to any other.
 const LETTERS_PER_MISTAKE: usize = 4;
 
+/// What was typed behind the command's own name.
+pub(crate) fn typed() -> impl Iterator<Item = String> {
+    let arguments = std::env::args_os().skip(1);
+    arguments.map(|argument| argument.to_string_lossy().into_owned())
+}
+
 /// The names near to the first of these arguments that is named in the error and does not exist.
 pub(crate) fn hint(arguments: impl Iterator<Item = String>, error: &str) -> Option<String> {
-    let paths = arguments
-        .filter(|typed| !typed.starts_with('-') && !typed.is_empty())
-        .map(|typed| match parse_target(&typed) {
-            Ok((machine, _disk)) => machine,
-            Err(_) => PathBuf::from(typed),
-        });
-    let mut missing = paths.filter(|path| {
+    let given = arguments.filter(|typed| !typed.starts_with('-'));
+    let mut missing = paths(given).filter(|path| {
         let is_named = error.contains(&path.display().to_string());
         is_named && path.symlink_metadata().is_err()
     });
@@ -34,8 +35,44 @@ pub(crate) fn hint(arguments: impl Iterator<Item = String>, error: &str) -> Opti
     })
 }
 
+/// The paths that these arguments may name, those that are joined to their flags too. Other words
+/// are among them, as names of files that most often do not exist.
+pub(crate) fn paths(arguments: impl Iterator<Item = String>) -> impl Iterator<Item = PathBuf> {
+    let values = arguments.filter_map(|typed| match typed.strip_prefix('-') {
+        Some(flag) => flag.split_once('=').map(|(_, value)| value.to_owned()),
+        None => Some(typed),
+    });
+    let values = values.filter(|typed| !typed.is_empty());
+    values.map(|typed| match parse_target(&typed) {
+        Ok((machine, _disk)) => machine,
+        Err(_) => PathBuf::from(typed),
+    })
+}
+
 /// Existing paths that differ from this one by few letters in one part, the nearest first.
 fn near(path: &Path) -> Vec<PathBuf> {
+    let allowed = |wrong: &str| wrong.chars().count().div_ceil(LETTERS_PER_MISTAKE);
+    near_within(path, &allowed)
+}
+
+/// Whether nothing has this name, and something has one that differs by one letter. Files are often
+/// numbered, so another number is another file; but beside a numbered directory or disk there is no
+/// file of such a name.
+pub(crate) fn is_mistyped(path: &Path) -> bool {
+    let letters = |path: &Path| -> String {
+        let name = path.components().collect::<PathBuf>();
+        let name = name.to_string_lossy();
+        name.chars().filter(|c| !c.is_ascii_digit()).collect()
+    };
+    let is_file = |found: &Path| found.metadata().is_ok_and(|found| found.is_file());
+    let is_another = |found: &PathBuf| is_file(found) && letters(found) == letters(path);
+    !exists(path)
+        && near_within(path, &|_| 1)
+            .iter()
+            .any(|found| !is_another(found))
+}
+
+fn near_within(path: &Path, allowed: &dyn Fn(&str) -> usize) -> Vec<PathBuf> {
     let Some(parent) = path.ancestors().skip(1).find(|one| exists(one)) else {
         return Vec::new();
     };
@@ -44,7 +81,7 @@ fn near(path: &Path) -> Vec<PathBuf> {
         return Vec::new();
     };
     let wrong = wrong.as_os_str().to_string_lossy().into_owned();
-    let allowed = wrong.chars().count().div_ceil(LETTERS_PER_MISTAKE);
+    let allowed = allowed(&wrong);
     let place = if parent.as_os_str().is_empty() {
         Path::new(".")
     } else {

@@ -10,6 +10,8 @@
 
 #[path = "store/create.rs"]
 mod create;
+#[path = "store/dead.rs"]
+mod dead;
 #[allow(dead_code, reason = "it is made for the tests of the guard")]
 #[path = "guard/devices.rs"]
 mod devices;

@@ -18,6 +18,9 @@ pub(super) const WHOLE_GIVEN_UP_AFTER_NS: u64 = 10 * GIVEN_UP_AFTER_NS;
 
 /// Looks are so far apart, or an eighth of the patience if that is less.
 const LOOK_NS: u64 = 1_000_000_000;
+/// It is told what is waited for after this part of the patience, or after a long wait if that is
+/// sooner.
+const TOLD_PART: u64 = 6;
 
 /// Reads how far a call has come. It may itself never return.
 pub(super) type Progress = Box<dyn Fn() -> u64 + Send>;
@@ -69,7 +72,8 @@ impl Bounded<'_> {
     ) -> Result<T, RecordError> {
         let seen = || lookout.map_or(0, |lookout| lookout.seen.load(Ordering::Relaxed));
         let (mut before, mut waited_ns, mut still_ns) = (seen(), 0, 0);
-        let mut is_told = self.patience_ns <= LONG_WAIT_NS;
+        let told_after_ns = LONG_WAIT_NS.min(self.patience_ns / TOLD_PART);
+        let mut is_told = false;
         while still_ns < self.patience_ns {
             match returned.recv_timeout(Duration::from_nanos(look_ns)) {
                 Ok(answer) => return Ok(answer),
@@ -83,7 +87,7 @@ impl Bounded<'_> {
             let now = seen();
             still_ns = if now == before { still_ns + look_ns } else { 0 };
             before = now;
-            if !is_told && waited_ns >= LONG_WAIT_NS {
+            if !is_told && waited_ns >= told_after_ns {
                 is_told = true;
                 self.tell(waited_ns, lookout.is_some());
             }

@@ -25,7 +25,7 @@ pub(super) struct MemberCandidate<'a> {
 ///
 /// # Errors
 /// [`RecordError::Usage`], naming the first that cannot be a member; [`RecordError::Silent`] for
-/// one that is to be written and lies on a file system that does not answer.
+/// one whose file system does not answer.
 pub(super) fn candidates<'a>(
     typed: &'a [String],
     direction: Direction,
@@ -39,7 +39,7 @@ pub(super) fn candidates<'a>(
     let mut found = Vec::new();
     for name in typed {
         let path = match TargetName::parse(name)? {
-            TargetName::Path(path) => path_of(name, path, direction)?,
+            TargetName::Path(path) => path_of(name, path)?,
             TargetName::Null | TargetName::Simulated { .. } => {
                 return Err(RecordError::Usage(format!(
                     "{name} does not keep what is written to it: name block devices, files or \
@@ -58,23 +58,20 @@ pub(super) fn candidates<'a>(
 }
 
 /// The path that a name means, which may be the file in a directory.
-fn path_of(name: &str, path: PathBuf, direction: Direction) -> Result<PathBuf, RecordError> {
+fn path_of(name: &str, path: PathBuf) -> Result<PathBuf, RecordError> {
     let looked_at = path.clone();
     // A path with a slash at its end does not find a file.
     let look = move || {
         let is_file = looked_at.components().collect::<PathBuf>().is_file();
         (looked_at.is_dir(), is_file)
     };
-    let (is_directory, is_file) = match direction {
-        Direction::Read => look(),
-        Direction::Write => Bounded {
-            what: &format!("looking at {name}"),
-            name,
-            patience_ns: GIVEN_UP_AFTER_NS,
-            progress: None,
-        }
-        .call(look)?,
+    let bounded = Bounded {
+        what: &format!("looking at {name}"),
+        name,
+        patience_ns: GIVEN_UP_AFTER_NS,
+        progress: None,
     };
+    let (is_directory, is_file) = bounded.call(look)?;
     if is_directory {
         return Ok(path.join(FILE_NAME));
     }

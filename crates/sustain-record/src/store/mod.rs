@@ -2,6 +2,7 @@
 //! recorder and the readers begin here. Nothing is written to a member that the guard has not
 //! checked.
 
+mod answering;
 mod bounded;
 mod candidate;
 mod create;
@@ -27,6 +28,7 @@ use crate::member_io::{MemberIo, MemberStep, ReadOrder, StepsEnd, StepsPatience}
 use crate::opening::{Asked, MemberTail, Opening, Recording, merge};
 
 pub use crate::member_io::on_long_wait;
+pub use answering::check_answering;
 pub use create::{CreateEvent, CreatePlan, Created, CreatedMember, create, create_simulated};
 pub use member::OpenMember;
 pub use recover::Recovered;

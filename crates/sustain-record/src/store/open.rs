@@ -42,10 +42,7 @@ impl Store {
         let mut notes = Vec::new();
         let mut targets = Vec::new();
         for candidate in candidates(&names, direction, roots)? {
-            let (target, told) = match mode {
-                Mode::Read => open_candidate(&candidate, mode, roots)?,
-                Mode::Record => open_in_time(candidate, roots)?,
-            };
+            let (target, told) = open_in_time(candidate, mode, roots)?;
             notes.extend(told);
             if mode == Mode::Record {
                 check_locked(&target)?;
@@ -202,10 +199,10 @@ pub(super) fn io_over(
     })
 }
 
-/// Opens a member that will be written. What does not open in time is given up: nothing is lost by
-/// beginning again.
+/// Opens a member. What does not open in time is given up: nothing is lost by beginning again.
 fn open_in_time(
     candidate: MemberCandidate<'_>,
+    mode: Mode,
     roots: &Roots,
 ) -> Result<(Target, Vec<String>), RecordError> {
     let MemberCandidate { name, path } = candidate;
@@ -218,7 +215,7 @@ fn open_in_time(
     let (name, roots) = (name.to_owned(), roots.clone());
     bounded.call(move || {
         let candidate = MemberCandidate { name: &name, path };
-        open_candidate(&candidate, Mode::Record, &roots)
+        open_candidate(&candidate, mode, &roots)
     })?
 }
 

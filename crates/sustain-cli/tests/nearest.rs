@@ -75,3 +75,39 @@ fn a_name_like_no_other_is_answered_without_a_guess() {
         );
     }
 }
+
+#[test]
+fn a_new_member_that_is_nearly_named_as_something_else_needs_its_size() {
+    let place = Place::new();
+    for name in ["camera.store", "disk1.img"] {
+        place.write(name, "");
+    }
+    std::fs::create_dir(place.path("data1")).unwrap();
+    for (typed, meant) in [
+        ("camrea.store", "camera.store"),
+        ("data2", "data1"),
+        ("dat1", "data1"),
+    ] {
+        let ran = place.run(&["create", typed, "--dry-run"]).expect(2);
+        let words = format!("{typed} does not exist, and its name differs by one letter");
+        assert!(ran.stderr.contains(&words), "{ran:?}");
+        let hint = format!("did you mean {meant}?");
+        assert_eq!(ran.stderr.lines().last(), Some(hint.as_str()));
+        place
+            .run(&[
+                "create",
+                typed,
+                "--dry-run",
+                "--size",
+                "2MiB",
+                "--slot",
+                "64KiB",
+            ])
+            .expect(0);
+    }
+    // Files are numbered, and other names are other files. How much is free does not matter.
+    for typed in ["disk2.img", "./disk2.img", "other.img", "cam.store"] {
+        let ran = place.run(&["create", typed, "--dry-run"]);
+        assert!(!ran.stderr.contains("differs by one letter"), "{ran:?}");
+    }
+}

@@ -1,5 +1,7 @@
 //! `sustain create`: creates a store of disks, partitions and files.
 
+use std::path::Path;
+
 use sustain::Stop;
 use sustain::disk::units::Size;
 use sustain::host::Roots;
@@ -12,11 +14,12 @@ use super::progress::ProgressLine;
 use super::{output, stores};
 use crate::flags::create::CreateFlags;
 use crate::request::UsageError;
-use crate::{Exit, interrupt};
+use crate::{Exit, interrupt, nearest};
 
 pub(crate) fn run(flags: &CreateFlags) -> anyhow::Result<Exit> {
     let plan = plan(flags)?;
-    stores::check_json(flags.json.as_deref(), &flags.members)?;
+    stores::check_result(flags.json.as_deref(), &flags.members)?;
+    check_new(flags)?;
     let stop = Stop::default();
     interrupt::watch(&stop)?;
     let mut progress = ProgressLine::new("writing files once beforehand");
@@ -36,6 +39,21 @@ pub(crate) fn run(flags: &CreateFlags) -> anyhow::Result<Exit> {
     let text = create_text(&document, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;
     Ok(Exit::Done)
+}
+
+/// A name that does not exist becomes a file. One that is nearly that of something else was
+/// probably mistyped, unless it is told how large the file should be.
+fn check_new(flags: &CreateFlags) -> Result<(), UsageError> {
+    let members = flags.members.iter();
+    let mistyped = members
+        .filter(|_| flags.size.is_none())
+        .find(|member| nearest::is_mistyped(Path::new(member)));
+    mistyped.map_or(Ok(()), |member| {
+        Err(UsageError(format!(
+            "{member} does not exist, and its name differs by one letter from one that does: \
+             correct it, or give --size to make a new file of this name"
+        )))
+    })
 }
 
 /// The plan that the flags ask for.

@@ -5,6 +5,7 @@ mod flags;
 mod interrupt;
 mod nearest;
 mod request;
+mod startup;
 
 use std::process::ExitCode;
 

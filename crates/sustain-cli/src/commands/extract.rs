@@ -126,6 +126,9 @@ fn check_outputs(flags: &ExtractFlags, destination: &Destination) -> Result<(), 
                 .to_owned(),
         ));
     }
+    if matches!(destination, Destination::StandardOutput) {
+        output::check_standard_output()?;
+    }
     let Some(path) = &flags.output else {
         return Ok(());
     };

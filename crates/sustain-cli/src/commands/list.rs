@@ -9,7 +9,7 @@ use crate::Exit;
 use crate::flags::list::ListFlags;
 
 pub(crate) fn run(flags: &ListFlags) -> anyhow::Result<Exit> {
-    stores::check_json(flags.json.as_deref(), &flags.members)?;
+    stores::check_result(flags.json.as_deref(), &flags.members)?;
     let mut store = stores::open(&flags.members, Mode::Read)?;
     let recordings = store.recordings()?;
     let document = list_document(&store, &recordings);

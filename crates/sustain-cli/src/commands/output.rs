@@ -19,6 +19,7 @@ use sustain::report::terminal::wrapped;
 use super::say;
 use crate::flags::shared::OutputFlags;
 use crate::request::UsageError;
+use crate::startup::is_output_closed;
 
 /// The kind of document to write, which also decides what kind of file it may replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +50,11 @@ impl Outputs<'_> {
         self.json.is_some_and(is_standard_output)
     }
 
+    /// Whether a document was asked for.
+    fn is_any(&self) -> bool {
+        self.json.is_some() || self.report.is_some()
+    }
+
     /// Writes the documents that were asked for, then the text.
     pub(crate) fn deliver(
         &self,
@@ -58,6 +64,10 @@ impl Outputs<'_> {
     ) -> anyhow::Result<()> {
         let saved = self.write_files(json, page);
         let said = if self.json_on_standard_output() {
+            say(text.trim_end());
+            Ok(())
+        } else if self.is_any() && is_output_closed() {
+            // Nothing is lost: the result is in the documents.
             say(text.trim_end());
             Ok(())
         } else {
@@ -105,6 +115,9 @@ impl Outputs<'_> {
         let usage = |why: &str| Err(UsageError(why.to_owned()));
         if self.report.is_some_and(is_standard_output) {
             return usage("--report needs the name of a file, such as --report sustain.html");
+        }
+        if !self.is_any() || self.json_on_standard_output() {
+            check_standard_output()?;
         }
         if let (Some(json), Some(report)) = (self.json, self.report)
             && is_same(json, report)
@@ -236,7 +249,7 @@ fn directory_of(path: &Path) -> &Path {
 /// Checks that the document may and can be written there, and returns an error in words if not.
 pub(crate) fn check(path: &Path, kind: OutputKind) -> Result<(), UsageError> {
     if is_standard_output(path) {
-        return Ok(());
+        return check_standard_output();
     }
     let checked = find(path).and_then(|place| match place {
         OutputDestination::New => check_new(path),
@@ -247,6 +260,18 @@ pub(crate) fn check(path: &Path, kind: OutputKind) -> Result<(), UsageError> {
         let path = path.display();
         UsageError(format!("cannot write {path}: {why}; choose another file"))
     })
+}
+
+/// Checks that what is printed on standard output goes somewhere.
+pub(crate) fn check_standard_output() -> Result<(), UsageError> {
+    if is_output_closed() {
+        return Err(UsageError(
+            "standard output is closed, so the result would be lost: open it, or give a file for \
+             the result"
+                .to_owned(),
+        ));
+    }
+    Ok(())
 }
 
 fn find(path: &Path) -> Result<OutputDestination, String> {
@@ -367,6 +392,9 @@ pub(crate) fn save(path: &Path, text: &str) -> anyhow::Result<()> {
 /// all.
 pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     if is_standard_output(path) {
+        if is_output_closed() {
+            anyhow::bail!("cannot write to standard output: it is closed");
+        }
         let mut output = std::io::stdout().lock();
         let written = output.write_all(text.as_bytes());
         return match written.and_then(|()| output.flush()) {

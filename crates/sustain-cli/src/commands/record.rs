@@ -121,6 +121,9 @@ fn check_outputs(flags: &RecordFlags) -> Result<(), UsageError> {
                 let why = "--report needs the name of a file, such as --report sustain.html";
                 return usage(why.to_owned());
             }
+            if flag == "--json" {
+                output::check_standard_output()?;
+            }
             continue;
         }
         if let Some((other, _)) = before.iter().find(|(_, one)| output::is_same(one, path)) {

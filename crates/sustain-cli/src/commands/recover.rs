@@ -9,7 +9,7 @@ use crate::Exit;
 use crate::flags::recover::RecoverFlags;
 
 pub(crate) fn run(flags: &RecoverFlags) -> anyhow::Result<Exit> {
-    stores::check_json(flags.json.as_deref(), &flags.members)?;
+    stores::check_result(flags.json.as_deref(), &flags.members)?;
     let mut store = stores::open(&flags.members, Mode::Record)?;
     let recordings = store.recordings()?;
     let recovered = store.recover(&recordings)?;

@@ -35,10 +35,17 @@ pub(crate) fn open(members: &[String], mode: Mode) -> anyhow::Result<Store> {
 pub(crate) fn check_json(json: Option<&Path>, members: &[String]) -> Result<(), UsageError> {
     standard_streams::check(Given::Members(members))?;
     let Some(path) = json.filter(|path| !output::is_standard_output(path)) else {
-        return Ok(());
+        return json.map_or(Ok(()), |_| output::check_standard_output());
     };
     check_no_member(path, members)?;
     output::check(path, OutputKind::Json)
+}
+
+/// As [`check_json`], for a command whose words are its result: without a document they must have a
+/// place.
+pub(crate) fn check_result(json: Option<&Path>, members: &[String]) -> Result<(), UsageError> {
+    check_json(json, members)?;
+    json.map_or_else(output::check_standard_output, |_| Ok(()))
 }
 
 /// Checks that the path is not one of the members, under any name.

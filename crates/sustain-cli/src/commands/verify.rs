@@ -12,7 +12,7 @@ use crate::flags::verify::VerifyFlags;
 use crate::{Exit, interrupt};
 
 pub(crate) fn run(flags: &VerifyFlags) -> anyhow::Result<Exit> {
-    stores::check_json(flags.json.as_deref(), &flags.members)?;
+    stores::check_result(flags.json.as_deref(), &flags.members)?;
     let mut store = stores::open(&flags.members, Mode::Read)?;
     let recordings = store.recordings()?;
     let stop = Stop::default();

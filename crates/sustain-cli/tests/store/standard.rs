@@ -3,6 +3,7 @@
 
 use std::fs::{File, hard_link};
 use std::path::Path;
+use std::process::Command;
 
 use crate::devices::Loop;
 use crate::recorded::{self, End, Stream, content};
@@ -90,4 +91,42 @@ fn nothing_is_printed_to_a_loop_device_over_a_member_or_to_the_file_under_one() 
         .expect(2)
         .says("the file under the loop device");
     assert!(std::fs::read(place.path("a")).unwrap() == before);
+}
+
+/// As a daemon or a script may start it.
+fn run_with_output_closed(place: &Place, arguments: &[&str]) -> Ran {
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec \"$0\" \"$@\" >&-"]);
+    command.arg(env!("CARGO_BIN_EXE_sustain")).args(arguments);
+    ran(command.current_dir(place.path(".")).output().unwrap())
+}
+
+#[test]
+fn a_result_that_goes_to_a_closed_standard_output_is_no_success() {
+    let place = recorded_store();
+    for command in [&["list", "a"], &["extract", "a"], &["verify", "a"]] {
+        run_with_output_closed(&place, command)
+            .expect(2)
+            .says("standard output is closed, so the result would be lost");
+    }
+    run_with_output_closed(
+        &place,
+        &["create", "b", "--size", "2MiB", "--slot", "64KiB"],
+    )
+    .expect(2);
+    assert!(!place.path("b").exists());
+    run_with_output_closed(&place, &["list", "a", "--json", "-"]).expect(2);
+    run_with_output_closed(&place, &["man"])
+        .expect(1)
+        .says("cannot write to standard output: it is closed");
+    // Nothing is lost where the result goes to a file.
+    run_with_output_closed(&place, &["list", "a", "--json", "result"])
+        .expect(0)
+        .says("main");
+    assert!(place.read("result").contains("sustain.list/1"));
+    run_with_output_closed(&place, &["extract", "a", "-o", "out"]).expect(0);
+    // Whoever sends it to /dev/null wants none of it.
+    let null = File::options().read(true).write(true).open("/dev/null");
+    let silenced = place.command(&["list", "a"]).stdout(null.unwrap()).output();
+    ran(silenced.unwrap()).expect(0);
 }

@@ -1,0 +1,26 @@
+//! What was so when the process began, before Rust's runtime had seen to it. The runtime opens
+//! /dev/null in the place of a standard stream that is closed, and from then on nothing tells that
+//! what is printed is lost.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::fcntl_getfl;
+use rustix::io::Errno;
+
+static IS_OUTPUT_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the command was started with a standard output that was closed.
+pub(crate) fn is_output_closed() -> bool {
+    IS_OUTPUT_CLOSED.load(Ordering::Relaxed)
+}
+
+extern "C" fn look() {
+    let is_closed = matches!(fcntl_getfl(std::io::stdout()), Err(Errno::BADF));
+    IS_OUTPUT_CLOSED.store(is_closed, Ordering::Relaxed);
+}
+
+// Sound, because the C library calls what stands in this section once, with its own set-up behind
+// it and before any thread but this one, and `look` neither unwinds nor needs Rust's runtime.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOOK: extern "C" fn() = look;

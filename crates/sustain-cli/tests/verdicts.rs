@@ -420,5 +420,47 @@ fn a_time_beyond_the_end_of_a_target_is_advised_with_a_size() {
     let run = measured(&place, 0, &["--time", "2m", "--no-confirm"]);
     let rhythm = &run.result["verdicts"]["rhythm_not_seen"];
     assert_eq!(rhythm["is_beyond_the_end"], true, "{rhythm:#}");
-    run.says("with a --size, so that the run goes over the same part again");
+    assert_eq!(rhythm["proposed_size_bytes"], 55_u64 << 30);
+    run.says("with --size 55GiB, so that the run goes over the same part again");
+}
+
+#[test]
+fn a_constant_rate_has_no_slower_periods() {
+    let place = Place::with_machine(&disk("a", "100GB", "200MB/s", ""));
+    let run = measured(&place, 0, &["--time", "1m"]);
+    assert_eq!(run.result["verdicts"]["buffer_is_for"], "margin");
+    run.says("of it needed, as the rate hardly varied; confirmed by a paced run of 10 s");
+    run.says_nothing_of("slower");
+}
+
+#[test]
+fn a_paced_run_of_hardly_a_record_confirms_nothing() {
+    let place = Place::with_machine(&disk("a", "100GB", "200MB/s", ""));
+    let large = ["--time", "3s", "--record-size", "512MiB", "--depth", "1"];
+    let run = measured(&place, 0, &large);
+    let found = &run.result["recommendation"];
+    assert_eq!(found["confirmed"], Value::Null, "{found:#}");
+    assert_eq!(found["held_seconds"], 3.0);
+    run.says("not confirmed: a paced run of 3 s was too short for the few records that fell due");
+}
+
+#[test]
+fn a_hole_of_a_long_run_stays_at_the_bottom_of_its_chart() {
+    let stall = "stall = { every = \"900s\", for = \"9s\" }";
+    let place = Place::with_machine(&disk("a", "60GB", "200MB/s", stall));
+    let flags = [
+        "--time",
+        "20m",
+        "--size",
+        "10GB",
+        "--interval",
+        "100ms",
+        "--no-confirm",
+    ];
+    let run = measured(&place, 0, &flags);
+    let intervals = run.result["targets"][0]["intervals"].as_array().unwrap();
+    assert!(intervals.len() <= 10_000, "{}", intervals.len());
+    let is_hole = |interval: &&Value| interval["rate_range_bytes_per_s"][0] == 0.0;
+    assert!(intervals.iter().any(|interval| is_hole(&interval)));
+    assert!(run.page.contains("<li>Rate. a: 0 B/s to "));
 }

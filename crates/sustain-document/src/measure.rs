@@ -43,9 +43,10 @@ pub struct MeasureResult {
     pub rewritten: Option<Rewritten>,
     /// The longest stretches without a completion, longest first.
     pub stalls: Vec<Stall>,
-    /// What the figures mean where a threshold decides it.
+    /// What the figures mean where a threshold decides it. Null in documents of earlier versions:
+    /// who shows one decides it by the same rules, from the figures.
     #[serde(default)]
-    pub verdicts: MeasureVerdicts,
+    pub verdicts: Option<MeasureVerdicts>,
     /// What the monitor saw of the machine before, during and after the run.
     pub system: System,
     /// What the load does to the rest of the system; null without `--effect`.
@@ -272,6 +273,10 @@ pub struct Interval {
     pub average_bytes_per_s: f64,
     /// Longest latency in it.
     pub latency_max_ns: u64,
+    /// The lowest and the highest rate of the shorter intervals that it was joined from; absent if
+    /// it was not joined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_range_bytes_per_s: Option<[f64; 2]>,
 }
 
 /// A request that failed, and how many like it.
@@ -378,9 +383,10 @@ pub struct Recommendation {
     /// records on their way; and at least what the run that confirmed it used. Mostly more than
     /// that.
     pub buffer_bytes: u64,
-    /// Whether a run paced at this rate held; null if none was made.
+    /// Whether a run paced at this rate held; null if none was made, or if it was too short for
+    /// more than a record or two.
     pub confirmed: Option<bool>,
-    /// How long the paced run was.
+    /// How long the paced run was; null if none was made.
     pub held_seconds: Option<f64>,
     /// The largest backlog in it.
     pub backlog_max_bytes: Option<u64>,

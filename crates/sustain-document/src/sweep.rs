@@ -128,10 +128,10 @@ pub struct AgainstBest {
     /// Whether the noise explains it: then it is no difference. Also true if nothing is known of
     /// the noise (`ci95` is null), because anything may then be noise.
     pub is_noise: bool,
-    /// Whether it comes so near to the best, within 2 %, that it is as good in use. False in
-    /// documents of earlier versions.
+    /// Whether it comes so near to the best, within 2 %, that it is as good in use. Null in
+    /// documents of earlier versions: who shows one decides it from `share`.
     #[serde(default)]
-    pub is_as_good: bool,
+    pub is_as_good: Option<bool>,
 }
 
 /// A setting, and its rate.

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The verdicts on a measurement. In documents of earlier versions none is told.
+/// The verdicts on a measurement.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct MeasureVerdicts {
@@ -39,6 +39,8 @@ closed_set! {
         Pauses,
         /// The periods in which the run was slower than the recommended rate.
         SlowPeriods,
+        /// Nothing that was seen: the rate hardly varied, and the need is an estimate from above.
+        Margin,
     }
 }
 
@@ -57,6 +59,9 @@ pub struct RhythmNotSeen {
     /// a part of it again and again.
     #[serde(default)]
     pub is_beyond_the_end: bool,
+    /// If so: the `--size` of a part that every target has.
+    #[serde(default)]
+    pub proposed_size_bytes: Option<u64>,
 }
 
 /// Data that was written through the page cache and fits into memory, so that the disks behind a

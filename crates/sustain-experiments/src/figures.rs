@@ -2,7 +2,7 @@
 //! The conclusion calls it; nothing is judged here.
 
 use sustain_disk::driver::FailedRequest;
-use sustain_disk::meter::{LatencyMeter, RateBeginning};
+use sustain_disk::meter::{LatencyMeter, MeterInterval, RateBeginning};
 use sustain_document::measure::{Burst, Interval, Latency, TargetError};
 use sustain_load::collect::rate;
 use sustain_statistics::judge::{Step, burst, knee};
@@ -32,11 +32,16 @@ pub(crate) fn latency(meter: &LatencyMeter) -> Latency {
     }
 }
 
-pub(crate) fn intervals(series: &[sustain_disk::meter::MeterInterval]) -> Vec<Interval> {
+/// The intervals of a series, with the range of each that was joined from shorter ones.
+pub(crate) fn intervals(
+    series: &[MeterInterval],
+    rate_ranges: Option<&[[f64; 2]]>,
+) -> Vec<Interval> {
     let mut so_far = 0;
     series
         .iter()
-        .map(|interval| {
+        .enumerate()
+        .map(|(index, interval)| {
             so_far += interval.bytes;
             Interval {
                 start_s: seconds(interval.start_ns),
@@ -45,6 +50,7 @@ pub(crate) fn intervals(series: &[sustain_disk::meter::MeterInterval]) -> Vec<In
                 rate_bytes_per_s: rate(interval.bytes, interval.end_ns - interval.start_ns),
                 average_bytes_per_s: rate(so_far, interval.end_ns),
                 latency_max_ns: interval.latency_max_ns,
+                rate_range_bytes_per_s: rate_ranges.and_then(|all| all.get(index).copied()),
             }
         })
         .collect()

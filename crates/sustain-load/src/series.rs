@@ -1,7 +1,9 @@
 //! A series of intervals of bounded length: beyond the bound, neighbours are joined, their bytes
-//! are added, and their maxima are kept.
+//! are added, and their extremes are kept, so that no hole and no spike is lost.
 
 use sustain_disk::meter::MeterInterval;
+
+use crate::collect::rate;
 
 /// The most intervals that a series keeps.
 pub const INTERVALS_MAX: usize = 10_000;
@@ -10,6 +12,8 @@ pub const INTERVALS_MAX: usize = 10_000;
 #[derive(Debug, Clone)]
 pub struct Series {
     intervals: Vec<MeterInterval>,
+    /// The lowest and the highest rate of what is joined in each of them, bytes per second.
+    rate_ranges: Vec<[f64; 2]>,
     intervals_max: usize,
     /// Number of closed intervals that make one entry.
     joined: usize,
@@ -29,6 +33,7 @@ impl Series {
         assert!(intervals_max >= 2, "joining pairs needs two");
         Series {
             intervals: Vec::new(),
+            rate_ranges: Vec::new(),
             intervals_max,
             joined: 1,
             in_last: 1,
@@ -37,9 +42,12 @@ impl Series {
 
     /// Appends the interval that follows.
     pub fn push(&mut self, interval: MeterInterval) {
-        match self.intervals.last_mut() {
-            Some(last) if self.in_last < self.joined => {
+        let own_rate = rate(interval.bytes, interval.end_ns - interval.start_ns);
+        let own_range = [own_rate; 2];
+        match (self.intervals.last_mut(), self.rate_ranges.last_mut()) {
+            (Some(last), Some(range)) if self.in_last < self.joined => {
                 *last = join(*last, interval);
+                *range = wider(*range, own_range);
                 self.in_last += 1;
                 return;
             }
@@ -49,20 +57,13 @@ impl Series {
             self.thin();
         }
         self.intervals.push(interval);
+        self.rate_ranges.push(own_range);
         self.in_last = 1;
     }
 
     fn thin(&mut self) {
-        self.intervals = self
-            .intervals
-            .chunks(2)
-            .map(|pair| {
-                pair.iter()
-                    .copied()
-                    .reduce(join)
-                    .expect("chunks are not empty")
-            })
-            .collect();
+        self.intervals = in_pairs(&self.intervals, join);
+        self.rate_ranges = in_pairs(&self.rate_ranges, wider);
         self.joined *= 2;
     }
 
@@ -75,6 +76,8 @@ impl Series {
         {
             *before = join(*before, *last);
             self.intervals.pop();
+            // The odd rate of that short one is no extreme.
+            self.rate_ranges.pop();
         }
     }
 
@@ -82,6 +85,22 @@ impl Series {
     pub fn as_slice(&self) -> &[MeterInterval] {
         &self.intervals
     }
+
+    /// The lowest and the highest rate, in bytes per second, of the shorter intervals that are
+    /// joined in each of the intervals; `None` if none are joined.
+    pub fn rate_ranges(&self) -> Option<&[[f64; 2]]> {
+        (self.joined > 1).then_some(&self.rate_ranges)
+    }
+}
+
+fn in_pairs<T: Copy>(values: &[T], join: fn(T, T) -> T) -> Vec<T> {
+    let pairs = values.chunks(2);
+    let joined = pairs.filter_map(|pair| pair.iter().copied().reduce(join));
+    joined.collect()
+}
+
+fn wider(first: [f64; 2], second: [f64; 2]) -> [f64; 2] {
+    [first[0].min(second[0]), first[1].max(second[1])]
 }
 
 /// The bytes until a time, as if each request had come evenly since the one before.
@@ -137,6 +156,30 @@ mod tests {
             kept.windows(2)
                 .all(|pair| pair[0].end_ns == pair[1].start_ns)
         );
+    }
+
+    #[test]
+    fn a_hole_and_a_spike_of_a_long_series_are_never_lost() {
+        let mut series = Series::bounded(8);
+        for index in 0..100u64 {
+            let bytes = match index {
+                31 => 0,
+                77 => 500,
+                _ => 100,
+            };
+            series.push(MeterInterval {
+                start_ns: index * 1_000_000_000,
+                end_ns: (index + 1) * 1_000_000_000,
+                bytes,
+                latency_max_ns: 0,
+            });
+        }
+        let ranges = series.rate_ranges().expect("intervals were joined");
+        assert_eq!(ranges.len(), series.as_slice().len());
+        assert_eq!(ranges[31 / 16], [0.0, 100.0]);
+        assert_eq!(ranges[77 / 16], [100.0, 500.0]);
+        assert_eq!(ranges[0], [100.0, 100.0]);
+        assert_eq!(Series::bounded(8).rate_ranges(), None);
     }
 
     #[test]

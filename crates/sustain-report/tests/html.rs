@@ -236,7 +236,11 @@ fn a_page_is_small_and_a_long_run_keeps_it_bounded() {
         .map(|second| Interval {
             start_s: f64::from(second),
             end_s: f64::from(second + 1),
-            rate_bytes_per_s: if second == 77_777 { 1e12 } else { 1e9 },
+            rate_bytes_per_s: match second {
+                33_333 => 0.0,
+                77_777 => 1e12,
+                _ => 1e9,
+            },
             ..first.clone()
         })
         .collect();
@@ -244,4 +248,9 @@ fn a_page_is_small_and_a_long_run_keeps_it_bounded() {
     assert!(page.len() < 500_000, "{}", page.len());
     // The highest rate of the neighbours that are joined is on the axis, so that it is drawn.
     assert!(page.contains("<b>1 TB/s</b>"));
+    // So is a second of nothing; words tell both, and the band is outlined.
+    let name = &sample::two_targets().targets[0].name;
+    let ends = format!("Rate. {name}: 0 B/s to 1");
+    assert!(page.contains(&ends), "{ends}");
+    assert!(page.contains("<path class=\"band "));
 }

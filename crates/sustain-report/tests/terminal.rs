@@ -16,7 +16,7 @@ use sustain_report::terminal::{
 /// The sentence of a sample changed by `change`, with what the run decides on such figures.
 fn said(mut result: MeasureResult, change: impl FnOnce(&mut MeasureResult)) -> String {
     change(&mut result);
-    result.verdicts = decide(&result);
+    result.verdicts = Some(decide(&result));
     sentence(&result)
 }
 
@@ -61,9 +61,66 @@ fn memory_is_said_to_be_needed_for_what_needs_it() {
     assert!(slow.contains(cause), "{slow}");
     let paused = said(|result| result.total.worst_stall_ns = 140_000_000);
     assert!(paused.contains("needed for the pauses seen; "), "{paused}");
+    let constant = said(|result| {
+        for interval in &mut result.total.intervals {
+            interval.bytes = 10_000_000_000;
+        }
+    });
+    let cause = "(at most 280 MiB of it needed, as the rate hardly varied; ";
+    assert!(constant.contains(cause), "{constant}");
     let large = said(|result| result.plan.record_size_bytes = 128 << 20);
     let cause = "needed for the records that are being filled and written; ";
     assert!(large.contains(cause), "{large}");
+}
+
+#[test]
+fn a_document_of_an_earlier_version_is_told_with_all_warnings() {
+    let mut result = sample::two_targets();
+    result.total.all_active_bytes_per_s = Some(1e9);
+    result.recommendation.as_mut().unwrap().confirmed = Some(false);
+    result.stalls[0].duration_ns = 60_000_000_000;
+    result.verdicts = Some(decide(&result));
+    let told = sentence(&result);
+    for warning in [
+        "Three ways to count the rate differ",
+        "of a single target 60.0 s",
+    ] {
+        assert!(told.contains(warning), "{told}");
+    }
+    result.verdicts = None;
+    assert_eq!(sentence(&result), told);
+}
+
+#[test]
+fn a_sweep_of_an_earlier_version_has_the_same_ties() {
+    let mut result = sample::sweep::seven_axes();
+    let told = [sweep_answer(&result, 400), sweep_text(&result, 400)];
+    assert!(
+        told[0].contains("every value comes within 2 %"),
+        "{}",
+        told[0]
+    );
+    let points = result.points.iter_mut();
+    let of_points = points.filter_map(|point| point.against_best.as_mut());
+    let axes = result
+        .answers
+        .iter_mut()
+        .flat_map(|answer| &mut answer.axes);
+    let values = axes.flat_map(|axis| &mut axis.values);
+    for against in of_points.chain(values.map(|value| &mut value.against_best)) {
+        against.is_as_good = None;
+    }
+    assert_eq!([sweep_answer(&result, 400), sweep_text(&result, 400)], told);
+}
+
+#[test]
+fn a_paced_run_of_hardly_a_record_confirms_nothing() {
+    let said = said(sample::one_target(), |result| {
+        let found = result.recommendation.as_mut().unwrap();
+        (found.confirmed, found.held_seconds) = (None, Some(3.0));
+    });
+    let why = "not confirmed: a paced run of 3 s was too short for the few records that fell due";
+    assert!(said.contains(why), "{said}");
 }
 
 #[test]
@@ -567,7 +624,7 @@ fn ties_are_one_line_and_one_reading_is_no_noise() {
             share,
             ci95,
             is_noise: true,
-            is_as_good: share > -0.02,
+            is_as_good: Some(share > -0.02),
         });
     };
     let others: Vec<usize> = (0..12).filter(|number| *number != best).collect();

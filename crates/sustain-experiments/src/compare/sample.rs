@@ -5,7 +5,6 @@ use sustain_document::measure::{
     Interval, Latency, MEASURE_SCHEMA, MeasureResult, Plan, Sustained, TargetResult, Total,
 };
 use sustain_document::system::System;
-use sustain_document::verdicts::MeasureVerdicts;
 use sustain_document::vocabulary::{
     DataKind, DataPath, Direction, Ending, EngineChoice, LayoutKind, TargetKind,
 };
@@ -78,7 +77,7 @@ pub(super) fn run(disks: &[(&str, Vec<Step>)]) -> MeasureResult {
         rewritten: None,
         effect: None,
         system: System::default(),
-        verdicts: MeasureVerdicts::default(),
+        verdicts: None,
         interrupted: false,
         notes: Vec::new(),
     }
@@ -138,6 +137,7 @@ fn intervals(steps: &[Step]) -> Vec<Interval> {
             rate_bytes_per_s: step.bytes as f64,
             average_bytes_per_s: step.bytes as f64,
             latency_max_ns: 4_000_000_000_000_000 / step.bytes.max(1),
+            rate_range_bytes_per_s: None,
         })
         .collect()
 }

@@ -233,6 +233,11 @@ fn stripe(facts: &AdviceBasis, independent: &Suggestion) -> Suggestion {
         each_bytes_per_s: rate,
         loss: (loss >= LOSES_NOTHING).then_some(LockstepLoss {
             held_by,
+            queues_on: match independent.leave_out.as_slice() {
+                [] => Vec::new(),
+                _ => facts.named(&independent.order),
+            },
+            queues_bytes_per_s: independent.expected_bytes_per_s,
             share: loss,
         }),
     };
@@ -474,7 +479,30 @@ mod tests {
         assert!((stripe.expected_bytes_per_s - 120e6).abs() < 1.0);
         let why = words::advice(&stripe.why);
         assert!(why.contains("held back by d2"), "{why}");
-        assert!(why.contains("64 % less"), "{why}");
+        let than = "64 % less than the 330 MB/s of independent queues";
+        assert!(why.ends_with(than), "{why}");
+    }
+
+    #[test]
+    fn what_a_stripe_loses_is_told_with_the_queues_that_it_is_compared_with() {
+        let mut collapse = wall(&[0, 1, 2, 3], 100.0);
+        collapse.collapses_to_bytes_per_s = Some(60e6);
+        let facts = AdviceBasis {
+            fastest: (vec![0], 100e6),
+            fall: Some(SeenFall {
+                members: vec![0, 1, 2, 3],
+                sum: 60e6,
+                fewer: vec![0],
+                fewer_sum: 100e6,
+            }),
+            ..facts(&[100.0; 4], vec![collapse])
+        };
+        let advice = advice(&facts);
+        let stripe = of(&advice, is_stripe);
+        assert!((stripe.expected_bytes_per_s - 60e6).abs() < 1.0);
+        let why = words::advice(&stripe.why);
+        let than = "40 % less than the 100 MB/s of independent queues on d0";
+        assert!(why.ends_with(than), "{why}");
     }
 
     #[test]

@@ -62,7 +62,10 @@ pub(super) struct NamedFall {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct LockstepLoss {
     pub(super) held_by: WallPlace,
-    /// As a part of their sum.
+    /// The targets of these queues; empty if they are all.
+    pub(super) queues_on: Vec<String>,
+    pub(super) queues_bytes_per_s: f64,
+    /// As a part of that rate.
     pub(super) share: f64,
 }
 

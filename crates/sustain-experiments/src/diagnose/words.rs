@@ -171,10 +171,20 @@ fn lockstep(each_bytes_per_s: f64, loss: Option<&LockstepLoss>) -> String {
         }
         Some(loss) => format!(
             "one device made of all of them; in lockstep each runs at {each}, held back by {}: \
-             {:.0} % less than independent queues",
+             {:.0} % less than the {} of independent queues{}",
             place(&loss.held_by),
-            loss.share * 100.0
+            loss.share * 100.0,
+            Rate(loss.queues_bytes_per_s),
+            queues_on(&loss.queues_on)
         ),
+    }
+}
+
+/// The targets of independent queues that are not all targets.
+fn queues_on(targets: &[String]) -> String {
+    match targets {
+        [] => String::new(),
+        some => format!(" on {}", some.join(", ")),
     }
 }
 

@@ -11,7 +11,6 @@ use sustain_document::measure::{
     Rewritten, Stall, TargetResult, Total,
 };
 use sustain_document::system::System;
-use sustain_document::verdicts::MeasureVerdicts;
 use sustain_document::vocabulary::LayoutKind;
 use sustain_load::collect::{TOOL_SHARE, TargetSeries, rate, steps};
 use sustain_load::phase::PhaseOutcome;
@@ -103,13 +102,13 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         recommendation,
         rewritten,
         stalls,
-        verdicts: MeasureVerdicts::default(),
+        verdicts: None,
         system: conclusion.system,
         effect,
         interrupted: conclusion.interrupted,
         notes: Vec::new(),
     };
-    result.verdicts = verdicts::decide(&result);
+    result.verdicts = Some(verdicts::decide(&result));
     result.notes = notes(plan, session, &outcome, &result);
     result
 }
@@ -192,7 +191,7 @@ fn target_result(
             })
             .collect(),
         worst_stall_ns: Some(meter.stalls().worst_ns()),
-        intervals: intervals(series.intervals.as_slice()),
+        intervals: intervals(series.intervals.as_slice(), series.intervals.rate_ranges()),
         flush_seconds: series.flush_ns.map(seconds),
         errors: series
             .failures
@@ -294,8 +293,9 @@ fn total_intervals(plan: &MeasurePlan, outcome: &PhaseOutcome) -> Vec<Interval> 
         IntervalRule::Time(length_ns) => length_ns,
         IntervalRule::Bytes(_) => 1_000_000_000,
     };
+    let bins = &outcome.collected.total;
     let mut joined: Vec<sustain_disk::meter::MeterInterval> = Vec::new();
-    for bin in outcome.collected.total.as_slice() {
+    for bin in bins.as_slice() {
         match joined.last_mut() {
             Some(last) if bin.start_ns / length_ns == last.start_ns / length_ns => {
                 last.end_ns = bin.end_ns;
@@ -322,7 +322,9 @@ fn total_intervals(plan: &MeasurePlan, outcome: &PhaseOutcome) -> Vec<Interval> 
             }
         }
     }
-    intervals(&joined)
+    // Intervals that were put together from shorter bins have no range of their own.
+    let is_by_bins = joined.len() == bins.as_slice().len();
+    intervals(&joined, bins.rate_ranges().filter(|_| is_by_bins))
 }
 
 fn curve(outcome: &PhaseOutcome) -> Vec<BufferPoint> {

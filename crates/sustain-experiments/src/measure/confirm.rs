@@ -25,6 +25,9 @@ const CONFIRM_NS_MAX: u64 = 10_000_000_000;
 /// at most six runs, which take a minute in all.
 const STEPS_DOWN: [f64; 5] = [0.95, 0.9, 0.8, 0.65, 0.5];
 
+/// A paced run in which fewer records than this fell due on each target shows nothing of the rate.
+const RECORDS_DUE_MIN: u64 = 2;
+
 /// A backlog that ends at more than this part of its largest has not come down again.
 pub(super) const STILL_GROWS: f64 = 0.9;
 
@@ -81,7 +84,7 @@ impl MeasureRun<'_> {
                 break;
             }
             let has_failed = self.took(&mut search, &paced, time_ns);
-            let is_over = search.recommended.confirmed == Some(true) || has_failed;
+            let is_over = search.recommended.confirmed != Some(false) || has_failed;
             let Some(step) = step.filter(|_| !is_over) else {
                 break;
             };
@@ -138,6 +141,10 @@ impl MeasureRun<'_> {
         let found = &mut search.recommended;
         let grows = self.grows(found, paced, seconds, backlog_max_bytes);
         let held = backlog_max_bytes <= self.plan.buffer_bytes && !has_failed && !grows;
+        found.held_seconds = Some(seconds);
+        if held && self.is_too_short(found.rate_bytes_per_s * seconds) {
+            return has_failed;
+        }
         if held {
             // What this run needed is needed too.
             let used_bytes = whole_steps(backlog_max_bytes).min(self.plan.buffer_bytes);
@@ -151,7 +158,6 @@ impl MeasureRun<'_> {
             worst_stall_ns,
         });
         found.confirmed = Some(held);
-        found.held_seconds = Some(seconds);
         found.backlog_max_bytes = Some(backlog_max_bytes);
         if !held {
             let least = worst(&steps(&collected.total), WORST_S);
@@ -169,6 +175,13 @@ impl MeasureRun<'_> {
             }
         }
         has_failed
+    }
+
+    /// Whether a paced run whose source gave so many bytes had too few records to show anything.
+    fn is_too_short(&self, offered_bytes: f64) -> bool {
+        let targets = self.prepared.session.targets.len() as u64;
+        let least_bytes = self.plan.load.record_bytes.saturating_mul(targets);
+        offered_bytes < least_bytes.saturating_mul(RECORDS_DUE_MIN) as f64
     }
 
     /// Whether a paced run ended with a backlog that was as large as it ever was, and larger than

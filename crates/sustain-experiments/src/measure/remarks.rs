@@ -13,6 +13,7 @@ use sustain_load::session::Session;
 use super::active::remaining;
 use super::plan::MeasurePlan;
 use super::told::MeasureRemark;
+use super::verdicts;
 
 /// A shorter flush is not mentioned.
 const FLUSH_SAID_S: f64 = 0.1;
@@ -28,7 +29,7 @@ pub(super) fn remarks(
     result: &MeasureResult,
 ) -> Vec<MeasureRemark> {
     let remaining = remaining(plan, session, outcome);
-    let verdicts = &result.verdicts;
+    let verdicts = &verdicts::of(result);
     let undecided = result.total.rate_undecided.clone();
     let profile = plan.profile.as_ref();
     let of_run = [

@@ -4,6 +4,12 @@
 
 use sustain_document::measure::{MeasureResult, TargetResult};
 use sustain_document::verdicts::RhythmNotSeen;
+use sustain_document::vocabulary::TargetKind;
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+/// A size of this many whole units is near enough to the whole.
+const STEPS_MIN: u64 = 8;
 
 /// Shorter stalls hardly fill a buffer, however often they come.
 const STALL_NS_MIN: u64 = 1_000_000_000;
@@ -49,21 +55,40 @@ pub(super) fn not_seen(result: &MeasureResult) -> Option<RhythmNotSeen> {
     let seconds = total.seconds + paced_s;
     let longest_s = longest_ns as f64 / 1e9;
     let proposed_s = (STALLS_PROPOSED * longest_s).max(RUNS_PROPOSED * seconds);
+    let mut targets = result.targets.iter();
+    let is_beyond_the_end =
+        result.plan.size_bytes.is_none() && targets.any(|one| ends_within(one, proposed_s));
     Some(RhythmNotSeen {
         stall_ns: longest_ns,
         seen,
         seconds,
         proposed_time_s: proposed_s,
-        is_beyond_the_end: result.plan.size_bytes.is_none()
-            && result
-                .targets
-                .iter()
-                .any(|one| ends_within(one, proposed_s)),
+        is_beyond_the_end,
+        proposed_size_bytes: is_beyond_the_end.then(|| size_to_repeat(result)).flatten(),
     })
+}
+
+/// The largest part that every target has, as a `--size` that is easy to type; `None` if the run
+/// began elsewhere than at the start, or if a record would not fit.
+fn size_to_repeat(result: &MeasureResult) -> Option<u64> {
+    let ending = result.targets.iter().filter(|one| can_end(one));
+    let least_bytes = ending.filter_map(|one| one.capacity_bytes).min()?;
+    let record_bytes = result.plan.record_size_bytes.max(1);
+    let steps = [GIB, MIB].map(|step| step.max(record_bytes).next_multiple_of(record_bytes));
+    let is_fine = |step: &u64| least_bytes / step >= STEPS_MIN;
+    let step = steps.into_iter().find(is_fine).unwrap_or(record_bytes);
+    let size_bytes = least_bytes / step * step;
+    (result.plan.at.is_none() && size_bytes > 0).then_some(size_bytes)
+}
+
+/// Whether a run over this target comes to an end; one over a file begins again.
+fn can_end(target: &TargetResult) -> bool {
+    matches!(target.kind, TargetKind::BlockDevice | TargetKind::Simulated)
 }
 
 /// Whether a target comes to its end within this time, at the rate of this run.
 fn ends_within(target: &TargetResult, seconds: f64) -> bool {
     let capacity_bytes = target.capacity_bytes;
-    capacity_bytes.is_some_and(|bytes| target.rate_bytes_per_s * seconds > bytes as f64)
+    can_end(target)
+        && capacity_bytes.is_some_and(|bytes| target.rate_bytes_per_s * seconds > bytes as f64)
 }

@@ -2,6 +2,8 @@
 //! `rhythm.rs` or in `backlog.rs`. It works on the result document alone; the conclusion calls it
 //! once, and the views word what it decided.
 
+use std::borrow::Cow;
+
 use sustain_document::measure::{MeasureResult, Recommendation};
 use sustain_document::verdicts::{BufferPurpose, MeasureVerdicts};
 use sustain_statistics::judge::steady::WINDOW_S_MIN;
@@ -22,6 +24,16 @@ const SWINGS_BELOW: f64 = 0.95;
 const FAR_LESS: f64 = 0.5;
 /// What needs this part of the buffer needs most of it.
 const MOST_OF_BUFFER: f64 = 0.5;
+
+/// The verdicts of a document: its own or, where an earlier version wrote it without any, those on
+/// its figures.
+#[must_use]
+pub fn of(result: &MeasureResult) -> Cow<'_, MeasureVerdicts> {
+    match &result.verdicts {
+        Some(told) => Cow::Borrowed(told),
+        None => Cow::Owned(decide(result)),
+    }
+}
 
 /// The verdicts on a measurement, from the figures of its document.
 #[must_use]
@@ -96,7 +108,9 @@ fn buffer_is_for(result: &MeasureResult) -> Option<BufferPurpose> {
 }
 
 /// What most of the memory is for: records that are being filled or written, where these are large;
-/// pauses, where there were any; or else the time in which the run was slower.
+/// pauses, where there were any; the time in which the run was slower, where its intervals show
+/// that much; or else nothing that was seen, because the curve between its rates is an estimate from
+/// above.
 fn most_is_for(result: &MeasureResult, found: &Recommendation) -> BufferPurpose {
     let is_most = |bytes: f64| bytes >= found.buffer_bytes as f64 * MOST_OF_BUFFER;
     let records = 1 + result.targets.len() as u64;
@@ -107,7 +121,20 @@ fn most_is_for(result: &MeasureResult, found: &Recommendation) -> BufferPurpose 
     let paused_s = result.longest_stall_ns() as f64 / 1e9;
     if is_most(paused_s * found.rate_bytes_per_s) {
         BufferPurpose::Pauses
-    } else {
+    } else if is_most(backlog_by_intervals(result, found.rate_bytes_per_s)) {
         BufferPurpose::SlowPeriods
+    } else {
+        BufferPurpose::Margin
     }
+}
+
+/// The memory that a stream of this rate would have used at the most, by the intervals of the run.
+fn backlog_by_intervals(result: &MeasureResult, rate_bytes_per_s: f64) -> f64 {
+    let intervals = result.total.intervals.iter();
+    let left = intervals.scan(0.0, |backlog: &mut f64, interval| {
+        let offered = rate_bytes_per_s * (interval.end_s - interval.start_s);
+        *backlog = (*backlog + offered - interval.bytes as f64).max(0.0);
+        Some(*backlog)
+    });
+    left.fold(0.0, f64::max)
 }

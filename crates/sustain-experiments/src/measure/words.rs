@@ -235,13 +235,33 @@ pub fn rhythm_not_seen(rhythm: &RhythmNotSeen) -> String {
         if rhythm.seen == 1 { "once" } else { "twice" },
         rhythm.seconds,
         whole_minutes(rhythm.proposed_time_s),
-        if rhythm.is_beyond_the_end {
-            " with a --size, so that the run goes over the same part again, as a target would \
-             otherwise come to its end before"
-        } else {
-            ""
-        }
+        repeated(rhythm)
     )
+}
+
+/// The flag with which a run that is longer than its targets goes over them again.
+fn repeated(rhythm: &RhythmNotSeen) -> String {
+    if !rhythm.is_beyond_the_end {
+        return String::new();
+    }
+    let size = match rhythm.proposed_size_bytes {
+        Some(bytes) => format!("--size {}", size_flag(bytes)),
+        None => "a --size".to_owned(),
+    };
+    format!(
+        " with {size}, so that the run goes over the same part again, as a target would otherwise \
+         come to its end before"
+    )
+}
+
+/// A size as it is typed in a flag, without a rest.
+fn size_flag(bytes: u64) -> String {
+    let units = [(GIB, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let whole = units.iter().find(|(unit, _)| bytes.is_multiple_of(*unit));
+    match whole {
+        Some((unit, name)) => format!("{}{name}", bytes / unit),
+        None => bytes.to_string(),
+    }
 }
 
 /// That the data written through the page cache fits into memory, and which flags would show more.

@@ -5,6 +5,7 @@
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction};
+use sustain_document::sweep::AgainstBest;
 use sustain_statistics::points::{Difference, Judgement};
 
 use super::axes::{Grid, PossiblePoint};
@@ -67,6 +68,15 @@ pub struct Cost {
 /// Whether a setting with this difference from the best, as a part of its rate, is as good in use.
 pub fn is_as_good(share: f64) -> bool {
     share >= -AS_GOOD_SHARE
+}
+
+/// Whether a point or value of a document is as good as the best in use, also if the document is
+/// older than the key.
+#[must_use]
+pub fn is_told_as_good(against: &AgainstBest) -> bool {
+    against
+        .is_as_good
+        .unwrap_or_else(|| is_as_good(against.share))
 }
 
 /// The answers, writing first. A direction without a reading has none.

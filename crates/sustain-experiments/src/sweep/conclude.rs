@@ -323,6 +323,6 @@ fn against_best(difference: Difference) -> AgainstBest {
         share: difference.share,
         ci95: difference.ci95,
         is_noise: difference.is_noise,
-        is_as_good: is_as_good(difference.share),
+        is_as_good: Some(is_as_good(difference.share)),
     }
 }

@@ -20,6 +20,7 @@ pub(crate) mod setting;
 mod tests;
 mod words;
 
+pub use answer::is_told_as_good;
 pub use axes::LayoutKind;
 pub use event::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
 pub use mdadm::Mdadm;

@@ -138,6 +138,9 @@ fn rate_tiles(tiles: &mut Tiles, result: &MeasureResult) {
         let (standing, how) = match found.confirmed {
             Some(true) => (Standing::Plain, "a paced run held"),
             Some(false) => (Standing::Bad, "but a paced run did NOT hold"),
+            None if found.held_seconds.is_some() => {
+                (Standing::Open, "a paced run was too short to tell")
+            }
             None => (Standing::Open, "not tried"),
         };
         let buffer = memory(found.buffer_bytes);

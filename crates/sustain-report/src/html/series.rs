@@ -38,7 +38,10 @@ fn point(chunk: &[Interval]) -> Option<ChartPoint> {
     let bytes: u64 = chunk.iter().map(|interval| interval.bytes).sum();
     let seconds = last.end_s - first.start_s;
     let joined = chunk.len() > 1 && seconds > 0.0;
-    let rates = chunk.iter().map(|interval| interval.rate_bytes_per_s);
+    let ranges = chunk.iter().map(|interval| {
+        let own = [interval.rate_bytes_per_s; 2];
+        interval.rate_range_bytes_per_s.unwrap_or(own)
+    });
     let longest = chunk.iter().map(|interval| interval.latency_max_ns);
     Some(ChartPoint {
         middle_s: f64::midpoint(first.start_s, last.end_s),
@@ -49,8 +52,11 @@ fn point(chunk: &[Interval]) -> Option<ChartPoint> {
             last.rate_bytes_per_s
         },
         rate_range_bytes_per_s: [
-            rates.clone().fold(f64::INFINITY, f64::min),
-            rates.fold(0.0, f64::max),
+            ranges
+                .clone()
+                .map(|range| range[0])
+                .fold(f64::INFINITY, f64::min),
+            ranges.map(|range| range[1]).fold(0.0, f64::max),
         ],
         average_bytes_per_s: last.average_bytes_per_s,
         latency_max_ns: longest.max().unwrap_or(0),
@@ -70,6 +76,7 @@ mod tests {
             rate_bytes_per_s: if index == 3001 { 1.0 } else { 10.0 },
             average_bytes_per_s: 9.0,
             latency_max_ns: if index == 3001 { 77 } else { 5 },
+            rate_range_bytes_per_s: (index == 5000).then_some([0.0, 30.0]),
         };
         let intervals: Vec<Interval> = (0..6000).map(interval).collect();
         let drawn = points(&intervals, 2000);
@@ -78,6 +85,8 @@ mod tests {
         assert_eq!(drawn[1000].rate_range_bytes_per_s, [1.0, 10.0]);
         assert_eq!(drawn[1000].latency_max_ns, 77);
         assert_eq!(drawn[1999].end_s, 6000.0);
+        // What was joined before, in the run itself, has its extremes too.
+        assert_eq!(drawn[5000 / 3].rate_range_bytes_per_s, [0.0, 30.0]);
         assert_eq!(points(&intervals[..3], 2000).len(), 3);
         assert!(points(&[], 2000).is_empty());
         assert_eq!((points_max(1), points_max(1000)), (3000, 300));

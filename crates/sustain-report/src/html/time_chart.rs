@@ -101,21 +101,14 @@ pub(super) fn rate_panel(
     let up = Scale::from_zero(Quantity::Rate, most * 1.05);
     let mut panel = Panel::new("Rate", RATE_PX, across, up);
     for DrawnSeries { key, points } in drawn {
-        let is_joined = |point: &&ChartPoint| {
-            let [least, most] = point.rate_range_bytes_per_s;
-            least < most
-        };
-        if points.iter().any(|point| is_joined(&point)) {
-            let ends = points.iter().map(|point| {
-                let [least, most] = point.rate_range_bytes_per_s;
-                (point.middle_s, least, most)
-            });
-            panel.band(key, &ends.collect::<Vec<_>>());
-        }
-        let line = |of: fn(&ChartPoint) -> (f64, f64)| points.iter().map(of).collect::<Vec<_>>();
-        let instant = line(|point| (point.middle_s, point.rate_bytes_per_s));
-        panel.line(key, &key.name, "thin", &instant);
-        let average = line(|point| (point.end_s, point.average_bytes_per_s));
+        let instant = points.iter().map(|point| {
+            let range = point.rate_range_bytes_per_s;
+            (point.middle_s, point.rate_bytes_per_s, range)
+        });
+        panel.line_in_band(key, &key.name, &instant.collect::<Vec<_>>());
+        let average = points.iter();
+        let average = average.map(|point| (point.end_s, point.average_bytes_per_s));
+        let average: Vec<(f64, f64)> = average.collect();
         panel.line(
             key,
             &format!("{}, average so far", key.name),

@@ -4,6 +4,7 @@
 
 use sustain_document::measure::{MeasureResult, TargetError, TargetResult, Total};
 use sustain_document::vocabulary::{DataPath, Direction, Ending, Operation, TargetKind};
+use sustain_experiments::measure::verdicts;
 use sustain_experiments::measure::words::{backlog_not_seen, rhythm_not_seen};
 
 use super::{SIMULATED, sentences, without_controls};
@@ -42,7 +43,7 @@ pub fn sentence(result: &MeasureResult) -> String {
     clauses.extend(burst(&result.total));
     clauses.extend(rates_apart(result));
     clauses.extend(worst_stall(result));
-    let verdicts = &result.verdicts;
+    let verdicts = verdicts::of(result);
     let rhythm = verdicts.rhythm_not_seen.as_ref().map(rhythm_not_seen);
     clauses.extend(rhythm.map(|clause| capitalized(&clause)));
     if !no_disk {
@@ -127,7 +128,7 @@ fn ending(result: &MeasureResult) -> Option<String> {
         true => " (with --size the run goes over the device again and again)",
         false => "",
     };
-    result.verdicts.is_too_short.then(|| {
+    verdicts::of(result).is_too_short.then(|| {
         format!(
             "The run was only {} long, which is too short to judge what lasts{again}",
             long(seconds)
@@ -244,7 +245,7 @@ fn rewritten(result: &MeasureResult) -> Option<String> {
 fn worst_seconds(result: &MeasureResult) -> Option<String> {
     let found = result.recommendation.as_ref()?;
     let worst = found.worst_10_s_bytes_per_s?;
-    result.verdicts.swings.then(|| match worst < 1.0 {
+    verdicts::of(result).swings.then(|| match worst < 1.0 {
         false => format!("The rate of the slowest 10 s was {}", rate(worst)),
         // There were ten seconds of nothing; a stall says how many more.
         true => {
@@ -336,7 +337,7 @@ fn held(result: &MeasureResult, rate_bytes_per_s: f64) -> String {
                 format!("; {} of the {buffer} buffer were needed", memory(bytes))
             }
         });
-    let growing = if result.verdicts.backlog_grows {
+    let growing = if verdicts::of(result).backlog_grows {
         " and still grew at the end, so a longer run may not hold it"
     } else {
         ""
@@ -360,7 +361,7 @@ fn burst(total: &Total) -> Option<String> {
 }
 
 fn rates_apart(result: &MeasureResult) -> Option<String> {
-    if !result.verdicts.rates_differ {
+    if !verdicts::of(result).rates_differ {
         return None;
     }
     let total = &result.total;
@@ -394,7 +395,7 @@ fn worst_stall(result: &MeasureResult) -> Option<String> {
 
 /// A stall that only a paced run had.
 fn stall_of_paced(result: &MeasureResult) -> Option<String> {
-    let longest_ns = result.verdicts.paced_stall_ns?;
+    let longest_ns = verdicts::of(result).paced_stall_ns?;
     Some(format!(
         "a stall in a paced run took {}",
         latency(longest_ns)
@@ -405,7 +406,7 @@ fn stall_of_paced(result: &MeasureResult) -> Option<String> {
 fn stall_words(result: &MeasureResult) -> Option<String> {
     let together_ns = result.total.worst_stall_ns;
     let longest = result.stalls.iter().max_by_key(|stall| stall.duration_ns);
-    let alone = longest.filter(|_| result.verdicts.stall_is_of_one);
+    let alone = longest.filter(|_| verdicts::of(result).stall_is_of_one);
     let alone = alone.map(|stall| {
         format!(
             "{} on {}",

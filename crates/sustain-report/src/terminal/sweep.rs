@@ -10,7 +10,7 @@ use sustain_document::sweep::{
     AgainstBest, SweepAnswer, SweepAxis, SweepPoint, SweepResult, SweepSetting, SweepValue,
 };
 use sustain_document::vocabulary::{ExperimentEnd, LayoutKind};
-use sustain_experiments::sweep::{MeasuredPoint, MeasuringPoint, SweepEvent};
+use sustain_experiments::sweep::{MeasuredPoint, MeasuringPoint, SweepEvent, is_told_as_good};
 use sustain_load::event::Live;
 
 use super::summary::wrapped;
@@ -168,7 +168,7 @@ fn untried_values(result: &SweepResult, axis: Axis) -> Option<String> {
 pub(crate) fn as_good(result: &SweepResult, answer: &SweepAnswer) -> Vec<usize> {
     let is_as_good = |number: &usize| {
         let against = result.points[*number].against_best.as_ref();
-        *number != answer.cheapest && against.is_some_and(|found| found.is_as_good)
+        *number != answer.cheapest && against.is_some_and(is_told_as_good)
     };
     let good = answer.alike.iter().copied().filter(is_as_good);
     let good: Vec<usize> = good.collect();
@@ -255,7 +255,7 @@ fn cheapest_line(result: &SweepResult, answer: &SweepAnswer) -> String {
 /// the values of the other axes that suit it best.
 fn axis_line(result: &SweepResult, axis: &SweepAxis) -> String {
     let name = axis.axis.name().replace('_', " ");
-    let is_as_good = |value: &SweepValue| value.against_best.is_as_good;
+    let is_as_good = |value: &SweepValue| is_told_as_good(&value.against_best);
     if axis.values.iter().all(is_as_good) {
         return format!(
             "  {name}: every value comes within 2 % of the best if the rest of the setting suits it"

@@ -73,7 +73,7 @@ pub fn two_targets() -> MeasureResult {
         system: system(),
         rewritten: None,
         effect: None,
-        verdicts: MeasureVerdicts::default(),
+        verdicts: Some(MeasureVerdicts::default()),
         interrupted: false,
         notes: vec!["the scratch file was written once before use".to_owned()],
         targets,
@@ -214,6 +214,7 @@ fn intervals(flat: f64, peak: f64, salt: u32) -> Vec<Interval> {
             rate_bytes_per_s: rate,
             average_bytes_per_s: all as f64 / end_s,
             latency_max_ns: 5_000_000 + u64::from((half * 5 + salt) % 13) * 900_000,
+            rate_range_bytes_per_s: None,
         }
     };
     (0..SECONDS * 2).map(interval).collect()

@@ -203,10 +203,12 @@ fn answer(result: &mut SweepResult, direction: Direction) {
             share,
             ci95: Some([share - 0.01, share + 0.01]),
             is_noise: share > -0.005,
-            is_as_good: share >= -0.02,
+            is_as_good: Some(share >= -0.02),
         }
     };
-    let near = all.iter().filter(|number| against(**number).is_as_good);
+    let near = all
+        .iter()
+        .filter(|number| against(**number).is_as_good == Some(true));
     let cheapest = near.min_by_key(|number| result.points[**number].setting.depth);
     let axes = result.plan.axes.iter();
     let axes = axes

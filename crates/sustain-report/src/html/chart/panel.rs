@@ -69,6 +69,26 @@ impl Panel {
         style: &str,
         points: &[(f64, f64)],
     ) {
+        self.drawn_line(key, name, style, points);
+        self.tell_range(name, points, points.iter().map(|(_, figure)| *figure));
+    }
+
+    /// A thin line through the means of what was joined, in a band from the least to the most of
+    /// it. Words tell the ends of the band, so that no hole and no spike is lost. Each point is its
+    /// place, the mean, the least and the most.
+    pub(in super::super) fn line_in_band(
+        &mut self,
+        key: &Key,
+        name: &str,
+        points: &[(f64, f64, [f64; 2])],
+    ) {
+        self.band(key, points);
+        let means: Vec<(f64, f64)> = points.iter().map(|(x, mean, _)| (*x, *mean)).collect();
+        self.drawn_line(key, name, "thin", &means);
+        self.tell_range(name, &means, points.iter().flat_map(|(_, _, ends)| *ends));
+    }
+
+    fn drawn_line(&mut self, key: &Key, name: &str, style: &str, points: &[(f64, f64)]) {
         let mut path = String::new();
         for (index, point) in points.iter().enumerate() {
             path.push(if index == 0 { 'M' } else { ' ' });
@@ -94,22 +114,22 @@ impl Panel {
             self.path(key, None, "under", &area);
         }
         self.path(key, Some(name), style, &path);
-        self.tell_range(name, points);
     }
 
-    /// The space between the least and the most at each place.
-    pub(in super::super) fn band(&mut self, key: &Key, ends: &[(f64, f64, f64)]) {
-        if ends.len() < 2 {
+    /// The space between the least and the most at each place; nothing where these are the same.
+    fn band(&mut self, key: &Key, points: &[(f64, f64, [f64; 2])]) {
+        let is_joined = points.iter().any(|(_, _, [least, most])| least < most);
+        if points.len() < 2 || !is_joined {
             return;
         }
-        let upper = ends.iter().map(|(x, _, most)| (*x, *most));
-        let lower = ends.iter().rev().map(|(x, least, _)| (*x, *least));
+        let upper = points.iter().map(|(x, _, [_, most])| (*x, *most));
+        let lower = points.iter().rev().map(|(x, _, [least, _])| (*x, *least));
         let mut path = String::new();
         for (index, point) in upper.chain(lower).enumerate() {
             path.push(if index == 0 { 'M' } else { ' ' });
             self.place(&mut path, point);
         }
-        self.path(key, None, "under", &path);
+        self.path(key, None, "band", &path);
     }
 
     /// A dot at each of these points.
@@ -124,7 +144,7 @@ impl Panel {
             path.push('z');
         }
         self.path(key, Some(name), "dots", &path);
-        self.tell_range(name, points);
+        self.tell_range(name, points, points.iter().map(|(_, figure)| *figure));
     }
 
     /// Lines that each join two points, such as the begin and the end of a period.
@@ -242,8 +262,15 @@ impl Panel {
         }
     }
 
-    fn tell_range(&mut self, name: &str, points: &[(f64, f64)]) {
-        let figures = points.iter().map(|(_, figure)| *figure);
+    fn tell_range(
+        &mut self,
+        name: &str,
+        points: &[(f64, f64)],
+        figures: impl Iterator<Item = f64>,
+    ) {
+        if points.is_empty() {
+            return;
+        }
         let (least, most) = figures.fold((f64::INFINITY, f64::NEG_INFINITY), |ends, one| {
             (ends.0.min(one), ends.1.max(one))
         });

@@ -53,6 +53,51 @@ pub(super) fn rates(counted: impl Iterator<Item = (f64, u64)>) -> Vec<(f64, f64)
     rates
 }
 
+/// The same with the lowest and the highest rate of the samples in each period, of which only the
+/// last is among the drawn ones.
+pub(super) fn rates_in_range(
+    drawn: &[&SampleResult],
+    all: &[SampleResult],
+    counted: impl Fn(&SampleResult) -> u64,
+) -> Vec<(f64, f64, [f64; 2])> {
+    let counts = |at: &&SampleResult| (at.time_s, counted(at));
+    let means = rates(drawn.iter().map(counts));
+    let last_s = drawn.last().map_or(0.0, |at| at.time_s);
+    let all = all.iter().filter(|at| at.time_s <= last_s);
+    // A rate over less than a step says nothing, also where no others are joined to it.
+    let steps = rates(far_enough(all).map(|at| (at.time_s, counted(at))));
+    let mut steps = steps.into_iter().peekable();
+    let ends = drawn
+        .iter()
+        .map(|at| at.time_s)
+        .filter(|end_s| *end_s > 0.0);
+    let ranged = means
+        .into_iter()
+        .zip(ends)
+        .map(|((middle_s, mean), end_s)| {
+            let mut range = [mean, mean];
+            while let Some((_, rate)) = steps.next_if(|(at_s, _)| *at_s < end_s) {
+                range = [range[0].min(rate), range[1].max(rate)];
+            }
+            (middle_s, mean, range)
+        });
+    ranged.collect()
+}
+
+/// The samples that are a step or more behind the one before.
+fn far_enough<'a>(
+    samples: impl Iterator<Item = &'a SampleResult>,
+) -> impl Iterator<Item = &'a SampleResult> {
+    let mut next_s = STEP_MIN_S;
+    samples.filter(move |sample| {
+        let is_due = sample.time_s >= next_s;
+        if is_due {
+            next_s = sample.time_s + STEP_MIN_S;
+        }
+        is_due
+    })
+}
+
 /// The losses: the moment by which bytes were lost, and their number since the moment before.
 pub(super) fn gaps(samples: &[&SampleResult], stream: usize) -> Vec<(f64, u64)> {
     let mut before = 0;
@@ -114,6 +159,29 @@ mod tests {
         assert!((rates[1].1 - 130.0 / 1.1).abs() < 1e-9, "{rates:?}");
         assert_eq!(gaps(&drawn, 0), [(1.0, 10), (2.1, 13)]);
         assert!(gaps(&drawn, 1).is_empty());
+    }
+
+    #[test]
+    fn a_second_of_nothing_in_a_long_recording_is_in_its_range() {
+        let bytes = |second: u32| u64::from(if second > 7_777 { second - 1 } else { second });
+        let samples: Vec<SampleResult> = (0..20_000)
+            .map(|second| sample(f64::from(second), 1000 * bytes(second)))
+            .collect();
+        let drawn = drawn(&samples, 1);
+        let ranged = rates_in_range(&drawn, &samples, |at| count(&at.offered_bytes, 0));
+        assert_eq!(ranged.len(), drawn.len());
+        let holes: Vec<_> = ranged
+            .iter()
+            .filter(|(_, _, [least, _])| *least < 1.0)
+            .collect();
+        let [(at_s, mean, [least, most])] = holes.as_slice() else {
+            panic!("{holes:?}");
+        };
+        assert!(
+            (at_s - 7_778.0).abs() < 7.0 && *mean > 800.0,
+            "{at_s} {mean}"
+        );
+        assert_eq!((*least, *most), (0.0, 1000.0));
     }
 
     #[test]

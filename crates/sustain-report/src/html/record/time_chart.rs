@@ -2,7 +2,7 @@
 //! machine, one under the other on one time axis. Kernel messages and the time before and after are
 //! marked. The section of a recording calls it.
 
-use sustain_document::record::{RecordResult, SampleResult};
+use sustain_document::record::RecordResult;
 
 use super::super::chart::svg;
 use super::super::chart::{
@@ -13,7 +13,7 @@ use super::super::samples::{SystemMoment, moments};
 use super::super::series::points_max;
 use super::super::system_panels::{self, PANEL_PX};
 use super::super::time_chart::{RATE_PX, ends};
-use super::series::{count, drawn, gaps, rates};
+use super::series::{count, drawn, gaps, rates, rates_in_range};
 use crate::format::{memory, percent, size, stretch};
 use crate::limits::{LimitPeriod, limits, meaning, seconds_by};
 
@@ -63,7 +63,8 @@ fn keys(result: &RecordResult) -> Vec<Key> {
 
 fn caption(result: &RecordResult, machine: &[SystemMoment]) -> String {
     let mut words = String::from(
-        "Thin lines: the rate that the source offered. Dashed lines: the rate at which bytes \
+        "Thin lines: the rate that the source offered; where neighbours are joined, the shade \
+         reaches from the lowest to the highest of them. Dashed lines: the rate at which bytes \
          became durable, which comes in steps, one for each flush. Red cross: bytes that had been \
          lost by then. The buffer holds bytes that wait for members; its highest fill is drawn. \
          What limited the rate is as seen at the samples. ",
@@ -90,24 +91,24 @@ fn counted(counts: &[u64], stream: Option<usize>) -> u64 {
 fn rate_panel(result: &RecordResult, keys: &[Key], across: &Scale) -> Panel {
     let samples = drawn(&result.samples, keys.len() * LINES_PER_STREAM);
     let of = |index: usize| (index < result.streams.len()).then_some(index);
-    let rates_of = |of_sample: fn(&SampleResult) -> &[u64], index: usize| {
-        let samples = samples.iter();
-        rates(samples.map(|at| (at.time_s, counted(of_sample(at), of(index)))))
-    };
-    let lines: Vec<[Vec<(f64, f64)>; 2]> = (0..keys.len())
+    let lines: Vec<_> = (0..keys.len())
         .map(|index| {
-            [
-                rates_of(|at| &at.offered_bytes, index),
-                rates_of(|at| &at.durable_bytes, index),
-            ]
+            let durable = samples.iter();
+            let durable = durable.map(|at| (at.time_s, counted(&at.durable_bytes, of(index))));
+            let offered = rates_in_range(&samples, &result.samples, |at| {
+                counted(&at.offered_bytes, of(index))
+            });
+            (offered, rates(durable))
         })
         .collect();
-    let all = lines.iter().flatten().flatten();
-    let most = all.map(|(_, rate)| *rate).fold(1.0, f64::max);
-    let up = Scale::from_zero(Quantity::Rate, most * 1.05);
+    let offered = lines.iter().flat_map(|(offered, _)| offered);
+    let durable = lines.iter().flat_map(|(_, durable)| durable);
+    let all = offered.map(|(_, _, [_, most])| *most);
+    let all = all.chain(durable.map(|(_, rate)| *rate));
+    let up = Scale::from_zero(Quantity::Rate, all.fold(1.0, f64::max) * 1.05);
     let mut panel = Panel::new("Rate", RATE_PX, across, up);
-    for (key, [offered, durable]) in keys.iter().zip(&lines) {
-        panel.line(key, &key.name, "thin", offered);
+    for (key, (offered, durable)) in keys.iter().zip(&lines) {
+        panel.line_in_band(key, &key.name, offered);
         panel.line(key, &format!("{}, durable", key.name), "dashed", durable);
     }
     for (index, stream) in result.streams.iter().enumerate() {

@@ -3,6 +3,7 @@
 
 use sustain_document::measure::{MeasureResult, Recommendation};
 use sustain_document::verdicts::BufferPurpose;
+use sustain_experiments::measure::verdicts;
 
 use super::{reads, targets};
 use crate::format::{memory, rate, stretch};
@@ -21,15 +22,11 @@ pub(super) fn records(result: &MeasureResult, found: &Recommendation) -> String 
         return did_not_hold(found, verb, &buffer);
     }
     // If the confirming run used far less than that, it does not measure the need: both are told.
-    let purpose = result.verdicts.buffer_is_for;
+    let purpose = verdicts::of(result).buffer_is_for;
     let used = purpose.and(found.backlog_max_bytes);
     let needed = match (found.buffer_bytes < result.plan.buffer_bytes, purpose) {
         (true, None) => format!("{} of it needed; ", memory(found.buffer_bytes)),
-        (true, Some(purpose)) => format!(
-            "{} of it needed {}; ",
-            memory(found.buffer_bytes),
-            needed_for(purpose)
-        ),
+        (true, Some(purpose)) => format!("{}; ", needed_for(purpose, found.buffer_bytes)),
         (false, _) => String::new(),
     };
     let proof = match found.confirmed {
@@ -37,6 +34,9 @@ pub(super) fn records(result: &MeasureResult, found: &Recommendation) -> String 
             "confirmed by a paced run of {held}{}{}",
             used.map_or_else(String::new, |used| format!(", which used {}", memory(used))),
             stepped_down(found)
+        ),
+        None if found.held_seconds.is_some() => format!(
+            "not confirmed: a paced run of {held} was too short for the few records that fell due"
         ),
         None => "not confirmed by a paced run".to_owned(),
     };
@@ -46,13 +46,18 @@ pub(super) fn records(result: &MeasureResult, found: &Recommendation) -> String 
     )
 }
 
-/// What most of the memory is needed for.
-fn needed_for(purpose: BufferPurpose) -> &'static str {
-    match purpose {
+/// How much memory is needed, and what most of it is for.
+fn needed_for(purpose: BufferPurpose, buffer_bytes: u64) -> String {
+    let needed = memory(buffer_bytes);
+    let cause = match purpose {
         BufferPurpose::Records => "for the records that are being filled and written",
         BufferPurpose::Pauses => "for the pauses seen",
         BufferPurpose::SlowPeriods => "for the periods in which the run was slower than that",
-    }
+        BufferPurpose::Margin => {
+            return format!("at most {needed} of it needed, as the rate hardly varied");
+        }
+    };
+    format!("{needed} of it needed {cause}")
 }
 
 /// Names the highest rate that was tried before and did not hold.

@@ -1,14 +1,14 @@
 //! The search for walls from the first measurement to the findings. Called by `diagnose`. It
 //! decides which subset is measured next; the neighbouring modules decide what the readings mean.
 
-use super::drift::Anchor;
-use super::evidence::{Evidence, PlacedReading, SearchStop, SubsetLog};
-use super::members::FoundMembers;
-use super::model::{SumLimit, common};
-use super::scan::{KnownWalls, Loss};
-use super::search::{FLAG, WallSearch};
-use super::types::{Findings, Probe, SearchBasis, SearchStep};
-use super::windows::{Covered, FILL};
+use crate::walls::evidence::drift::Anchor;
+use crate::walls::evidence::{Evidence, PlacedReading, SearchStop, SubsetLog};
+use crate::walls::model::{SumLimit, common};
+use crate::walls::search::members::FoundMembers;
+use crate::walls::search::scan::{KnownWalls, Loss};
+use crate::walls::search::windows::{Covered, FILL};
+use crate::walls::search::{FLAG, WallSearch};
+use crate::walls::types::{Findings, Probe, SearchBasis, SearchStep};
 
 /// With more noise than this, a limit cannot be told from chance.
 pub(super) const NOISE_MAX: f64 = 0.12;

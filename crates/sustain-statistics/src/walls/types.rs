@@ -1,7 +1,7 @@
 //! The input and output of the search for walls. `diagnose` and `find` build them. There is only
 //! data here.
 
-use super::reading::SubsetReading;
+use crate::walls::reading::SubsetReading;
 
 /// The reason why a subset is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

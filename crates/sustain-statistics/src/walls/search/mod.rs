@@ -2,18 +2,24 @@
 //! be left out. Called by `find`. Every decision is repeated until its sum is far from the
 //! threshold, or the repeats are used up.
 
-use super::evidence::{Evidence, SearchStop};
-use super::model::common;
-use super::reading::median;
-use super::scan::{KnownWalls, Loss};
-use super::types::SearchStep;
+pub(in crate::walls) mod edges;
+pub(in crate::walls) mod members;
+pub(in crate::walls) mod scan;
+pub(in crate::walls) mod siblings;
+pub(in crate::walls) mod windows;
+
+use crate::walls::evidence::{Evidence, SearchStop};
+use crate::walls::model::common;
+use crate::walls::reading::median;
+use crate::walls::search::scan::{KnownWalls, Loss};
+use crate::walls::types::SearchStep;
 
 /// A loss below this part of the expected sum is no wall.
-pub(super) const LOSS_MIN: f64 = 0.015;
+pub(in crate::walls) const LOSS_MIN: f64 = 0.015;
 /// Standard deviations from which on a stretch is examined.
-pub(super) const FLAG: f64 = 3.5;
+pub(in crate::walls) const FLAG: f64 = 3.5;
 /// Standard deviations from which on a wall's loss is beyond doubt.
-pub(super) const CORE: f64 = 4.0;
+pub(in crate::walls) const CORE: f64 = 4.0;
 /// A loss that stands out by fewer standard deviations, or that is a smaller part of the expected
 /// sum, could be a change of the rates alone; these are then measured again.
 const UNCLEAR: f64 = 7.0;
@@ -38,44 +44,48 @@ const THROTTLED: f64 = 4.5;
 const REPEATS_MAX: usize = 6;
 
 /// The state of the search for walls.
-pub(super) struct WallSearch<'a> {
-    pub(super) evidence: Evidence<'a>,
-    pub(super) known: KnownWalls,
+pub(in crate::walls) struct WallSearch<'a> {
+    pub(in crate::walls) evidence: Evidence<'a>,
+    pub(in crate::walls) known: KnownWalls,
     /// Whether positions follow the order in which the targets are connected.
-    pub(super) order_known: bool,
+    pub(in crate::walls) order_known: bool,
     /// No sum is taken to fall: limits alone are to explain what is measured.
-    pub(super) only_limits: bool,
+    pub(in crate::walls) only_limits: bool,
     /// Readings of each set before it is judged at all.
-    pub(super) readings: usize,
+    pub(in crate::walls) readings: usize,
     /// The most readings of a set whose loss may be due to chance.
-    pub(super) readings_in_doubt: usize,
-    pub(super) found: Vec<super::members::FoundMembers>,
-    pub(super) anchor: super::drift::Anchor,
+    pub(in crate::walls) readings_in_doubt: usize,
+    pub(in crate::walls) found: Vec<crate::walls::search::members::FoundMembers>,
+    pub(in crate::walls) anchor: crate::walls::evidence::drift::Anchor,
     /// Number of runs whose losses were examined.
-    pub(super) scanned: usize,
+    pub(in crate::walls) scanned: usize,
     /// Whether a wall was dropped or lost members, so that old runs may show a loss again.
-    pub(super) taken_back: bool,
+    pub(in crate::walls) taken_back: bool,
     /// Members of walls that were found and dropped again, once for each time.
-    pub(super) dropped: Vec<Vec<usize>>,
+    pub(in crate::walls) dropped: Vec<Vec<usize>>,
     /// The dummy's own rate.
-    pub(super) dummy: Option<f64>,
+    pub(in crate::walls) dummy: Option<f64>,
     /// Sets and their sums with the dummy's rate.
-    pub(super) with_dummy: Vec<(Vec<usize>, f64)>,
+    pub(in crate::walls) with_dummy: Vec<(Vec<usize>, f64)>,
     /// Sets that were predicted, then measured.
-    pub(super) predictions: Vec<super::predict::PredictionTrial>,
+    pub(in crate::walls) predictions: Vec<crate::walls::findings::predict::PredictionTrial>,
 }
 
 /// A set that overloads one wall and contains only members of it.
-pub(super) struct Core {
-    pub(super) members: Vec<usize>,
-    pub(super) limit: f64,
+pub(in crate::walls) struct Core {
+    pub(in crate::walls) members: Vec<usize>,
+    pub(in crate::walls) limit: f64,
     /// Distance of its loss from zero, in standard deviations.
-    pub(super) score: f64,
+    pub(in crate::walls) score: f64,
 }
 
 impl WallSearch<'_> {
     /// The core behind a loss that was seen in `set`; `None` if the loss does not hold.
-    pub(super) fn core(&mut self, set: &[usize], seen: &Loss) -> Result<Option<Core>, SearchStop> {
+    pub(in crate::walls) fn core(
+        &mut self,
+        set: &[usize],
+        seen: &Loss,
+    ) -> Result<Option<Core>, SearchStop> {
         let Some((start, loss)) = self.narrow(set, seen)? else {
             return Ok(None);
         };
@@ -104,7 +114,10 @@ impl WallSearch<'_> {
 
     /// These members as a core, measured again if their loss is not clear; `None` if it does not
     /// hold.
-    pub(super) fn confirmed(&mut self, members: Vec<usize>) -> Result<Option<Core>, SearchStop> {
+    pub(in crate::walls) fn confirmed(
+        &mut self,
+        members: Vec<usize>,
+    ) -> Result<Option<Core>, SearchStop> {
         let Some((mut loss, mut deviation)) = self.known.total(&members, &self.evidence) else {
             return Ok(None);
         };
@@ -282,7 +295,7 @@ impl WallSearch<'_> {
     }
 
     /// Whether a single target is certainly held back in this set.
-    pub(super) fn throttled(&self, set: &[usize], members: &[usize]) -> bool {
+    pub(in crate::walls) fn throttled(&self, set: &[usize], members: &[usize]) -> bool {
         let (&[member], Some(mean)) = (members, self.evidence.mean(set)) else {
             return false;
         };
@@ -301,7 +314,7 @@ impl WallSearch<'_> {
     }
 
     /// Measures the members again, and says whether their loss is beyond doubt.
-    pub(super) fn is_beyond_doubt(
+    pub(in crate::walls) fn is_beyond_doubt(
         &mut self,
         members: &[usize],
         limit: f64,

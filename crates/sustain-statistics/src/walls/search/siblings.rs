@@ -2,12 +2,12 @@
 //! side by side, so where one ends the next one probably begins. Called by `find` and `edges`, in a
 //! known order only. A right guess saves readings; every guess is measured before it counts.
 
-use super::evidence::SearchStop;
-use super::members::Growth;
-use super::model::{SumLimit, common};
-use super::scan::Loss;
-use super::search::{Core, FLAG, WallSearch};
-use super::types::SearchStep;
+use crate::walls::evidence::SearchStop;
+use crate::walls::model::{SumLimit, common};
+use crate::walls::search::members::Growth;
+use crate::walls::search::scan::Loss;
+use crate::walls::search::{Core, FLAG, WallSearch};
+use crate::walls::types::SearchStep;
 
 /// Walls whose limits differ by less than this part count as alike,
 const ALIKE: f64 = 0.05;
@@ -21,7 +21,10 @@ const CLEAR: f64 = 3.0;
 impl WallSearch<'_> {
     /// The core of a wall beside one that is known and just like it, if the loss is in such a
     /// place.
-    pub(super) fn sibling_core(&mut self, seen: &Loss) -> Result<Option<Core>, SearchStop> {
+    pub(in crate::walls) fn sibling_core(
+        &mut self,
+        seen: &Loss,
+    ) -> Result<Option<Core>, SearchStop> {
         if !self.order_known {
             return Ok(None);
         }
@@ -84,7 +87,7 @@ impl WallSearch<'_> {
 
     /// The number of neighbours on each side that are members if the wall is like one that is
     /// known: as wide, and a multiple of its width away.
-    pub(super) fn alike(&self, growth: &Growth) -> Option<[usize; 2]> {
+    pub(in crate::walls) fn alike(&self, growth: &Growth) -> Option<[usize; 2]> {
         let (low, high) = (growth.core[0], growth.core[growth.core.len() - 1]);
         self.known.model.walls.iter().find_map(|wall| {
             let width = width(wall)?;

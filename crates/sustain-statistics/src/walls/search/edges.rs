@@ -2,11 +2,11 @@
 //! Two neighbours are tried at once if that can settle both, and first at the place where a wall
 //! like one already found would end.
 
-use super::evidence::SearchStop;
-use super::members::{GAIN_MIN, Growth, SETTLED, Verdict};
-use super::model::SumLimit;
-use super::search::WallSearch;
-use super::types::SearchStep;
+use crate::walls::evidence::SearchStop;
+use crate::walls::model::SumLimit;
+use crate::walls::search::WallSearch;
+use crate::walls::search::members::{GAIN_MIN, Growth, SETTLED, Verdict};
+use crate::walls::types::SearchStep;
 
 /// The bounds of a search in a row of neighbours: the first `inside` are members, and the one at
 /// `outside` is not.
@@ -18,7 +18,7 @@ struct Bounds {
 
 impl WallSearch<'_> {
     /// Adds the neighbours of the core that are members.
-    pub(super) fn extend(
+    pub(in crate::walls) fn extend(
         &mut self,
         growth: &mut Growth,
         members: &mut Vec<usize>,

@@ -1,13 +1,18 @@
 //! Keeps what was measured so far, and measures more. The search asks here by position in the
 //! hint's order; the probe and the log know targets. Nothing is decided here.
 
+pub(in crate::walls) mod contradict;
+pub(in crate::walls) mod drift;
+pub(in crate::walls) mod recheck;
+pub(in crate::walls) mod scatter;
+
 use std::collections::{HashMap, VecDeque};
 
-use super::contradict::agreeing;
-use super::find::expected_readings;
-use super::model::{Model, SumLimit, common};
-use super::reading::SubsetReading;
-use super::types::{Ask, Findings, FoundWall, Halt, MeasuredSubset, Probe, SearchStep};
+use crate::walls::evidence::contradict::agreeing;
+use crate::walls::find::expected_readings;
+use crate::walls::model::{Model, SumLimit, common};
+use crate::walls::reading::SubsetReading;
+use crate::walls::types::{Ask, Findings, FoundWall, Halt, MeasuredSubset, Probe, SearchStep};
 
 /// Sets the limits of collapses to what this set meets: the sum at full load with all members, the
 /// best sum with one. Returns false if the set is in between, because it cannot be predicted how
@@ -34,7 +39,7 @@ fn fit_collapses(model: &mut Model, walls: &[FoundWall], set: &[usize]) -> bool 
 
 /// The reasons why the search ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SearchStop {
+pub(in crate::walls) enum SearchStop {
     /// The user stopped it, or the time is up.
     Halt,
     /// Targets failed: the search starts again without them.
@@ -45,15 +50,15 @@ pub(super) enum SearchStop {
 
 /// All subsets, kept across restarts.
 #[derive(Default)]
-pub(super) struct SubsetLog {
-    pub(super) measurements: Vec<MeasuredSubset>,
+pub(in crate::walls) struct SubsetLog {
+    pub(in crate::walls) measurements: Vec<MeasuredSubset>,
     noise: Vec<Vec<f64>>,
-    pub(super) dropped: Vec<usize>,
+    pub(in crate::walls) dropped: Vec<usize>,
 }
 
 impl SubsetLog {
     /// Hands all subsets over to the findings, with the sums that the walls found allow.
-    pub(super) fn hand_over(self, findings: &mut Findings) {
+    pub(in crate::walls) fn hand_over(self, findings: &mut Findings) {
         let mut model = Model {
             alone_bytes_per_s: findings
                 .alone
@@ -83,38 +88,38 @@ impl SubsetLog {
 }
 
 /// One reading, by position.
-pub(super) struct PlacedReading {
-    pub(super) set: Vec<usize>,
-    pub(super) rates: Vec<f64>,
+pub(in crate::walls) struct PlacedReading {
+    pub(in crate::walls) set: Vec<usize>,
+    pub(in crate::walls) rates: Vec<f64>,
 }
 
 impl PlacedReading {
-    pub(super) fn sum(&self) -> f64 {
+    pub(in crate::walls) fn sum(&self) -> f64 {
         self.rates.iter().sum()
     }
 }
 
 /// Mean of the readings of one set.
-pub(super) struct ReadingMean {
-    pub(super) rates: Vec<f64>,
-    pub(super) readings: usize,
+pub(in crate::walls) struct ReadingMean {
+    pub(in crate::walls) rates: Vec<f64>,
+    pub(in crate::walls) readings: usize,
 }
 
 impl ReadingMean {
-    pub(super) fn sum(&self) -> f64 {
+    pub(in crate::walls) fn sum(&self) -> f64 {
         self.rates.iter().sum()
     }
 }
 
 /// The readings that concern the living targets.
-pub(super) struct Evidence<'a> {
+pub(in crate::walls) struct Evidence<'a> {
     probe: &'a mut dyn Probe,
     log: &'a mut SubsetLog,
     /// Readings from before a restart that have not been asked for again.
     unread: HashMap<(Vec<usize>, bool), VecDeque<usize>>,
     /// The target at each position.
     places: Vec<usize>,
-    pub(super) runs: Vec<PlacedReading>,
+    pub(in crate::walls) runs: Vec<PlacedReading>,
     by_set: HashMap<Vec<usize>, Vec<usize>>,
     alone: Vec<f64>,
     alone_count: Vec<usize>,
@@ -122,10 +127,10 @@ pub(super) struct Evidence<'a> {
     noise_weight: f64,
     count: usize,
     /// Contradictions between readings that stayed when both were repeated.
-    pub(super) contradictions: usize,
+    pub(in crate::walls) contradictions: usize,
     /// The number of subsets that are expected in all.
-    pub(super) expected: usize,
-    pub(super) runs_max: usize,
+    pub(in crate::walls) expected: usize,
+    pub(in crate::walls) runs_max: usize,
 }
 
 /// The prior counts as much as this many readings.
@@ -134,7 +139,7 @@ const PRIOR_WEIGHT: f64 = 4.0;
 const RUNS_MAX_FACTOR: f64 = 40.0;
 
 impl<'a> Evidence<'a> {
-    pub(super) fn new(
+    pub(in crate::walls) fn new(
         probe: &'a mut dyn Probe,
         log: &'a mut SubsetLog,
         places: Vec<usize>,
@@ -167,12 +172,12 @@ impl<'a> Evidence<'a> {
     }
 
     /// The number of targets that have not failed.
-    pub(super) fn count(&self) -> usize {
+    pub(in crate::walls) fn count(&self) -> usize {
         self.places.len()
     }
 
     /// Relative standard deviation of one reading.
-    pub(super) fn noise(&self) -> f64 {
+    pub(in crate::walls) fn noise(&self) -> f64 {
         if self.noise_weight > 0.0 {
             self.noise_sum / self.noise_weight
         } else {
@@ -181,19 +186,23 @@ impl<'a> Evidence<'a> {
     }
 
     /// Targets of these positions, sorted.
-    pub(super) fn targets(&self, set: &[usize]) -> Vec<usize> {
+    pub(in crate::walls) fn targets(&self, set: &[usize]) -> Vec<usize> {
         let mut targets: Vec<usize> = set.iter().map(|&position| self.places[position]).collect();
         targets.sort_unstable();
         targets
     }
 
     /// Target at a position.
-    pub(super) fn target(&self, position: usize) -> usize {
+    pub(in crate::walls) fn target(&self, position: usize) -> usize {
         self.places[position]
     }
 
     /// Measures a set (sorted positions) once more, whatever its result.
-    pub(super) fn read(&mut self, set: &[usize], step: SearchStep) -> Result<(), SearchStop> {
+    pub(in crate::walls) fn read(
+        &mut self,
+        set: &[usize],
+        step: SearchStep,
+    ) -> Result<(), SearchStop> {
         debug_assert!(!set.is_empty() && set.is_sorted());
         let rates = self.ask(set, false, step)?;
         self.count += 1;
@@ -213,18 +222,22 @@ impl<'a> Evidence<'a> {
     }
 
     /// Measures a set in passing, for its sum only.
-    pub(super) fn once(&mut self, set: &[usize], step: SearchStep) -> Result<f64, SearchStop> {
+    pub(in crate::walls) fn once(
+        &mut self,
+        set: &[usize],
+        step: SearchStep,
+    ) -> Result<f64, SearchStop> {
         self.count += 1;
         Ok(self.ask(set, false, step)?.iter().sum())
     }
 
     /// The number of runs that were made, including forgotten ones.
-    pub(super) fn runs_done(&self) -> usize {
+    pub(in crate::walls) fn runs_done(&self) -> usize {
         self.count
     }
 
     /// Discards everything that was measured so far.
-    pub(super) fn forget(&mut self) {
+    pub(in crate::walls) fn forget(&mut self) {
         self.runs.clear();
         self.by_set.clear();
         self.alone.fill(0.0);
@@ -232,7 +245,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Scales the rates alone, and discards all other readings.
-    pub(super) fn forget_but_alone(&mut self, factor: f64) {
+    pub(in crate::walls) fn forget_but_alone(&mut self, factor: f64) {
         self.runs.retain(|run| run.set.len() == 1);
         self.by_set.clear();
         for (index, run) in self.runs.iter_mut().enumerate() {
@@ -243,7 +256,10 @@ impl<'a> Evidence<'a> {
     }
 
     /// Measures a set together with the dummy: sum of the set, and the dummy's rate.
-    pub(super) fn measure_with_dummy(&mut self, set: &[usize]) -> Result<(f64, f64), SearchStop> {
+    pub(in crate::walls) fn measure_with_dummy(
+        &mut self,
+        set: &[usize],
+    ) -> Result<(f64, f64), SearchStop> {
         let rates = self.ask(set, true, SearchStep::Tool)?;
         self.count += 1;
         let dummy = rates.last().copied().unwrap_or_default();
@@ -326,7 +342,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Allows so many more runs, and gives the most that were allowed before.
-    pub(super) fn allow(&mut self, runs: usize) -> usize {
+    pub(in crate::walls) fn allow(&mut self, runs: usize) -> usize {
         let most = self.runs_max;
         self.runs_max = most.min(self.count + runs);
         // Nobody is told that one is left while many more may come.
@@ -335,13 +351,13 @@ impl<'a> Evidence<'a> {
     }
 
     /// How often this set was measured.
-    pub(super) fn readings(&self, set: &[usize]) -> usize {
+    pub(in crate::walls) fn readings(&self, set: &[usize]) -> usize {
         self.by_set.get(set).map_or(0, Vec::len)
     }
 
     /// Mean of those readings of this set that agree: of three or more, the disturbed ones do not
     /// count.
-    pub(super) fn mean(&self, set: &[usize]) -> Option<ReadingMean> {
+    pub(in crate::walls) fn mean(&self, set: &[usize]) -> Option<ReadingMean> {
         let runs = agreeing(&self.readings_of(set), self.noise());
         if runs.is_empty() {
             return None;
@@ -359,23 +375,23 @@ impl<'a> Evidence<'a> {
     }
 
     /// The sums of this set, one per reading.
-    pub(super) fn readings_of(&self, set: &[usize]) -> Vec<&PlacedReading> {
+    pub(in crate::walls) fn readings_of(&self, set: &[usize]) -> Vec<&PlacedReading> {
         let runs = self.by_set.get(set).map_or(&[][..], Vec::as_slice);
         runs.iter().map(|&run| &self.runs[run]).collect()
     }
 
     /// A target's own rate: mean of its readings alone, 0 without one.
-    pub(super) fn alone(&self, position: usize) -> f64 {
+    pub(in crate::walls) fn alone(&self, position: usize) -> f64 {
         self.alone[position]
     }
 
     /// The number of readings behind that rate.
-    pub(super) fn alone_readings(&self, position: usize) -> usize {
+    pub(in crate::walls) fn alone_readings(&self, position: usize) -> usize {
         self.alone_count[position]
     }
 
     /// Measures until the set has this many readings.
-    pub(super) fn at_least(
+    pub(in crate::walls) fn at_least(
         &mut self,
         set: &[usize],
         readings: usize,

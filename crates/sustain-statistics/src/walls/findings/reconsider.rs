@@ -4,10 +4,10 @@
 //! `find` at the end. Limits that cross let a sum fall as well, so a collapse is claimed only where
 //! such limits do not explain the readings.
 
-use super::evidence::SearchStop;
-use super::model::SumLimit;
-use super::search::WallSearch;
-use super::types::{SearchBasis, SearchStep, Unexplained};
+use crate::walls::evidence::SearchStop;
+use crate::walls::model::SumLimit;
+use crate::walls::search::WallSearch;
+use crate::walls::types::{SearchBasis, SearchStep, Unexplained};
 
 /// Readings that the second explanation may cost, at least, and of each target.
 const READINGS_MIN: usize = 20;
@@ -31,8 +31,8 @@ struct WallHypothesis {
     walls: Vec<SumLimit>,
     deviations: Vec<f64>,
     falls_from: Vec<Option<usize>>,
-    found: Vec<super::members::FoundMembers>,
-    predictions: Vec<super::predict::PredictionTrial>,
+    found: Vec<crate::walls::search::members::FoundMembers>,
+    predictions: Vec<crate::walls::findings::predict::PredictionTrial>,
     with_dummy: Vec<(Vec<usize>, f64)>,
     dropped: Vec<Vec<usize>>,
     order_known: bool,
@@ -41,7 +41,7 @@ struct WallHypothesis {
 impl WallSearch<'_> {
     /// Looks for limits that stay, from all that was measured, if the walls found do not hold. They
     /// are taken only if they explain every sum.
-    pub(super) fn reconsider(&mut self, setting: &SearchBasis) -> Result<(), SearchStop> {
+    pub(in crate::walls) fn reconsider(&mut self, setting: &SearchBasis) -> Result<(), SearchStop> {
         if self.evidence.count() > TARGETS_MAX {
             return Ok(());
         }
@@ -158,8 +158,8 @@ impl WallSearch<'_> {
     }
 
     /// The run of those that try a prediction that is furthest from it, if one missed it.
-    pub(super) fn refuted(&self) -> Option<Unexplained> {
-        let off = |one: &super::predict::PredictionTrial| one.off();
+    pub(in crate::walls) fn refuted(&self) -> Option<Unexplained> {
+        let off = |one: &crate::walls::findings::predict::PredictionTrial| one.off();
         let missed = self.predictions.iter().filter(|tried| tried.is_missed());
         let worst = missed.max_by(|one, next| off(one).total_cmp(&off(next)))?;
         Some(Unexplained {

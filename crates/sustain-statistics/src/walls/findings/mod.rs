@@ -1,10 +1,14 @@
 //! Makes the findings from what was measured and decided. Called by `find`, once.
 
-use super::evidence::SearchStop;
-use super::find::NOISE_MAX;
-use super::model::common;
-use super::search::{FLAG, LOSS_MIN, WallSearch};
-use super::types::{
+pub(in crate::walls) mod kind;
+pub(in crate::walls) mod predict;
+pub(in crate::walls) mod reconsider;
+
+use crate::walls::evidence::SearchStop;
+use crate::walls::find::NOISE_MAX;
+use crate::walls::model::common;
+use crate::walls::search::{FLAG, LOSS_MIN, WallSearch};
+use crate::walls::types::{
     AllTogether, Findings, FoundWall, MemberShare, SearchBasis, TooNoisy, WallKind, WallState,
     WeakestEvidence,
 };
@@ -29,7 +33,11 @@ fn doubt(wall: &mut FoundWall) {
 }
 
 impl WallSearch<'_> {
-    pub(super) fn findings(self, setting: &SearchBasis, end: Result<(), SearchStop>) -> Findings {
+    pub(in crate::walls) fn findings(
+        self,
+        setting: &SearchBasis,
+        end: Result<(), SearchStop>,
+    ) -> Findings {
         let noise = self.evidence.noise();
         let too_noisy = (noise > NOISE_MAX).then_some(TooNoisy {
             noise,

@@ -3,8 +3,8 @@
 //! that of a disk which stalls now and then: each reading looks even, and yet their sums differ by
 //! chance. Walls that are inferred from such sums are not certain. Called by `finish`.
 
-use super::evidence::Evidence;
-use super::reading::median;
+use crate::walls::evidence::Evidence;
+use crate::walls::reading::median;
 
 /// Repeats that differ by this many times what the noise allows differ by something else.
 const BEYOND_NOISE: f64 = 1.8;
@@ -17,7 +17,7 @@ const DISTURBED_ONE_IN: usize = 20;
 impl Evidence<'_> {
     /// How far repeated readings of several targets differ, over what their noise allows, where
     /// that is beyond chance.
-    pub(super) fn scatter(&self) -> Option<f64> {
+    pub(in crate::walls) fn scatter(&self) -> Option<f64> {
         let noise = self.noise();
         let mut sets: Vec<&Vec<usize>> = self.runs.iter().map(|run| &run.set).collect();
         sets.retain(|set| set.len() > 1);

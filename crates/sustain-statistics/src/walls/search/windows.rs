@@ -6,15 +6,15 @@
 use std::cmp::Reverse;
 use std::collections::{HashSet, VecDeque};
 
-use super::model::{SumLimit, common};
-use super::search::WallSearch;
+use crate::walls::model::{SumLimit, common};
+use crate::walls::search::WallSearch;
 
 /// A window fills a wall up to this part of its limit.
-pub(super) const FILL: f64 = 0.985;
+pub(in crate::walls) const FILL: f64 = 0.985;
 
 /// The windows that were measured already.
 #[derive(Default)]
-pub(super) struct Covered {
+pub(in crate::walls) struct Covered {
     windows: HashSet<Vec<usize>>,
     runs: usize,
     /// The walls for which the rest was computed.
@@ -27,7 +27,7 @@ pub(super) struct Covered {
 
 impl WallSearch<'_> {
     /// The next set to try; `None` if all are covered.
-    pub(super) fn next_window(&self, covered: &mut Covered) -> Option<Vec<usize>> {
+    pub(in crate::walls) fn next_window(&self, covered: &mut Covered) -> Option<Vec<usize>> {
         self.bring_up_to_date(covered);
         let mut set: Vec<usize> = Vec::new();
         for place in 0..covered.open.len() {
@@ -213,7 +213,7 @@ impl WallSearch<'_> {
     }
 
     /// Both together, if that fills no more walls than each does by itself.
-    pub(super) fn join(&self, set: &[usize], more: &[usize]) -> Option<Vec<usize>> {
+    pub(in crate::walls) fn join(&self, set: &[usize], more: &[usize]) -> Option<Vec<usize>> {
         if common(set, more) > 0 {
             return None;
         }

@@ -2,14 +2,14 @@
 //! to the overloaded core adds nothing to the sum, which is true for every sharing that wastes
 //! nothing.
 
-use super::evidence::SearchStop;
-use super::kind::{COLLAPSE, COLLAPSE_SCORE};
-use super::model::{Model, SumLimit};
-use super::search::{Core, WallSearch};
-use super::types::SearchStep;
+use crate::walls::evidence::SearchStop;
+use crate::walls::findings::kind::{COLLAPSE, COLLAPSE_SCORE};
+use crate::walls::model::{Model, SumLimit};
+use crate::walls::search::{Core, WallSearch};
+use crate::walls::types::SearchStep;
 
 /// Standard deviations at which a membership is settled.
-pub(super) const SETTLED: f64 = 3.0;
+pub(in crate::walls) const SETTLED: f64 = 3.0;
 /// The most readings of one set.
 const REPEATS_MAX: usize = 8;
 /// A sum above the limit times this,
@@ -17,46 +17,46 @@ const ABOVE: f64 = 1.01;
 /// and by this many standard deviations, contradicts it.
 const ABOVE_SCORE: f64 = 4.0;
 /// A target that adds less than this part of the limit cannot be told from a member.
-pub(super) const GAIN_MIN: f64 = 0.005;
+pub(in crate::walls) const GAIN_MIN: f64 = 0.005;
 
 /// Facts that are kept about how a wall was found.
 #[derive(Clone)]
-pub(super) struct FoundMembers {
-    pub(super) core: Vec<usize>,
-    pub(super) core_score: f64,
+pub(in crate::walls) struct FoundMembers {
+    pub(in crate::walls) core: Vec<usize>,
+    pub(in crate::walls) core_score: f64,
     /// The smallest margin, with its target and its subset.
-    pub(super) margin: f64,
-    pub(super) weakest: Option<usize>,
-    pub(super) subset: Vec<usize>,
+    pub(in crate::walls) margin: f64,
+    pub(in crate::walls) weakest: Option<usize>,
+    pub(in crate::walls) subset: Vec<usize>,
     /// Whether the sum falls with more members, even if it rises again.
-    pub(super) falls: bool,
+    pub(in crate::walls) falls: bool,
     /// The best sum seen, if all members reach clearly less.
-    pub(super) peak: Option<f64>,
+    pub(in crate::walls) peak: Option<f64>,
     /// The number of runs when the wall was added.
-    pub(super) found_at: usize,
+    pub(in crate::walls) found_at: usize,
 }
 
 impl FoundMembers {
     /// The number of members from which the sum is sure to have fallen.
-    pub(super) fn falls_from(&self) -> Option<usize> {
+    pub(in crate::walls) fn falls_from(&self) -> Option<usize> {
         self.falls.then_some(self.core.len())
     }
 }
 
 /// The wall whose members are being found.
-pub(super) struct Growth {
-    pub(super) core: Vec<usize>,
-    pub(super) limit: f64,
+pub(in crate::walls) struct Growth {
+    pub(in crate::walls) core: Vec<usize>,
+    pub(in crate::walls) limit: f64,
     /// The known walls, with the core as another wall.
-    pub(super) model: Model,
-    pub(super) found: FoundMembers,
+    pub(in crate::walls) model: Model,
+    pub(in crate::walls) found: FoundMembers,
     /// Targets that add nothing to the core by the walls known already.
     undecided: Vec<usize>,
 }
 
 impl Growth {
     /// Keeps the smallest margin.
-    pub(super) fn note(&mut self, margin: f64, target: usize, set: &[usize]) {
+    pub(in crate::walls) fn note(&mut self, margin: f64, target: usize, set: &[usize]) {
         if margin < self.found.margin {
             self.found.margin = margin;
             self.found.weakest = Some(target);
@@ -67,7 +67,10 @@ impl Growth {
 
 impl WallSearch<'_> {
     /// All members of the wall that holds this core.
-    pub(super) fn wall_of(&mut self, core: Core) -> Result<(SumLimit, FoundMembers), SearchStop> {
+    pub(in crate::walls) fn wall_of(
+        &mut self,
+        core: Core,
+    ) -> Result<(SumLimit, FoundMembers), SearchStop> {
         let whole = core.members.clone();
         let mut growth = Growth {
             model: self.known.with(SumLimit {
@@ -120,7 +123,7 @@ impl WallSearch<'_> {
 
     /// Tries the doubtful members together with others, chosen so that the known walls are not
     /// full. In a known order only the ends are tried, inwards, because a wall is a stretch.
-    pub(super) fn trim(
+    pub(in crate::walls) fn trim(
         &mut self,
         members: &mut Vec<usize>,
         limit: f64,
@@ -161,7 +164,12 @@ impl WallSearch<'_> {
     }
 
     /// Whether the members were seen above the limit.
-    pub(super) fn seen_above(&self, members: &[usize], limit: f64, deviation: f64) -> bool {
+    pub(in crate::walls) fn seen_above(
+        &self,
+        members: &[usize],
+        limit: f64,
+        deviation: f64,
+    ) -> bool {
         self.evidence.runs.iter().any(|run| {
             let mut wanted = 0.0;
             let mut rates = Vec::new();
@@ -247,7 +255,7 @@ impl WallSearch<'_> {
     /// Whether all of a row are members, if the members are the first ones. If more load lowers the
     /// sum, other targets may hold each other back together with the core, so the last one is tried
     /// by itself.
-    pub(super) fn all_in(
+    pub(in crate::walls) fn all_in(
         &mut self,
         growth: &mut Growth,
         row: &[usize],
@@ -285,7 +293,7 @@ impl WallSearch<'_> {
     }
 
     /// Adds a group to the core and compares the sum with "all in" and "all out".
-    pub(super) fn test(
+    pub(in crate::walls) fn test(
         &mut self,
         growth: &mut Growth,
         group: &[usize],
@@ -343,14 +351,14 @@ impl WallSearch<'_> {
     }
 
     /// Standard deviation of a sum of measured rates.
-    pub(super) fn deviation(&self, rates: &[f64], readings: usize) -> f64 {
+    pub(in crate::walls) fn deviation(&self, rates: &[f64], readings: usize) -> f64 {
         let squares: f64 = rates.iter().map(|rate| rate.powi(2)).sum();
         let sum: f64 = rates.iter().sum();
         (self.evidence.noise() * (squares / readings.max(1) as f64).sqrt()).hypot(2e-4 * sum)
     }
 
     /// The same for the mean of a set's readings.
-    pub(super) fn deviation_of_sum(&self, set: &[usize]) -> f64 {
+    pub(in crate::walls) fn deviation_of_sum(&self, set: &[usize]) -> f64 {
         let mean = self.evidence.mean(set);
         mean.map_or(0.0, |mean| self.deviation(&mean.rates, mean.readings))
     }
@@ -384,7 +392,7 @@ impl WallSearch<'_> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(in crate::walls) enum Verdict {
     In,
     Out,
     Mixed,

@@ -1,14 +1,14 @@
 //! Checks whether the findings still hold: after a change that the anchor shows, and at the end,
 //! when all targets must reach what the walls found let through. Called by `find` and `drift`.
 
-use super::evidence::SearchStop;
-use super::search::{CORE, FLAG, LOSS_MIN, WallSearch};
-use super::types::{SearchStep, Unexplained};
+use crate::walls::evidence::SearchStop;
+use crate::walls::search::{CORE, FLAG, LOSS_MIN, WallSearch};
+use crate::walls::types::{SearchStep, Unexplained};
 
 impl WallSearch<'_> {
     /// Takes back the walls that were found since a run, because their readings may be from before
     /// and after a change.
-    pub(super) fn take_back_since(&mut self, run: usize) {
+    pub(in crate::walls) fn take_back_since(&mut self, run: usize) {
         let mut index = 0;
         while index < self.found.len() {
             if self.found[index].found_at > run {
@@ -21,7 +21,7 @@ impl WallSearch<'_> {
 
     /// Measures the members of each wall again after a change. Members that still lose keep their
     /// wall, at the sum that they reach now.
-    pub(super) fn recheck_walls(&mut self) -> Result<(), SearchStop> {
+    pub(in crate::walls) fn recheck_walls(&mut self) -> Result<(), SearchStop> {
         let mut index = 0;
         while index < self.found.len() {
             let members = self.known.model.walls[index].members.clone();
@@ -47,7 +47,7 @@ impl WallSearch<'_> {
         Ok(())
     }
 
-    pub(super) fn remove(&mut self, index: usize) -> Vec<usize> {
+    pub(in crate::walls) fn remove(&mut self, index: usize) -> Vec<usize> {
         self.known.deviations.remove(index);
         self.known.falls_from.remove(index);
         self.found.remove(index);
@@ -57,7 +57,7 @@ impl WallSearch<'_> {
 
     /// How much less all targets reach than the walls found let through, if that is more than the
     /// noise explains. As long as there is such a loss, the findings are not complete.
-    pub(super) fn unexplained(&self) -> Option<Unexplained> {
+    pub(in crate::walls) fn unexplained(&self) -> Option<Unexplained> {
         let all: Vec<usize> = (0..self.evidence.count()).collect();
         let mean = self.evidence.mean(&all)?;
         let (loss, deviation) = self.known.total(&all, &self.evidence)?;

@@ -1,11 +1,11 @@
 //! Decides the kind of a wall: limit, collapse or tool, and whether revolutions are missed. Called
 //! by `find` at the end.
 
-use super::evidence::{PlacedReading, SearchStop};
-use super::model::{SumLimit, common};
-use super::reading::median;
-use super::search::WallSearch;
-use super::types::{SearchBasis, SearchStep};
+use crate::walls::evidence::{PlacedReading, SearchStop};
+use crate::walls::model::{SumLimit, common};
+use crate::walls::reading::median;
+use crate::walls::search::WallSearch;
+use crate::walls::types::{SearchBasis, SearchStep};
 
 /// A ratio counts as whole if it is this near to a whole number, relative to itself,
 const FRACTION: f64 = 0.06;
@@ -14,9 +14,9 @@ const FRACTION_PART: f64 = 0.9;
 /// and above this in the median.
 const FRACTION_LEAST: f64 = 1.7;
 /// If the sum of all members is below the best sum seen by this part, it is a collapse,
-pub(super) const COLLAPSE: f64 = 0.05;
+pub(in crate::walls) const COLLAPSE: f64 = 0.05;
 /// if it is so by this many standard deviations as well.
-pub(super) const COLLAPSE_SCORE: f64 = 3.5;
+pub(in crate::walls) const COLLAPSE_SCORE: f64 = 3.5;
 /// A subset shows a fall if it can reach this many times as much more as a fall must be,
 const CLEARLY: f64 = 1.3;
 /// and so many standard deviations more than all members.
@@ -34,7 +34,7 @@ impl WallSearch<'_> {
     /// Runs the dummy together with the members of each wall. The members of several walls run at
     /// once as long as the dummy's loss would stand out: if it loses nothing there, it loses
     /// nothing in any of them.
-    pub(super) fn tell_kinds(&mut self, setting: &SearchBasis) -> Result<(), SearchStop> {
+    pub(in crate::walls) fn tell_kinds(&mut self, setting: &SearchBasis) -> Result<(), SearchStop> {
         if !setting.dummy || self.known.model.walls.is_empty() {
             return Ok(());
         }
@@ -118,7 +118,7 @@ impl WallSearch<'_> {
 
     /// Whether the core reaches less than a part of it did. Then more load lowers the sum, and a
     /// target that is held back together with the core is a member, whatever the sum says.
-    pub(super) fn falls(&self, core: &[usize]) -> bool {
+    pub(in crate::walls) fn falls(&self, core: &[usize]) -> bool {
         let Some(whole) = self.evidence.mean(core).filter(|_| !self.only_limits) else {
             return false;
         };
@@ -135,7 +135,7 @@ impl WallSearch<'_> {
     /// Looks for a fall behind each limit found: a limit that lets less through when it is
     /// overloaded looks like a lower one in all subsets but those just below it. Limits that cross
     /// let a sum fall by themselves, so nothing is looked for beside them.
-    pub(super) fn look_for_falls(&mut self) -> Result<(), SearchStop> {
+    pub(in crate::walls) fn look_for_falls(&mut self) -> Result<(), SearchStop> {
         let walls = 0..self.found.len();
         let crosses = walls.clone().any(|wall| self.known.model.crosses(wall));
         if crosses || self.unexplained().is_some() {
@@ -188,7 +188,7 @@ impl WallSearch<'_> {
 
     /// The best sum seen, if parts of a wall's members reached clearly more than all of them. Both
     /// are measured again before it counts.
-    pub(super) fn peak(&mut self, members: &[usize]) -> Result<Option<f64>, SearchStop> {
+    pub(in crate::walls) fn peak(&mut self, members: &[usize]) -> Result<Option<f64>, SearchStop> {
         if self.only_limits {
             return Ok(None);
         }
@@ -227,7 +227,7 @@ impl WallSearch<'_> {
     }
 
     /// Whether the dummy takes its share of this wall.
-    pub(super) fn is_tool(&self, members: &[usize]) -> bool {
+    pub(in crate::walls) fn is_tool(&self, members: &[usize]) -> bool {
         let with = self.with_dummy.iter().find(|with| with.0 == members);
         let (Some(dummy), Some(with), Some(mean)) = (self.dummy, with, self.evidence.mean(members))
         else {
@@ -239,7 +239,7 @@ impl WallSearch<'_> {
     /// Whether most members run at whole fractions of their own rate, both with all of them and
     /// with just so many that the wall is full. By chance shares may be halves at one load, but not
     /// at two.
-    pub(super) fn misses_revolutions(&self, members: &[usize], core: &[usize]) -> bool {
+    pub(in crate::walls) fn misses_revolutions(&self, members: &[usize], core: &[usize]) -> bool {
         [members, core]
             .into_iter()
             .all(|set| self.runs_at_fractions(set))

@@ -3,9 +3,9 @@
 //! changed, they are scaled or measured again. Earlier readings no longer count then, and walls
 //! found since the anchor last held are searched for again.
 
-use super::evidence::SearchStop;
-use super::search::WallSearch;
-use super::types::{SearchStep, SubsetDrift};
+use crate::walls::evidence::SearchStop;
+use crate::walls::search::WallSearch;
+use crate::walls::types::{SearchStep, SubsetDrift};
 
 /// The least number of runs from one anchor to the next.
 const RUNS_BETWEEN: usize = 12;
@@ -25,7 +25,7 @@ const REPEATS_MAX: usize = 3;
 
 /// The set that is measured again and again.
 #[derive(Default)]
-pub(super) struct Anchor {
+pub(in crate::walls) struct Anchor {
     set: Vec<usize>,
     reference: f64,
     /// The number of runs when it last held.
@@ -37,14 +37,14 @@ pub(super) struct Anchor {
     /// Whether the rates alone were measured again because no wall explained all readings.
     started_over: bool,
     /// How often the readings so far have become invalid.
-    pub(super) changes: usize,
-    pub(super) drift: SubsetDrift,
+    pub(in crate::walls) changes: usize,
+    pub(in crate::walls) drift: SubsetDrift,
 }
 
 impl WallSearch<'_> {
     /// Chooses the anchor: targets far apart that do not slow each other down. Called when each
     /// target has been measured alone; a change that is seen already then is followed.
-    pub(super) fn begin_anchor(&mut self) -> Result<(), SearchStop> {
+    pub(in crate::walls) fn begin_anchor(&mut self) -> Result<(), SearchStop> {
         match self.set_anchor()? {
             Some(change) => self.follow(change),
             None => Ok(()),
@@ -89,7 +89,7 @@ impl WallSearch<'_> {
 
     /// Measures the anchor if it is time. `anchor.changes` shows whether a change made the readings
     /// so far invalid.
-    pub(super) fn check_drift(&mut self) -> Result<bool, SearchStop> {
+    pub(in crate::walls) fn check_drift(&mut self) -> Result<bool, SearchStop> {
         let between = RUNS_BETWEEN.max(self.evidence.count() / TARGETS_PER_RUN);
         if self.evidence.runs_done() < self.anchor.last_run + between {
             return Ok(false);
@@ -98,7 +98,7 @@ impl WallSearch<'_> {
     }
 
     /// Measures the anchor at the end, if anything was measured since it last held.
-    pub(super) fn check_drift_at_end(&mut self) -> Result<bool, SearchStop> {
+    pub(in crate::walls) fn check_drift_at_end(&mut self) -> Result<bool, SearchStop> {
         let is_fresh = self.evidence.runs_done() == self.anchor.last_run && self.anchor.has_held;
         Ok(!is_fresh && self.look_at_anchor()?)
     }
@@ -163,7 +163,10 @@ impl WallSearch<'_> {
 
     /// Measures members of a wall alone once more; of many members, a few that are far apart.
     /// Returns whether they have changed: then the readings so far no longer count.
-    pub(super) fn measure_some_alone(&mut self, members: &[usize]) -> Result<bool, SearchStop> {
+    pub(in crate::walls) fn measure_some_alone(
+        &mut self,
+        members: &[usize],
+    ) -> Result<bool, SearchStop> {
         let count = members.len().min(MEMBERS_AGAIN);
         let (mut before, mut now) = (0.0, 0.0);
         for index in 0..count {
@@ -194,7 +197,7 @@ impl WallSearch<'_> {
 
     /// Readings that no wall explains contradict each other, perhaps because the rates alone are
     /// from before a change that the anchor does not show. They are measured again, once.
-    pub(super) fn start_over(&mut self) -> Result<bool, SearchStop> {
+    pub(in crate::walls) fn start_over(&mut self) -> Result<bool, SearchStop> {
         if self.anchor.started_over {
             return Ok(false);
         }
@@ -218,7 +221,7 @@ impl WallSearch<'_> {
     }
 
     /// Measures each target alone as often as each set is measured.
-    pub(super) fn measure_alone(&mut self) -> Result<(), SearchStop> {
+    pub(in crate::walls) fn measure_alone(&mut self) -> Result<(), SearchStop> {
         for position in 0..self.evidence.count() {
             self.evidence
                 .at_least(&[position], self.readings, SearchStep::Alone)?;

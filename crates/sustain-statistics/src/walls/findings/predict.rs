@@ -1,9 +1,9 @@
 //! Tests the findings: a subset from which nothing was inferred is predicted, then measured. Called
 //! by `find` at the end.
 
-use super::evidence::SearchStop;
-use super::search::WallSearch;
-use super::types::{PredictedSubset, SearchStep};
+use crate::walls::evidence::SearchStop;
+use crate::walls::search::WallSearch;
+use crate::walls::types::{PredictedSubset, SearchStep};
 
 /// A subset tests a wall if it could reach this many times the limit.
 const FULL: f64 = 1.05;
@@ -17,35 +17,35 @@ const OFF_SCORE: f64 = 4.0;
 const IDLE_MAX: usize = 4;
 
 /// A subset by position that was predicted, then measured.
-pub(super) struct PredictionTrial {
-    pub(super) set: Vec<usize>,
+pub(in crate::walls) struct PredictionTrial {
+    pub(in crate::walls) set: Vec<usize>,
     /// The members of the wall that it was made for.
     of: Vec<usize>,
     least: f64,
     most: f64,
-    pub(super) measured: f64,
+    pub(in crate::walls) measured: f64,
     deviation: f64,
 }
 
 impl PredictionTrial {
     /// Of all that the walls allow, what is nearest to what came.
-    pub(super) fn nearest(&self) -> f64 {
+    pub(in crate::walls) fn nearest(&self) -> f64 {
         self.measured.clamp(self.least, self.most)
     }
 
     /// How far it came from what the walls allow.
-    pub(super) fn off(&self) -> f64 {
+    pub(in crate::walls) fn off(&self) -> f64 {
         (self.measured - self.nearest()).abs()
     }
 
-    pub(super) fn is_missed(&self) -> bool {
+    pub(in crate::walls) fn is_missed(&self) -> bool {
         self.off() > (OFF_SCORE * self.deviation).max(OFF * self.most)
     }
 }
 
 impl WallSearch<'_> {
     /// Measures as few subsets as possible so that each wall is tested by one.
-    pub(super) fn try_predictions(&mut self) -> Result<(), SearchStop> {
+    pub(in crate::walls) fn try_predictions(&mut self) -> Result<(), SearchStop> {
         for wall in 0..self.known.model.walls.len() {
             for set in self.without_idle(wall) {
                 self.try_prediction(set, wall)?;
@@ -204,7 +204,7 @@ impl WallSearch<'_> {
     }
 
     /// The prediction for a wall, with its measurement.
-    pub(super) fn prediction(&self, wall: usize) -> Option<PredictedSubset> {
+    pub(in crate::walls) fn prediction(&self, wall: usize) -> Option<PredictedSubset> {
         self.tried(wall).map(|tried| PredictedSubset {
             members: self.evidence.targets(&tried.set),
             predicted_bytes_per_s: tried.most,
@@ -214,7 +214,7 @@ impl WallSearch<'_> {
     }
 
     /// Whether a prediction for a wall failed.
-    pub(super) fn failed(&self, wall: usize) -> bool {
+    pub(in crate::walls) fn failed(&self, wall: usize) -> bool {
         self.tried(wall).is_some_and(PredictionTrial::is_missed)
     }
 }

@@ -2,40 +2,40 @@
 //! (in the order of the targets) whose loss stands out most. Called by the search. It works on sums
 //! over stretches, so that a small loss is not diluted by the targets around it.
 
-use super::evidence::{Evidence, ReadingMean};
-use super::model::{Model, SumLimit, common};
+use crate::walls::evidence::{Evidence, ReadingMean};
+use crate::walls::model::{Model, SumLimit, common};
 
 /// The walls found so far, by position.
-pub(super) struct KnownWalls {
-    pub(super) model: Model,
+pub(in crate::walls) struct KnownWalls {
+    pub(in crate::walls) model: Model,
     /// Standard deviation of each wall's limit.
-    pub(super) deviations: Vec<f64>,
+    pub(in crate::walls) deviations: Vec<f64>,
     /// The number of members from which the sum of each wall falls, so that no limit says how deep;
     /// `None` if it does not fall.
-    pub(super) falls_from: Vec<Option<usize>>,
+    pub(in crate::walls) falls_from: Vec<Option<usize>>,
 }
 
 /// A part of a set whose sum can be predicted: one target, or the targets that a full wall holds
 /// together.
-pub(super) struct Unit {
-    pub(super) members: Vec<usize>,
-    pub(super) expected: f64,
-    pub(super) variance: f64,
+pub(in crate::walls) struct Unit {
+    pub(in crate::walls) members: Vec<usize>,
+    pub(in crate::walls) expected: f64,
+    pub(in crate::walls) variance: f64,
     /// Whether a wall whose sum falls contains it: then any rate of it is explained.
     falls: bool,
 }
 
 /// A stretch that reaches less than expected.
 #[derive(Clone, Debug)]
-pub(super) struct Loss {
-    pub(super) members: Vec<usize>,
-    pub(super) loss: f64,
+pub(in crate::walls) struct Loss {
+    pub(in crate::walls) members: Vec<usize>,
+    pub(in crate::walls) loss: f64,
     /// Distance from the threshold, in standard deviations.
-    pub(super) score: f64,
+    pub(in crate::walls) score: f64,
 }
 
 impl KnownWalls {
-    pub(super) fn new(evidence: &Evidence<'_>) -> Self {
+    pub(in crate::walls) fn new(evidence: &Evidence<'_>) -> Self {
         let mut known = Self {
             model: Model::default(),
             deviations: Vec::new(),
@@ -46,33 +46,33 @@ impl KnownWalls {
     }
 
     /// Takes over the current rates alone.
-    pub(super) fn refresh(&mut self, evidence: &Evidence<'_>) {
+    pub(in crate::walls) fn refresh(&mut self, evidence: &Evidence<'_>) {
         self.model.alone_bytes_per_s = (0..evidence.count())
             .map(|position| evidence.alone(position))
             .collect();
     }
 
     /// The sum that the walls let through.
-    pub(super) fn predict(&self, set: &[usize]) -> f64 {
+    pub(in crate::walls) fn predict(&self, set: &[usize]) -> f64 {
         self.model.predict(set)
     }
 
     /// The lowest sum without one wall.
-    pub(super) fn predict_without(&self, set: &[usize], wall: usize) -> f64 {
+    pub(in crate::walls) fn predict_without(&self, set: &[usize], wall: usize) -> f64 {
         let mut rest = self.model.clone();
         rest.walls.remove(wall);
         rest.least(set)
     }
 
     /// The model with one more wall.
-    pub(super) fn with(&self, wall: SumLimit) -> Model {
+    pub(in crate::walls) fn with(&self, wall: SumLimit) -> Model {
         let mut model = self.model.clone();
         model.walls.push(wall);
         model
     }
 
     /// Walls that hold a set back, or that it fills to this part.
-    pub(super) fn full(&self, set: &[usize], fill: f64) -> Vec<usize> {
+    pub(in crate::walls) fn full(&self, set: &[usize], fill: f64) -> Vec<usize> {
         let mut full = self.model.binding(set, fill);
         for (wall, from) in self.falls_from.iter().enumerate() {
             let Some(from) = *from else { continue };
@@ -88,7 +88,7 @@ impl KnownWalls {
     }
 
     /// The parts of a set whose sums are predicted, in the order of their first targets.
-    pub(super) fn units(&self, set: &[usize], evidence: &Evidence<'_>) -> Vec<Unit> {
+    pub(in crate::walls) fn units(&self, set: &[usize], evidence: &Evidence<'_>) -> Vec<Unit> {
         let mut groups: Vec<Unit> = Vec::new();
         let mut group_of = vec![usize::MAX; self.model.alone_bytes_per_s.len()];
         for wall in self.full(set, 1.0).into_iter().rev() {
@@ -156,7 +156,7 @@ impl KnownWalls {
     }
 
     /// The stretch whose loss beyond `threshold` stands out most. `None` if nothing was measured.
-    pub(super) fn scan(
+    pub(in crate::walls) fn scan(
         &self,
         set: &[usize],
         evidence: &Evidence<'_>,
@@ -189,7 +189,7 @@ impl KnownWalls {
 
     /// Whether the first and the last part of a set each lose by themselves, by this many standard
     /// deviations.
-    pub(super) fn lose_at_both_ends(
+    pub(in crate::walls) fn lose_at_both_ends(
         &self,
         set: &[usize],
         evidence: &Evidence<'_>,
@@ -205,7 +205,11 @@ impl KnownWalls {
     }
 
     /// Loss of the whole set, and its standard deviation.
-    pub(super) fn total(&self, set: &[usize], evidence: &Evidence<'_>) -> Option<(f64, f64)> {
+    pub(in crate::walls) fn total(
+        &self,
+        set: &[usize],
+        evidence: &Evidence<'_>,
+    ) -> Option<(f64, f64)> {
         let mean = evidence.mean(set)?;
         let units = self.units(set, evidence);
         let sums = UnitSums::of(set, &units, &mean, evidence.noise());
@@ -261,7 +265,7 @@ impl UnitSums {
         let loss = self.loss[end] - self.loss[first];
         let variance = self.variance[end] - self.variance[first];
         // A loss of less than this part of the expected sum is none, however sure it is.
-        let floor = super::search::LOSS_MIN * (self.expected[end] - self.expected[first]);
+        let floor = crate::walls::search::LOSS_MIN * (self.expected[end] - self.expected[first]);
         if threshold == 0.0 && loss < floor {
             return -1.0;
         }

@@ -4,11 +4,11 @@
 //! that stays after the repeats is real, as with targets whose sum falls when more of them are
 //! active.
 
-use super::evidence::{Evidence, PlacedReading, ReadingMean, SearchStop};
-use super::members::Growth;
-use super::model::{SumLimit, common};
-use super::search::WallSearch;
-use super::types::SearchStep;
+use crate::walls::evidence::{Evidence, PlacedReading, ReadingMean, SearchStop};
+use crate::walls::model::{SumLimit, common};
+use crate::walls::search::WallSearch;
+use crate::walls::search::members::Growth;
+use crate::walls::types::SearchStep;
 
 /// Sums contradict each other beyond this part of them,
 const OFF: f64 = 0.02;
@@ -22,7 +22,11 @@ const STAYED_MAX: usize = 2;
 
 impl Evidence<'_> {
     /// Measures a set (sorted positions) once more; readings that contradict this one are repeated.
-    pub(super) fn measure(&mut self, set: &[usize], step: SearchStep) -> Result<(), SearchStop> {
+    pub(in crate::walls) fn measure(
+        &mut self,
+        set: &[usize],
+        step: SearchStep,
+    ) -> Result<(), SearchStop> {
         self.read(set, step)?;
         if set.len() < 2 || self.contradictions >= STAYED_MAX {
             return Ok(());
@@ -42,7 +46,10 @@ impl Evidence<'_> {
     }
 
     /// Reads a set until two of its readings agree, as long as that is useful.
-    pub(super) fn read_until_they_agree(&mut self, set: &[usize]) -> Result<(), SearchStop> {
+    pub(in crate::walls) fn read_until_they_agree(
+        &mut self,
+        set: &[usize],
+    ) -> Result<(), SearchStop> {
         while self.readings(set) < 2
             || (self.readings(set) < READINGS && self.is_split(&self.readings_of(set)))
         {
@@ -52,7 +59,7 @@ impl Evidence<'_> {
     }
 
     /// Whether fewer than two readings agree with the median.
-    pub(super) fn is_split(&self, runs: &[&PlacedReading]) -> bool {
+    pub(in crate::walls) fn is_split(&self, runs: &[&PlacedReading]) -> bool {
         let noise = self.noise();
         let sums: Vec<f64> = runs.iter().map(|run| run.sum()).collect();
         let near = |one: f64, other: f64| (one - other).abs() <= (OFF_SCORE * noise).max(OFF) * one;
@@ -61,7 +68,7 @@ impl Evidence<'_> {
     }
 
     /// Whether a run is not one of the disturbed ones of its set.
-    pub(super) fn counts(&self, run: &PlacedReading) -> bool {
+    pub(in crate::walls) fn counts(&self, run: &PlacedReading) -> bool {
         let runs = agreeing(&self.readings_of(&run.set), self.noise());
         runs.iter().any(|one| std::ptr::eq(*one, run))
     }
@@ -111,7 +118,7 @@ impl WallSearch<'_> {
     /// Whether a wall's limit, as its core showed it, is what its members reach together. If it is
     /// not, one of the readings was disturbed: both are repeated, and the wall is searched for
     /// again.
-    pub(super) fn is_supported(
+    pub(in crate::walls) fn is_supported(
         &mut self,
         core: &[usize],
         wall: &SumLimit,
@@ -147,7 +154,7 @@ impl WallSearch<'_> {
     /// A core with one target more reaches either as much as without it, or as much as both reach
     /// by themselves. If it reaches something else, one of the readings was disturbed, and both are
     /// repeated. Returns whether they were.
-    pub(super) fn repeat_if_between(
+    pub(in crate::walls) fn repeat_if_between(
         &mut self,
         growth: &mut Growth,
         set: &[usize],
@@ -175,7 +182,10 @@ impl WallSearch<'_> {
 }
 
 /// The readings that agree with the median; of two readings, both.
-pub(super) fn agreeing<'a>(runs: &[&'a PlacedReading], noise: f64) -> Vec<&'a PlacedReading> {
+pub(in crate::walls) fn agreeing<'a>(
+    runs: &[&'a PlacedReading],
+    noise: f64,
+) -> Vec<&'a PlacedReading> {
     if runs.len() < 3 {
         return runs.to_vec();
     }

@@ -221,8 +221,8 @@ impl<'a> Seeker<'a> {
             .iter()
             .filter(|(_, why)| matches!(why, HoleReason::Damaged { .. }));
         if !is_crashed(recording) {
-            // What a member that failed had not flushed was written elsewhere. A member without an end
-            // mark need not have failed where the mark itself may have been written over.
+            // What a member that failed had not flushed was written elsewhere. One without an end
+            // mark need not have failed if the mark itself may have been written over.
             let extent = recording.per_member[self.member];
             let was_flushed = extent.is_some_and(|extent| {
                 extent.has_end

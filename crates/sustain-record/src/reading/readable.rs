@@ -7,22 +7,30 @@ mod pen;
 pub(super) use lost::{is_crashed, was_durable};
 
 use crate::error::RecordError;
+use crate::member_io::tell_long_wait;
 use crate::opening::Recording;
 use crate::reading::verify::Checkable;
 use crate::store::Store;
 
-/// The most looks at a recording that goes on, and the pause between them. A member is flushed when
+/// The pause between two of the first looks at a recording that goes on. A member is flushed when
 /// its oldest append is half a second old by default, and the next append tells of it.
-const LOOKS_MAX: u32 = 8;
 const PAUSE_NS: u64 = 250_000_000;
+/// Looks that are so near to each other. Later ones find a recording that `--durable` has flush less
+/// often.
+const NEAR_LOOKS: u32 = 8;
+const LONG_PAUSE_NS: u64 = 1_000_000_000;
+/// The most looks, after a minute: flushes that are farther apart are not waited for.
+const LOOKS_MAX: u32 = NEAR_LOOKS + 58;
+/// From this look on it is told what is waited for.
+const TOLD_LOOK: u32 = NEAR_LOOKS + 3;
 
 /// Returns the recordings of a store as they can be read from now on.
 ///
 /// Members are opened one after the other, so what they say of a recording that goes on is of
 /// different times. Such a recording is looked at again: below what one look calls durable, the
 /// next one knows every append. It can be read up to there. What was handed out when the first look
-/// came may have been durable already, which only later appends tell: they are looked for up to
-/// `LOOKS_MAX` times.
+/// came may have been durable already, which only later appends tell: they are looked for as long as
+/// the recording goes on, and for a minute at most.
 ///
 /// In a ring, a power cut leaves damaged appends of the lap before that were being overwritten. The
 /// readable range begins behind them.
@@ -47,7 +55,18 @@ fn at_one_time(store: Checkable<'_>) -> Result<Vec<Recording>, RecordError> {
         let mut anew = Store::open_anew(store.members, store.machines, store.clock)?;
         anew.recordings()
     };
-    let pause = || store.clock.wait_until(store.clock.now() + PAUSE_NS);
+    let pause = |count: u32| {
+        let is_near = count < NEAR_LOOKS;
+        let pause_ns = if is_near { PAUSE_NS } else { LONG_PAUSE_NS };
+        if count == TOLD_LOOK {
+            tell_long_wait(
+                "the recording goes on, and what it had when it was opened has not been flushed \
+                 for 4 s, as with a long --durable: it is waited for up to a minute, and what is \
+                 durable by then is read",
+            );
+        }
+        store.clock.wait_until(store.clock.now() + pause_ns);
+    };
     looked_on(store.recordings, &mut look, &pause)
 }
 
@@ -56,7 +75,7 @@ fn at_one_time(store: Checkable<'_>) -> Result<Vec<Recording>, RecordError> {
 fn looked_on(
     first: &[Recording],
     look: &mut dyn FnMut() -> Result<Vec<Recording>, RecordError>,
-    pause: &dyn Fn(),
+    pause: &dyn Fn(u32),
 ) -> Result<Vec<Recording>, RecordError> {
     let (mut readable, mut before) = (first.to_vec(), first.to_vec());
     let mut is_enough = first.iter().all(|recording| !recording.open_end);
@@ -65,7 +84,7 @@ fn looked_on(
             break;
         }
         if count > 0 {
-            pause();
+            pause(count);
         }
         is_enough = true;
         let now = look()?;
@@ -181,7 +200,7 @@ mod tests {
             let last = found.len() - 1;
             Ok(vec![found[next.min(last)].clone()])
         };
-        let pause = || pauses.set(pauses.get() + 1);
+        let pause = |_| pauses.set(pauses.get() + 1);
         let readable = looked_on(&found[..1], &mut look, &pause).unwrap();
         let stream = &readable[0].streams[0];
         (
@@ -207,10 +226,19 @@ mod tests {
     }
 
     #[test]
+    fn flushes_that_are_seconds_apart_are_waited_for() {
+        // The first of them comes with the thirtieth look, and tells of the 100.
+        let look = |count: u64| (100 + count, if count < 30 { 40 } else { 100 + count - 5 });
+        let looks: Vec<(u64, u64)> = (0..40).map(look).collect();
+        assert_eq!(readable_after(&looks), (125, true, 31, 30));
+    }
+
+    #[test]
     fn one_whose_flushes_are_far_apart_is_not_waited_for_without_end() {
-        let looks: Vec<(u64, u64)> = (0..20).map(|look| (100 + look, 40 + look)).collect();
-        let last = u64::from(LOOKS_MAX - 1);
+        let looks: Vec<(u64, u64)> = (0..2 * u64::from(LOOKS_MAX))
+            .map(|look| (100 + look, 40))
+            .collect();
         let count = LOOKS_MAX as usize;
-        assert_eq!(readable_after(&looks), (40 + last, true, count, count - 1));
+        assert_eq!(readable_after(&looks), (40, true, count, count - 1));
     }
 }

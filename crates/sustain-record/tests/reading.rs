@@ -24,7 +24,7 @@ use sustain_record::reading::part::{HoleReason, StreamPart};
 use sustain_record::reading::readable::readable as readable_now;
 use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range, StreamReader};
-use sustain_record::reading::verify::{Checkable, VerifyProgress, VerifyResult, verify};
+use sustain_record::reading::verify::{Bad, Checkable, VerifyProgress, VerifyResult, verify};
 use sustain_targets::Stop;
 
 fn noise(seed: u64, length: usize) -> Vec<u8> {
@@ -809,6 +809,43 @@ fn damage_below_the_readable_range_is_no_overwriting_where_nothing_was_written_o
             .map(StreamPart::length_bytes)
             .sum();
         assert_eq!(told_bytes, lost_bytes, "{why}");
+    }
+}
+
+#[test]
+fn a_member_that_has_lost_several_appends_is_named_for_each() {
+    // Between those of m0 that are lost, the other member has its own, or a ring has written over
+    // them.
+    for slots in [[12, 12], [12, 4]] {
+        let is_ring = slots[1] < slots[0];
+        let mut image = Image::new_unequal(&slots, &["none"], is_ring);
+        for round in 0..16_usize {
+            image.data(
+                round % 2,
+                0,
+                &noise(round as u64, 50_000 + 1000 * round),
+                &[],
+            );
+        }
+        image.end();
+        assert!(check(&image.open()).ok);
+        let of_first = |put: &&image::Put| put.member == 0 && put.descriptor.kind == Kind::Data;
+        let puts: Vec<image::Put> = image.puts.iter().filter(of_first).cloned().collect();
+        for hit in [&puts[1..3], &puts[2..5]] {
+            for put in hit {
+                image.members[0].bytes[put.offset_bytes + 9] ^= 1;
+            }
+            let result = check(&image.open());
+            for put in hit {
+                image.members[0].bytes[put.offset_bytes + 9] ^= 1;
+            }
+            let is_named = |bad: &Bad| bad.member.as_deref() == Some("m0");
+            assert!(
+                !result.ok && result.bad.iter().all(is_named),
+                "{:?}",
+                result.bad
+            );
+        }
     }
 }
 

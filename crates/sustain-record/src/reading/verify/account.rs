@@ -1,6 +1,7 @@
 //! The account of one recording while it is checked: what was found, what is lost, and where. Pure.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::flaws::{Flaws, ToldFlaws};
@@ -290,7 +291,9 @@ impl<'a> Account<'a> {
                 self.streams[usize::from(number)].overwritten_bytes += length_bytes;
                 return;
             }
-            HoleReason::Missing => self.claim_lost(number, length_bytes),
+            HoleReason::Missing => {
+                self.claim_lost(number, &(part.offset_bytes()..part.end_bytes()))
+            }
             HoleReason::Damaged {
                 member,
                 offset_bytes,
@@ -321,8 +324,10 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// Where a missing stretch lay, if just so much of the stream is missed on some member.
-    fn claim_lost(&mut self, number: u16, bytes: u64) -> (Option<usize>, Option<u64>) {
+    /// Where a missing stretch lay, if just so much of the stream is missed on some member, or if
+    /// only one member has missed so much there: in a ring a part of it may be told apart.
+    fn claim_lost(&mut self, number: u16, missing: &Range<u64>) -> (Option<usize>, Option<u64>) {
+        let bytes = missing.end - missing.start;
         for (on_member, (index, _)) in self.members.iter_mut().zip(&self.names.in_scope) {
             let lost = &mut on_member.lost;
             let place = lost
@@ -332,7 +337,14 @@ impl<'a> Account<'a> {
                 return (Some(*index), Some(lost.remove(place).offset_bytes));
             }
         }
-        (None, None)
+        let members = self.members.iter_mut().zip(&self.names.in_scope);
+        let mut able = members.filter(|(on_member, _)| on_member.may_have_lost(number, missing));
+        match (able.next(), able.next()) {
+            (Some((on_member, (index, _))), None) => {
+                (Some(*index), on_member.claim(number, missing))
+            }
+            _ => (None, None),
+        }
     }
 
     fn check_totals(&mut self, end: &EndNote) {

@@ -2,6 +2,7 @@
 //! what is missing between them. Pure.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::format::{AppendPlace, Geometry, Kind, Position};
@@ -25,6 +26,17 @@ pub(super) struct LostTally {
     pub(super) offset_bytes: u64,
     pub(super) stream: u16,
     pub(super) bytes: u64,
+    /// What of the stream was handed out meanwhile, to whichever member.
+    pub(super) handed_out: Range<u64>,
+}
+
+impl LostTally {
+    /// Whether bytes that are on no member may be of these.
+    fn may_have(&self, stream: u16, missing: &Range<u64>) -> bool {
+        let is_within =
+            self.handed_out.start <= missing.start && missing.end <= self.handed_out.end;
+        self.stream == stream && is_within && self.bytes >= missing.end - missing.start
+    }
 }
 
 /// What an append is judged by, besides those before it.
@@ -82,6 +94,20 @@ impl AccountOfMember {
         flaws
     }
 
+    /// Where a missing stretch of a stream lay on this member, if it may have been here. Then so
+    /// many bytes less are missed here.
+    pub(super) fn claim(&mut self, stream: u16, missing: &Range<u64>) -> Option<u64> {
+        let mut lost = self.lost.iter_mut();
+        let tally = lost.find(|tally| tally.may_have(stream, missing))?;
+        tally.bytes -= missing.end - missing.start;
+        Some(tally.offset_bytes)
+    }
+
+    pub(super) fn may_have_lost(&self, stream: u16, missing: &Range<u64>) -> bool {
+        let mut lost = self.lost.iter();
+        lost.any(|tally| tally.may_have(stream, missing))
+    }
+
     /// Between two appends that follow each other on a member, others may be missing.
     pub(super) fn note_lost(&mut self, last: &Origin, next: &Origin, geometry: &Geometry) {
         let Some(previous) = next.descriptor.previous else {
@@ -92,7 +118,11 @@ impl AccountOfMember {
         }
         for (stream, position) in next.descriptor.positions.iter().enumerate() {
             let of_last = last.descriptor.positions.get(stream).copied();
-            let Position { member_bytes, .. } = of_last.unwrap_or_default();
+            let Position {
+                member_bytes,
+                next_offset_bytes,
+                ..
+            } = of_last.unwrap_or_default();
             let own_bytes = if usize::from(next.descriptor.stream) == stream {
                 u64::from(next.descriptor.payload_bytes)
             } else {
@@ -106,6 +136,8 @@ impl AccountOfMember {
                     offset_bytes: geometry.offset_of(previous),
                     stream: stream as u16,
                     bytes,
+                    handed_out: next_offset_bytes
+                        ..next.descriptor.position_before(stream).next_offset_bytes,
                 });
             }
         }

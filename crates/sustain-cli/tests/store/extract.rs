@@ -8,6 +8,7 @@ use std::process::Stdio;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use serde_json::Value;
 
 use crate::create::interrupt;
 use crate::devices::becomes;
@@ -401,4 +402,49 @@ fn a_stream_whose_name_is_gone_is_named_by_its_number_too() {
         );
     }
     place.run(&["extract", "a", "--stream", "2"]).expect(2);
+}
+
+#[test]
+fn gaps_whose_account_a_ring_has_overwritten_are_counted_as_verify_counts_them() {
+    let place = Place::new();
+    recorded::create(&place, &["a"], "2MiB");
+    let content = content(600_000);
+    let mut offered = Vec::new();
+    for _ in 0..8 {
+        offered.push(Offered::Bytes(&content));
+        offered.push(Offered::Lost(1000));
+    }
+    offered.push(Offered::Bytes(&content));
+    let streams = [Stream {
+        name: "main",
+        framing: "none",
+        offered,
+    }];
+    recorded::record_ring(&place, &["a"], &streams);
+    let arguments = [
+        "extract",
+        "a",
+        "--from-byte",
+        "0",
+        "--holes",
+        "skip",
+        "-o",
+        "out",
+    ];
+    place
+        .run(&[&arguments[..], &["--json", "result"]].concat())
+        .expect(0);
+    let lost = json_of(&place.read("result"))["lost"].clone();
+    let lost = lost.as_array().unwrap();
+    let length =
+        |one: &Value| one["to_byte"].as_u64().unwrap() - one["from_byte"].as_u64().unwrap();
+    let gaps = lost.iter().filter(|one| one["kind"] == "gap");
+    let told_bytes: u64 = gaps.map(length).sum();
+    assert!((1000..8000).contains(&told_bytes), "{lost:#?}");
+    let first = lost[0]["why"].as_str().unwrap();
+    let words = format!("{} bytes had never been recorded", 8000 - told_bytes);
+    assert!(first.contains(&words), "{first}");
+    let verified = place.run(&["verify", "a", "--json", "-"]).expect(0).stdout;
+    let stream = json_of(&verified)["recordings"][0]["streams"][0].clone();
+    assert_eq!(stream["gap_bytes"], 8000, "{stream:#}");
 }

@@ -76,6 +76,15 @@ pub fn create(place: &Place, members: &[&str], size: &str) {
 
 /// Records streams on the store of these members.
 pub fn record(place: &Place, members: &[&str], streams: &[Stream<'_>], end: End) {
+    record_with(place, members, streams, end, false);
+}
+
+/// Records streams in a ring, on the store of these members.
+pub fn record_ring(place: &Place, members: &[&str], streams: &[Stream<'_>]) {
+    record_with(place, members, streams, End::InOrder, true);
+}
+
+fn record_with(place: &Place, members: &[&str], streams: &[Stream<'_>], end: End, ring: bool) {
     let paths: Vec<String> = members
         .iter()
         .map(|member| place.path(member).to_str().unwrap().to_owned())
@@ -89,6 +98,7 @@ pub fn record(place: &Place, members: &[&str], streams: &[Stream<'_>], end: End)
     let options = RecordOptions {
         buffer_bytes: 8 << 20,
         append_bytes: SLOT_BYTES as u32,
+        ring,
         ..RecordOptions::default()
     };
     let mut recorder = Recorder::start(store, setups, options).unwrap();

@@ -41,6 +41,7 @@ pub(super) fn give(
         },
         length_bytes: selection.length_bytes(),
         losses: Losses::of(selection.recording),
+        gaps_below_bytes: 0,
     };
     let given = giving.give(reader, selection, store, work);
     let written_bytes = giving.output.written_bytes;
@@ -70,6 +71,8 @@ struct ByteExtraction {
     output: Output,
     length_bytes: Option<u64>,
     losses: Losses,
+    /// Gaps below the readable range of a ring whose accounts are still there.
+    gaps_below_bytes: u64,
 }
 
 impl ByteExtraction {
@@ -107,8 +110,22 @@ impl ByteExtraction {
             }
         }
         self.take_all_overwritten(selection, store, work, &mut looked);
+        self.tell_overwritten_gaps(selection, &looked);
         self.output.finish()?;
         Ok(looked)
+    }
+
+    /// Gaps are told by the appends behind them. Below the readable range, where a ring has
+    /// overwritten some of these, only the sum of the gaps is known.
+    fn tell_overwritten_gaps(&mut self, selection: &Selection<'_>, looked: &Looked) {
+        let stream = selection.stream;
+        let has_all_below =
+            looked.from_byte == Some(0) && looked.to_byte >= Some(stream.readable_from_bytes);
+        if has_all_below {
+            let below_bytes = stream.readable_from_gap_bytes;
+            let unfound_bytes = below_bytes.saturating_sub(self.gaps_below_bytes);
+            self.losses.tell_overwritten_gaps(unfound_bytes);
+        }
     }
 
     /// Notes the loss if the ring has overwritten all that was there when reading began, and
@@ -166,6 +183,11 @@ impl ByteExtraction {
         looked: &mut Looked,
     ) -> anyhow::Result<bool> {
         looked.say_left_from();
+        if matches!(part, StreamPart::Gap { .. }) {
+            let below_bytes = selection.stream.readable_from_bytes;
+            let end_bytes = part.end_bytes().min(below_bytes);
+            self.gaps_below_bytes += end_bytes.saturating_sub(part.offset_bytes());
+        }
         let is_lost = self.take_loss(part, selection, store);
         let ends_at_loss = work.holes.is_none() && !self.losses.is_empty();
         // A loss is read to its end, so that it can be named as a whole.

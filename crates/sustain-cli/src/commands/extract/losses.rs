@@ -91,6 +91,19 @@ impl Losses {
         true
     }
 
+    /// Tells that of what a ring has overwritten so many bytes had never been recorded, as `verify`
+    /// counts them. The ring has overwritten what told where they were.
+    pub(super) fn tell_overwritten_gaps(&mut self, bytes: u64) {
+        let is_overwritten = |lost: &&mut Lost| lost.kind == LostKind::Overwritten;
+        let first = self.listed.iter_mut().find(is_overwritten);
+        if let Some(first) = first.filter(|_| bytes > 0) {
+            first.why.push_str(&format!(
+                ". Of all that is overwritten, {bytes} bytes had never been recorded; the ring has \
+                 overwritten the account of where they were, too"
+            ));
+        }
+    }
+
     fn add(&mut self, lost: Lost) {
         self.bytes += lost.to_byte - lost.from_byte;
         if let Some(last) = self.listed.last_mut()

@@ -15,6 +15,7 @@ use sustain::measure::KnownProfile;
 use sustain::measure::{LoadPlan, MeasurePlan};
 
 use crate::flags::measure::{DataFlag, LogFlag, MeasureFlags, SettingFlags};
+use crate::flags::shared::{RequestFlags, SafetyFlags};
 use crate::flags::{EngineFlag, LayoutFlag, PathFlag};
 
 /// The length of a run unless a flag says otherwise.
@@ -88,29 +89,57 @@ pub(crate) fn data(flag: DataFlag) -> DataKind {
     }
 }
 
+/// A load on these targets with these requests.
+pub(crate) fn load(
+    targets: &[String],
+    size_bytes: Option<u64>,
+    safety: &SafetyFlags,
+    request: RequestFlags,
+) -> LoadPlan {
+    LoadPlan {
+        record_bytes: request.record_size,
+        depth: request.depth,
+        engine: engine(request.engine),
+        path: data_path(request.path),
+        ..targets_load(targets, size_bytes, safety)
+    }
+}
+
+/// A load on these targets, of which so much is used, and by this permission.
+pub(crate) fn targets_load(
+    targets: &[String],
+    size_bytes: Option<u64>,
+    safety: &SafetyFlags,
+) -> LoadPlan {
+    LoadPlan {
+        size_bytes,
+        prewrite: !safety.no_prewrite,
+        destroy: safety.destroy.clone(),
+        new_file: safety.new_file,
+        ..LoadPlan::new(targets)
+    }
+}
+
 /// The plan that the flags ask for.
 pub(crate) fn plan(flags: &MeasureFlags) -> Result<MeasurePlan, UsageError> {
     let load = LoadPlan {
         direction: flags.direction.direction(&flags.safety)?,
-        record_bytes: flags.setting.request.record_size,
-        depth: flags.setting.request.depth,
-        engine: engine(flags.setting.request.engine),
         threads: flags.setting.threads,
-        path: data_path(flags.setting.request.path),
         layout: layout(&flags.setting)?,
         time_ns: time_ns(flags),
         bytes: flags.bytes,
         until_steady: flags.until_steady,
-        size_bytes: flags.size,
         at: flags.at,
         rate_bytes_per_s: flags.rate,
         interval: interval(flags)?,
         data: data(flags.setting.data),
-        prewrite: !flags.safety.no_prewrite,
-        destroy: flags.safety.destroy.clone(),
-        new_file: flags.safety.new_file,
         seed: flags.seed,
-        ..LoadPlan::new(&flags.targets)
+        ..load(
+            &flags.targets,
+            flags.size,
+            &flags.safety,
+            flags.setting.request,
+        )
     };
     Ok(MeasurePlan {
         load,

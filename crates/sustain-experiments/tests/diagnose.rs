@@ -127,11 +127,11 @@ impl Generated {
 }
 
 fn diagnosed(file: &Path, seed: u64) -> DiagnoseResult {
-    let plan = DiagnosePlan {
+    let mut plan = DiagnosePlan {
         time_per_run_ns: 1_000_000_000,
-        seed,
         ..DiagnosePlan::new([format!("sim:{}", file.display())])
     };
+    plan.load.seed = seed;
     diagnose(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).unwrap()
 }
 
@@ -230,11 +230,11 @@ fn check_advice(text: &str) -> usize {
     let file = place.path().join("machine.toml");
     let all_at_once = |text: &str, direction| {
         std::fs::write(&file, text).unwrap();
-        let plan = DiagnosePlan {
+        let mut plan = DiagnosePlan {
             time_per_run_ns: 2_000_000_000,
-            direction: Some(direction),
             ..DiagnosePlan::new([format!("sim:{}", file.display())])
         };
+        plan.load.direction = Some(direction);
         diagnose(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).ok()
     };
     let mut moved = 0;

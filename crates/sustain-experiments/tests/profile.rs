@@ -167,7 +167,7 @@ fn a_disk_that_pauses_by_itself_has_no_bad_spots_and_no_zones() {
         let keys = format!("read = \"200MB/s\"\nnoise = \"0.5%\"\nstall = {{ {stall} }}");
         for seed in 0..4 {
             let mut bench = Bench::new(&disk("hda", &keys).replace("80GB", "500GB"));
-            bench.plan.seed = seed;
+            bench.plan.load.seed = seed;
             let found = bench.only();
             let spots: Vec<_> = found.bad_spots().collect();
             assert!(spots.is_empty(), "{stall}, seed {seed}: {spots:?}");
@@ -192,7 +192,7 @@ fn bad_spots_are_found_on_a_disk_that_pauses() {
                 slow = [{ at = \"100GB\", for = \"12GB\", to = \"40MB/s\" }]";
     for seed in 0..6 {
         let mut bench = Bench::new(&disk("hda", keys).replace("80GB", "500GB"));
-        bench.plan.seed = seed;
+        bench.plan.load.seed = seed;
         let found = bench.only();
         let spots: Vec<_> = found.bad_spots().collect();
         assert_eq!(spots.len(), 1, "seed {seed}: {spots:?}");
@@ -223,7 +223,7 @@ fn samples_over_the_edge_between_two_zones_are_no_spots() {
         for (zones, seed) in (2..8).flat_map(|zones| [(zones, 0), (zones, 1), (zones, 2)]) {
             let machine = disk("hda", &format!("{keys}\nzones = {zones}"));
             let mut bench = Bench::new(&machine.replace("80GB", "500GB"));
-            bench.plan.seed = seed;
+            bench.plan.load.seed = seed;
             let found = bench.only();
             assert_eq!(found.outliers, [], "{outer} {zones} zones, seed {seed}");
         }
@@ -398,7 +398,7 @@ fn a_device_smaller_than_its_samples_is_refused_with_what_to_do() {
         why.contains("tiny has") && why.contains("smaller --record-size"),
         "{why}"
     );
-    bench.plan.record_bytes = 64 << 10;
+    bench.plan.load.record_bytes = 64 << 10;
     assert_eq!(bench.only().shape, CurveShape::Flat);
 }
 
@@ -452,7 +452,7 @@ fn samples_that_hold_are_promised_as_they_are() {
     for keys in [FALLING, "read = \"60MB/s\"\nnoise = \"3%\""] {
         for seed in 0..2 {
             let mut bench = Bench::new(&(disk("hda", keys) + &disk("hdb", keys)));
-            bench.plan.seed = seed;
+            bench.plan.load.seed = seed;
             let result = bench.run();
             let together = result.together.iter().flat_map(|one| &one.held);
             let held: Vec<_> = result.targets.iter().flat_map(|one| &one.held).collect();

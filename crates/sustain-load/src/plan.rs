@@ -104,6 +104,9 @@ pub const NO_ENGINES: &str = "a simulated machine has no engines to choose from"
 /// The part of a scratch or new file that is used unless `--size` says otherwise.
 pub const SIZE_BYTES_DEFAULT: u64 = 4 << 30;
 
+/// Direct I/O needs blocks of no more than this on all but the rarest disks.
+const BLOCK_BYTES: u64 = 4096;
+
 /// The direction if none was asked for, chosen so that it never does harm.
 fn harmless_direction(name: &TargetName) -> Direction {
     match name {
@@ -149,6 +152,45 @@ impl LoadPlan {
     pub fn with_time(mut self, time: Duration) -> LoadPlan {
         self.time_ns = Some(time.as_nanos() as u64);
         self
+    }
+
+    /// How an experiment of many runs opens its targets: each by itself, for runs of this length in
+    /// which each record is reported by itself, because a slow disk has only a few of them in one.
+    /// Whatever else places, bounds or paces a run has no meaning there.
+    #[must_use]
+    pub fn in_runs_of(&self, time_ns: u64) -> LoadPlan {
+        LoadPlan {
+            layout: Layout::Independent,
+            time_ns: Some(time_ns),
+            bytes: None,
+            until_steady: false,
+            at: None,
+            rate_bytes_per_s: None,
+            interval: IntervalRule::Bytes(self.record_bytes),
+            ..self.clone()
+        }
+    }
+
+    /// The same for settings with records and depths that are not less than these. Which records
+    /// fit the targets is checked setting by setting.
+    #[must_use]
+    pub fn in_runs_from(
+        &self,
+        time_ns: u64,
+        record_bytes: u64,
+        depth: u32,
+        path: DataPath,
+    ) -> LoadPlan {
+        LoadPlan {
+            record_bytes: match path {
+                DataPath::Direct => record_bytes.next_multiple_of(BLOCK_BYTES),
+                _ => record_bytes,
+            },
+            depth,
+            path,
+            interval: IntervalRule::Bytes(record_bytes),
+            ..self.in_runs_of(time_ns)
+        }
     }
 
     /// The direction asked for, or the one that harms none of the targets.

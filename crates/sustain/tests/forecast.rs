@@ -51,13 +51,13 @@ fn profiled(zones: u32, size_bytes: Option<u64>) -> ProfileResult {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("machine.toml");
     std::fs::write(&path, disk(zones)).unwrap();
-    let plan = ProfilePlan {
+    let mut plan = ProfilePlan {
         directions: vec![Direction::Write],
-        record_bytes: 16 << 10,
         budget_ns: 40_000_000_000,
-        size_bytes,
         ..ProfilePlan::new([format!("sim:{}", path.display())])
     };
+    plan.load.record_bytes = 16 << 10;
+    plan.load.size_bytes = size_bytes;
     profile(&plan, &Roots::default(), &Stop::default(), &mut |_| {}).unwrap()
 }
 

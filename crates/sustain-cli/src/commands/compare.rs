@@ -9,6 +9,7 @@ use sustain::document::compare::{CompareResult, LimitOutcome, TrialEnd};
 use sustain::document::measure::MeasureResult;
 use sustain::document::reader;
 use sustain::host::Roots;
+use sustain::measure::LoadPlan;
 use sustain::report::html;
 use sustain::report::terminal::{SweepView, compare_answer, compare_text};
 
@@ -16,7 +17,7 @@ use super::begin::{CommandSetup, begin, rehearsed};
 use super::output::{self, Outputs};
 use crate::Exit;
 use crate::flags::compare::{CompareFlags, TypedSetting};
-use crate::request::{UsageError, arguments, data, data_path, engine, layout};
+use crate::request::{UsageError, arguments, data, data_path, engine, layout, targets_load};
 
 pub(crate) fn run(flags: &CompareFlags) -> anyhow::Result<Exit> {
     match flags.ab.as_deref() {
@@ -107,16 +108,15 @@ fn run_trial(flags: &CompareFlags, typed: [&String; 2]) -> anyhow::Result<Exit> 
 fn plan(flags: &CompareFlags, [a, b]: [&String; 2]) -> Result<TrialPlan, UsageError> {
     let default = TrialPlan::new(&flags.inputs, [setting("A", a)?, setting("B", b)?]);
     Ok(TrialPlan {
-        direction: flags.direction.direction(&flags.safety)?,
+        load: LoadPlan {
+            direction: flags.direction.direction(&flags.safety)?,
+            seed: flags.seed.unwrap_or(0),
+            ..targets_load(&flags.inputs, flags.size, &flags.safety)
+        },
         time_per_run_ns: flags.time_per_run.unwrap_or(default.time_per_run_ns),
         time_ns: flags.time.unwrap_or(default.time_ns),
         alike: flags.alike.unwrap_or(default.alike),
         fail_if_slower: flags.fail_if_slower,
-        size_bytes: flags.size,
-        prewrite: !flags.safety.no_prewrite,
-        destroy: flags.safety.destroy.clone(),
-        new_file: flags.safety.new_file,
-        seed: flags.seed.unwrap_or(0),
         arguments: arguments(),
         ..default
     })

@@ -5,6 +5,7 @@ use sustain::diagnose::{DiagnosePlan, diagnose, rehearse_diagnosis};
 use sustain::document::diagnose::{DiagnoseResult, SearchEnd};
 use sustain::document::reader;
 use sustain::host::Roots;
+use sustain::measure::LoadPlan;
 use sustain::report::html;
 use sustain::report::terminal::{DiagnoseView, diagnosis_answer, diagnosis_text};
 
@@ -12,7 +13,7 @@ use super::begin::{CommandSetup, begin, rehearsed};
 use super::output::{self, Outputs};
 use crate::Exit;
 use crate::flags::diagnose::DiagnoseFlags;
-use crate::request::{UsageError, arguments, data_path, engine};
+use crate::request::{UsageError, arguments, load};
 
 pub(crate) fn run(flags: &DiagnoseFlags) -> anyhow::Result<Exit> {
     let plan = plan(flags)?;
@@ -32,19 +33,13 @@ pub(crate) fn run(flags: &DiagnoseFlags) -> anyhow::Result<Exit> {
 
 fn plan(flags: &DiagnoseFlags) -> Result<DiagnosePlan, UsageError> {
     Ok(DiagnosePlan {
-        direction: flags.direction.direction(&flags.safety)?,
+        load: LoadPlan {
+            direction: flags.direction.direction(&flags.safety)?,
+            seed: flags.seed,
+            ..load(&flags.targets, flags.size, &flags.safety, flags.request)
+        },
         time_per_run_ns: flags.time_per_run,
-        record_bytes: flags.request.record_size,
-        depth: flags.request.depth,
-        engine: engine(flags.request.engine),
-        path: data_path(flags.request.path),
-        size_bytes: flags.size,
-        prewrite: !flags.safety.no_prewrite,
-        destroy: flags.safety.destroy.clone(),
-        new_file: flags.safety.new_file,
-        seed: flags.seed,
         arguments: arguments(),
-        ..DiagnosePlan::new(&flags.targets)
     })
 }
 

@@ -5,6 +5,7 @@ use sustain::document::profile::ProfileResult;
 use sustain::document::reader;
 use sustain::document::vocabulary::ExperimentEnd;
 use sustain::host::Roots;
+use sustain::measure::LoadPlan;
 use sustain::profile::{ProfilePlan, profile, rehearse_profile};
 use sustain::report::html;
 use sustain::report::terminal::{ProfileView, profile_answer, profile_text};
@@ -13,7 +14,7 @@ use super::begin::{CommandSetup, begin, rehearsed};
 use super::output::{self, Outputs};
 use crate::Exit;
 use crate::flags::profile::ProfileFlags;
-use crate::request::{UsageError, arguments, data_path, engine};
+use crate::request::{UsageError, arguments, load};
 
 pub(crate) fn run(flags: &ProfileFlags) -> anyhow::Result<Exit> {
     let plan = plan(flags)?;
@@ -42,19 +43,13 @@ fn plan(flags: &ProfileFlags) -> Result<ProfilePlan, UsageError> {
     ];
     let asked = directions.into_iter().filter(|(asked, _)| *asked);
     Ok(ProfilePlan {
+        load: LoadPlan {
+            seed: flags.seed,
+            ..load(&flags.targets, flags.size, &flags.safety, flags.request)
+        },
         directions: asked.map(|(_, direction)| direction).collect(),
-        record_bytes: flags.request.record_size,
-        depth: flags.request.depth,
-        engine: engine(flags.request.engine),
-        path: data_path(flags.request.path),
         budget_ns: flags.budget,
-        size_bytes: flags.size,
-        prewrite: !flags.safety.no_prewrite,
-        destroy: flags.safety.destroy.clone(),
-        new_file: flags.safety.new_file,
-        seed: flags.seed,
         arguments: arguments(),
-        ..ProfilePlan::new(&flags.targets)
     })
 }
 

@@ -6,6 +6,7 @@ use sustain::document::reader;
 use sustain::document::sweep::SweepResult;
 use sustain::document::vocabulary::ExperimentEnd;
 use sustain::host::Roots;
+use sustain::measure::LoadPlan;
 use sustain::report::html;
 use sustain::report::terminal::{SweepView, sweep_answer, sweep_text};
 use sustain::sweep::{LayoutKind, MemberOrders, SweepPlan, Values, rehearse_sweep, sweep};
@@ -16,7 +17,7 @@ use super::say;
 use crate::Exit;
 use crate::flags::sweep::SweepFlags;
 use crate::flags::{LayoutFlag, MdFlag};
-use crate::request::{UsageError, arguments, data_path, engine};
+use crate::request::{UsageError, arguments, data_path, engine, targets_load};
 
 const CHUNK_BYTES: u64 = 1 << 20;
 
@@ -92,6 +93,10 @@ fn plan(flags: &SweepFlags) -> Result<SweepPlan, UsageError> {
     let asked = directions.into_iter().filter(|(asked, _)| *asked);
     let default = SweepPlan::new(&flags.targets);
     Ok(SweepPlan {
+        load: LoadPlan {
+            seed: flags.seed,
+            ..targets_load(&flags.targets, flags.size, &flags.safety)
+        },
         directions: asked.map(|(_, direction)| direction).collect(),
         engines: each(flags.engine.iter().map(|flag| engine(*flag))),
         paths: each(flags.path.iter().map(|flag| data_path(*flag))),
@@ -107,11 +112,6 @@ fn plan(flags: &SweepFlags) -> Result<SweepPlan, UsageError> {
         time_per_point_ns: flags.time_per_point,
         rounds: flags.rounds,
         budget_ns: flags.budget,
-        size_bytes: flags.size,
-        prewrite: !flags.safety.no_prewrite,
-        destroy: flags.safety.destroy.clone(),
-        new_file: flags.safety.new_file,
-        seed: flags.seed,
         arguments: arguments(),
         ..default
     })

@@ -133,7 +133,7 @@ impl Fake {
     /// Both members read by themselves and as an array, a tenth of a second at a time.
     fn plan(&self) -> SweepPlan {
         let targets = vec![self.text("first"), self.members[1].name().to_owned()];
-        SweepPlan {
+        let mut plan = SweepPlan {
             directions: vec![Direction::Read],
             layouts: vec![LayoutKind::Independent, LayoutKind::MdRaid0],
             chunks_bytes: vec![64 << 10],
@@ -141,13 +141,14 @@ impl Fake {
             depths: vec![2],
             time_per_point_ns: 100_000_000,
             rounds: 2,
-            destroy: targets.clone(),
             mdadm: Mdadm {
                 program: self.place.path("mdadm"),
                 devices: self.place.path("dev"),
             },
-            ..SweepPlan::new(targets)
-        }
+            ..SweepPlan::new(&targets)
+        };
+        plan.load.destroy = targets;
+        plan
     }
 
     fn sweep(&self, plan: &SweepPlan) -> Result<SweepResult, MeasureError> {
@@ -353,16 +354,12 @@ fn what_arrays_need_is_asked_for_before_anything_is_opened() {
         ..fake.plan()
     };
     assert!(why(missing).contains("install mdadm"));
-    let kept = SweepPlan {
-        destroy: vec![fake.text("first")],
-        ..fake.plan()
-    };
+    let mut kept = fake.plan();
+    kept.load.destroy.truncate(1);
     let way_on = format!("add --destroy {}", fake.members[1].name());
     assert!(why(kept).contains(&way_on));
-    let directory = SweepPlan {
-        targets: vec![fake.text("first"), fake.text("dev")],
-        ..fake.plan()
-    };
+    let mut directory = fake.plan();
+    directory.load.targets[1] = fake.text("dev");
     assert!(why(directory).contains("is not one: name disks"));
     let odd = SweepPlan {
         chunks_bytes: vec![96 << 10],

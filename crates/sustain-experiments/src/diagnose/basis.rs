@@ -57,7 +57,7 @@ pub(super) fn advised(
             .filter(|wall| wall.kind == WallKind::Collapse)
             .find_map(|wall| fall::largest(&wall.members, &findings.measurements)),
         hang,
-        record_bytes: plan.record_bytes,
+        record_bytes: plan.load.record_bytes,
     };
     let alone = facts.alone.clone();
     let foretell = |walls: &[KnownWall], members: &[usize]| {

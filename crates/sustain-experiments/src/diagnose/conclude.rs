@@ -115,24 +115,24 @@ impl Diagnosed<'_> {
         let plan = self.plan;
         let simulated = self.session.clock.is_virtual();
         let (engine_used, engine_why) = self.engine.clone().unwrap_or_else(|| {
-            let asked = plan.engine.name().to_owned();
+            let asked = plan.load.engine.name().to_owned();
             (asked, "nothing was measured".to_owned())
         });
         DiagnosePlanUsed {
             sustain_version: env!("CARGO_PKG_VERSION").to_owned(),
             arguments: plan.arguments.clone(),
             started: (!simulated).then(|| time_of_day(self.started_unix_s)),
-            targets: plan.targets.clone(),
+            targets: plan.load.targets.clone(),
             direction: self.session.direction,
             time_per_run_s: plan.time_per_run_ns as f64 / 1e9,
             engine_used,
             engine_why,
             threads: self.threads,
-            record_size_bytes: plan.record_bytes,
-            depth: plan.depth,
-            path: plan.path,
-            size_bytes: plan.size_bytes,
-            seed: plan.seed,
+            record_size_bytes: plan.load.record_bytes,
+            depth: plan.load.depth,
+            path: plan.load.path,
+            size_bytes: plan.load.size_bytes,
+            seed: plan.load.seed,
             simulated,
         }
     }

@@ -42,7 +42,7 @@ const REPEATED_OF_FEW: usize = 3;
 /// As for [`diagnose`], as far as errors show before the work begins.
 pub fn rehearse_diagnosis(plan: &DiagnosePlan, roots: &Roots) -> Result<Vec<String>, MeasureError> {
     check(plan, roots)?;
-    let session = Session::rehearse(&plan.load(), roots)?;
+    let session = Session::rehearse(&plan.load.in_runs_of(plan.time_per_run_ns), roots)?;
     let is_used = |direction| session.direction == direction;
     let mut statements = session.would(verb(is_used), |target| match target.size_bytes {
         u64::MAX => "without end".to_owned(),
@@ -77,7 +77,7 @@ pub fn diagnose(
     observer: &mut DiagnoseObserver<'_>,
 ) -> Result<DiagnoseResult, MeasureError> {
     check(plan, roots)?;
-    let load = plan.load();
+    let load = plan.load.in_runs_of(plan.time_per_run_ns);
     let mut session = Session::open(&load, roots)?;
     check_count(session.targets.len())?;
     let diagnosis = Diagnosis {
@@ -94,10 +94,10 @@ pub fn diagnose(
 
 fn check(plan: &DiagnosePlan, roots: &Roots) -> Result<(), MeasureError> {
     plan.check()?;
-    let names = plan.targets.iter().map(|name| TargetName::parse(name));
+    let names = plan.load.targets.iter().map(|name| TargetName::parse(name));
     let names: Vec<TargetName> = names.collect::<Result<_, _>>()?;
     let mut folders = Vec::new();
-    for (typed, name) in plan.targets.iter().zip(&names) {
+    for (typed, name) in plan.load.targets.iter().zip(&names) {
         if let TargetName::Path(path) = name
             && path.is_dir()
             && let Ok(folder) = path.canonicalize()
@@ -110,7 +110,7 @@ fn check(plan: &DiagnosePlan, roots: &Roots) -> Result<(), MeasureError> {
         }
     }
     // A disk and its partition are one disk, even if they are only read.
-    check_distinct(&plan.targets, &names, Direction::Write, roots)?;
+    check_distinct(&plan.load.targets, &names, Direction::Write, roots)?;
     Ok(())
 }
 

@@ -51,7 +51,7 @@ pub(super) fn open(
     roots: &Roots,
     open: impl FnOnce(&LoadPlan, &Roots) -> Result<Session, LoadError>,
 ) -> Result<Session, MeasureError> {
-    let mut session = open(&plan.load(), roots)?;
+    let mut session = open(&plan.opened_as(), roots)?;
     let reads = plan.directions.contains(&Direction::Read) || session.direction == Direction::Read;
     if reads {
         session.prewrite_what_is_read();
@@ -85,7 +85,7 @@ pub(super) fn curves(plan: &ProfilePlan, session: &Session) -> Vec<SampledCurve>
             direction,
             sample_bytes: vec![plan.sample_bytes_min(); members.len()],
             members,
-            record_bytes: plan.record_bytes,
+            record_bytes: plan.load.record_bytes,
             time_ns: 0,
             expected_ns: 0,
         };

@@ -1,9 +1,6 @@
 //! The request for a profile, as the user gave it; nothing here touches a disk.
 
-use sustain_disk::engine::EngineChoice;
-use sustain_disk::layout::Layout;
-use sustain_disk::meter::IntervalRule;
-use sustain_disk::target::{DataPath, Direction};
+use sustain_disk::target::Direction;
 use sustain_load::plan::{LoadPlan, direction_to_open, mixes_simulated_and_real};
 
 use crate::error::MeasureError;
@@ -22,30 +19,12 @@ const REQUESTS_MORE: u64 = 4;
 /// Everything that can be asked of `profile`.
 #[derive(Debug, Clone)]
 pub struct ProfilePlan {
-    /// The targets as typed.
-    pub targets: Vec<String>,
-    /// The directions; if empty, the targets decide.
+    /// The load, and the targets under it.
+    pub load: LoadPlan,
+    /// The directions; if empty, the load's, and without one the targets decide.
     pub directions: Vec<Direction>,
-    /// Bytes per request.
-    pub record_bytes: u64,
-    /// Requests in flight per target.
-    pub depth: u32,
-    /// How they are issued.
-    pub engine: EngineChoice,
-    /// Direct or buffered I/O.
-    pub path: DataPath,
     /// How long the whole profile may take, after files are prewritten.
     pub budget_ns: u64,
-    /// The part of each target that is used.
-    pub size_bytes: Option<u64>,
-    /// Whether to prewrite files before the clock starts.
-    pub prewrite: bool,
-    /// Targets that may be destroyed, as typed.
-    pub destroy: Vec<String>,
-    /// Whether targets that do not exist are made as files.
-    pub new_file: bool,
-    /// Seed of data and simulated machines.
-    pub seed: u64,
     /// The arguments as typed.
     pub arguments: Vec<String>,
 }
@@ -54,18 +33,9 @@ impl ProfilePlan {
     /// A plan of two minutes for `targets` with the defaults of the command line.
     pub fn new(targets: impl IntoIterator<Item = impl Into<String>>) -> ProfilePlan {
         ProfilePlan {
-            targets: targets.into_iter().map(Into::into).collect(),
+            load: LoadPlan::new(targets),
             directions: Vec::new(),
-            record_bytes: 1 << 20,
-            depth: 8,
-            engine: EngineChoice::Auto,
-            path: DataPath::Direct,
             budget_ns: 120_000_000_000,
-            size_bytes: None,
-            prewrite: true,
-            destroy: Vec::new(),
-            new_file: false,
-            seed: 0,
             arguments: Vec::new(),
         }
     }
@@ -76,10 +46,10 @@ impl ProfilePlan {
     /// [`MeasureError::Usage`], saying which demand it is and what to do.
     pub fn check(&self) -> Result<(), MeasureError> {
         let usage = |text: &str| Err(MeasureError::Usage(text.to_owned()));
-        if mixes_simulated_and_real(&self.targets) {
+        if mixes_simulated_and_real(&self.load.targets) {
             return usage("simulated and real disks share nothing: profile them separately");
         }
-        if self.targets.iter().any(|name| name == "null:") {
+        if self.load.targets.iter().any(|name| name == "null:") {
             return usage("null: has no positions: name a block device, a file or a directory");
         }
         Ok(())
@@ -87,7 +57,7 @@ impl ProfilePlan {
 
     /// The fewest bytes that a sample transfers on a target.
     pub(super) fn sample_bytes_min(&self) -> u64 {
-        (u64::from(self.depth) + REQUESTS_MORE).saturating_mul(self.record_bytes)
+        (u64::from(self.load.depth) + REQUESTS_MORE).saturating_mul(self.load.record_bytes)
     }
 
     /// How long a sample takes if this many curves are sampled, or why the budget is too short for
@@ -114,22 +84,10 @@ impl ProfilePlan {
     }
 
     /// The plan with which the targets are opened for all directions at once.
-    pub(super) fn load(&self) -> LoadPlan {
+    pub(super) fn opened_as(&self) -> LoadPlan {
         LoadPlan {
-            direction: direction_to_open(&self.directions),
-            record_bytes: self.record_bytes,
-            depth: self.depth,
-            engine: self.engine,
-            path: self.path,
-            layout: Layout::Independent,
-            time_ns: Some(SAMPLE_NS_MAX),
-            size_bytes: self.size_bytes,
-            interval: IntervalRule::Bytes(self.record_bytes),
-            prewrite: self.prewrite,
-            destroy: self.destroy.clone(),
-            new_file: self.new_file,
-            seed: self.seed,
-            ..LoadPlan::new(&self.targets)
+            direction: direction_to_open(&self.directions).or(self.load.direction),
+            ..self.load.in_runs_of(SAMPLE_NS_MAX)
         }
     }
 }

@@ -59,7 +59,7 @@ pub fn profile(
     observer: &mut ProfileObserver<'_>,
 ) -> Result<ProfileResult, MeasureError> {
     plan.check()?;
-    let load = plan.load();
+    let load = plan.opened_as();
     let mut session = open(plan, roots, Session::open)?;
     let curves = curves(plan, &session);
     let sample_ns = plan.sample_ns(curves.len())?;
@@ -169,7 +169,7 @@ impl Profile<'_, '_> {
 
     fn first_run_alone(&mut self, number: usize) -> Result<(), MeasureError> {
         let least = self.profiled.plan.sample_bytes_min();
-        let record = self.profiled.plan.record_bytes;
+        let record = self.profiled.plan.load.record_bytes;
         let sample_ns = self.profiled.sample_ns;
         let target = self.profiled.curves[number].members[0];
         let most = self.stage.session.targets[target].size_bytes / POSITIONS_MIN;

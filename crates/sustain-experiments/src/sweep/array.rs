@@ -85,7 +85,7 @@ pub(super) fn check_members(plan: &SweepPlan) -> Result<(), MeasureError> {
         let is_path = matches!(TargetName::parse(target), Ok(TargetName::Path(_)));
         is_path && error.kind() == std::io::ErrorKind::NotFound
     };
-    for target in &plan.targets {
+    for target in &plan.load.targets {
         let found = std::fs::metadata(target);
         if found
             .as_ref()
@@ -102,8 +102,8 @@ pub(super) fn check_members(plan: &SweepPlan) -> Result<(), MeasureError> {
              or leave out --md"
         )));
     }
-    let is_kept = |target: &&String| !plan.destroy.contains(target);
-    let kept: Vec<String> = plan.targets.iter().filter(is_kept).cloned().collect();
+    let is_kept = |target: &&String| !plan.load.destroy.contains(target);
+    let kept: Vec<String> = plan.load.targets.iter().filter(is_kept).cloned().collect();
     if kept.is_empty() {
         return Ok(());
     }
@@ -131,7 +131,7 @@ impl<'a> Arrays<'a> {
         };
         Arrays {
             mdadm: &plan.mdadm,
-            destroy: &plan.destroy,
+            destroy: &plan.load.destroy,
             request: OpenRequest {
                 direction: Direction::Write,
                 path,

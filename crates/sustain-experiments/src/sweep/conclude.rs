@@ -126,7 +126,7 @@ impl Swept<'_> {
             sustain_version: env!("CARGO_PKG_VERSION").to_owned(),
             arguments: plan.arguments.clone(),
             started: (!self.is_simulated).then(|| time_of_day(self.started_unix_s)),
-            targets: plan.targets.clone(),
+            targets: plan.load.targets.clone(),
             target_names: self.names.clone(),
             axes: self.varying.to_vec(),
             time_per_point_s: plan.time_per_point_ns as f64 / 1e9,
@@ -134,8 +134,8 @@ impl Swept<'_> {
             budget_s: plan.budget_ns.map(|budget_ns| budget_ns as f64 / 1e9),
             elapsed_s: self.elapsed_s,
             threads: self.threads,
-            size_bytes: plan.size_bytes,
-            seed: plan.seed,
+            size_bytes: plan.load.size_bytes,
+            seed: plan.load.seed,
             simulated: self.is_simulated,
         }
     }

@@ -46,7 +46,7 @@ pub fn rehearse_sweep(plan: &SweepPlan, roots: &Roots) -> Result<Vec<String>, Me
         &grid,
         plan.rounds,
         runs_max(plan, plan.budget_ns),
-        plan.seed,
+        plan.load.seed,
     );
     statements.push(format!(
         "would measure {}",
@@ -66,7 +66,7 @@ pub(super) fn open(
         check_members(plan)?;
         mdadm::check(&plan.mdadm, roots)?;
     }
-    let mut session = open(&plan.load(), roots)?;
+    let mut session = open(&plan.opened_as(), roots)?;
     let axes = plan.axes(&names(&session), session.direction)?;
     if axes.directions.contains(&Direction::Read) {
         session.prewrite_what_is_read();

@@ -1,8 +1,6 @@
 //! The request for a sweep, as the user gave it; nothing here touches a disk.
 
 use sustain_disk::engine::EngineChoice;
-use sustain_disk::layout::Layout;
-use sustain_disk::meter::IntervalRule;
 use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Duration;
 use sustain_load::plan::{
@@ -20,9 +18,6 @@ const ROUNDS_MAX: u32 = 100;
 const SETTINGS_MAX: usize = 4096;
 /// All orders of more targets than these are too many to try.
 const ALL_ORDERS_TARGETS_MAX: usize = 5;
-/// Direct I/O needs blocks of no more than this on all but the rarest disks.
-const BLOCK_BYTES: u64 = 4096;
-
 /// The orders in which the targets are to be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberOrders {
@@ -37,9 +32,9 @@ pub enum MemberOrders {
 /// Everything that can be asked of `sweep`.
 #[derive(Debug, Clone)]
 pub struct SweepPlan {
-    /// The targets as typed.
-    pub targets: Vec<String>,
-    /// The directions; if empty, the targets decide.
+    /// The targets, what is used of them, and the rest of the load that no axis below has.
+    pub load: LoadPlan,
+    /// The directions; if empty, the load's, and without one the targets decide.
     pub directions: Vec<Direction>,
     /// How requests are issued.
     pub engines: Vec<EngineChoice>,
@@ -61,16 +56,6 @@ pub struct SweepPlan {
     pub rounds: u32,
     /// How long the whole sweep may take, after files are prewritten.
     pub budget_ns: Option<u64>,
-    /// The part of each target that is used.
-    pub size_bytes: Option<u64>,
-    /// Whether to prewrite files before the clock starts.
-    pub prewrite: bool,
-    /// Targets that may be destroyed, as typed.
-    pub destroy: Vec<String>,
-    /// Whether targets that do not exist are made as files.
-    pub new_file: bool,
-    /// Seed of data, of simulated machines, and of the order of the points.
-    pub seed: u64,
     /// The program that builds arrays, for [`LayoutKind::MdRaid0`].
     pub mdadm: Mdadm,
     /// The arguments as typed.
@@ -82,7 +67,7 @@ impl SweepPlan {
     /// command line.
     pub fn new(targets: impl IntoIterator<Item = impl Into<String>>) -> SweepPlan {
         SweepPlan {
-            targets: targets.into_iter().map(Into::into).collect(),
+            load: LoadPlan::new(targets),
             directions: Vec::new(),
             engines: vec![EngineChoice::Auto],
             paths: vec![DataPath::Direct],
@@ -94,11 +79,6 @@ impl SweepPlan {
             time_per_point_ns: 1_000_000_000,
             rounds: 4,
             budget_ns: None,
-            size_bytes: None,
-            prewrite: true,
-            destroy: Vec::new(),
-            new_file: false,
-            seed: 0,
             mdadm: Mdadm::default(),
             arguments: Vec::new(),
         }
@@ -139,13 +119,13 @@ impl SweepPlan {
         if self.depths.iter().any(|depth| *depth > 4096) {
             return usage("--depth must be from 1 to 4096".to_owned());
         }
-        if mixes_simulated_and_real(&self.targets) {
+        if mixes_simulated_and_real(&self.load.targets) {
             return usage(
                 "simulated and real disks have no setting in common: sweep them separately"
                     .to_owned(),
             );
         }
-        let is_simulated = self.targets.iter().any(|name| is_simulated(name));
+        let is_simulated = self.load.targets.iter().any(|name| is_simulated(name));
         if is_simulated && self.engines != [EngineChoice::Auto] {
             return usage(format!("{NO_ENGINES}: leave out --engine"));
         }
@@ -170,44 +150,30 @@ impl SweepPlan {
 
     /// Whether arrays are built: for simulated disks there is nothing to build.
     pub(super) fn builds_arrays(&self) -> bool {
-        self.has_arrays() && !self.targets.iter().any(|name| is_simulated(name))
+        self.has_arrays() && !self.load.targets.iter().any(|name| is_simulated(name))
     }
 
     /// The plan with which the targets are opened for all settings at once.
-    pub(super) fn load(&self) -> LoadPlan {
+    pub(super) fn opened_as(&self) -> LoadPlan {
         // Files opened for buffered I/O can be switched to direct and back; passthrough uses
         // neither.
         let is_direct =
             self.paths.contains(&DataPath::Direct) || !self.paths.contains(&DataPath::Buffered);
-        let least = self.record_sizes_bytes.iter().copied().min().unwrap_or(1);
+        let record_bytes = self.record_sizes_bytes.iter().copied().min().unwrap_or(1);
+        let depth = self.depths.iter().copied().min().unwrap_or(1);
+        let path = if is_direct {
+            DataPath::Direct
+        } else {
+            DataPath::Buffered
+        };
+        let asked = direction_to_open(&self.directions).or(self.load.direction);
+        // A superblock is written even if the array is only read.
+        let of_array = self.builds_arrays().then_some(Direction::Write);
         LoadPlan {
-            direction: if self.builds_arrays() {
-                // A superblock is written even if the array is only read.
-                Some(Direction::Write)
-            } else {
-                direction_to_open(&self.directions)
-            },
-            // Which records fit is checked setting by setting.
-            record_bytes: if is_direct {
-                least.next_multiple_of(BLOCK_BYTES)
-            } else {
-                least
-            },
-            depth: self.depths.iter().copied().min().unwrap_or(1),
-            path: if is_direct {
-                DataPath::Direct
-            } else {
-                DataPath::Buffered
-            },
-            layout: Layout::Independent,
-            time_ns: Some(self.time_per_point_ns),
-            size_bytes: self.size_bytes,
-            interval: IntervalRule::Bytes(least),
-            prewrite: self.prewrite,
-            destroy: self.destroy.clone(),
-            new_file: self.new_file,
-            seed: self.seed,
-            ..LoadPlan::new(&self.targets)
+            direction: of_array.or(asked),
+            ..self
+                .load
+                .in_runs_from(self.time_per_point_ns, record_bytes, depth, path)
         }
     }
 
@@ -226,7 +192,7 @@ impl SweepPlan {
                 self.directions.clone()
             } else if self.builds_arrays() {
                 // The members of an array are devices, which are read unless writing is asked for.
-                vec![Direction::Read]
+                vec![self.load.direction.unwrap_or(Direction::Read)]
             } else {
                 vec![direction]
             },

@@ -59,7 +59,7 @@ pub fn sweep(
     keep: &mut dyn FnMut(&SweepResult),
 ) -> Result<SweepResult, MeasureError> {
     plan.check()?;
-    let load = plan.load();
+    let load = plan.opened_as();
     let (mut session, grid) = open(plan, roots, Session::open)?;
     run_watched(&mut session, roots, observer, |begun, observer| {
         Sweep {
@@ -269,7 +269,7 @@ impl Sweep<'_, '_> {
         let start = clock.now();
         let left_ns = |now: Timestamp| deadline.map(|deadline| deadline.since_ns(now));
         let runs = runs_max(self.plan, left_ns(start));
-        let mut schedule = Schedule::new(swept.grid, self.plan.rounds, runs, self.plan.seed);
+        let mut schedule = Schedule::new(swept.grid, self.plan.rounds, runs, self.plan.load.seed);
         self.note(announcement(self.plan, swept.grid, &schedule));
         for left_out in &swept.grid.left_out {
             self.note(left_out_note(left_out));

@@ -53,7 +53,7 @@ pub(super) fn open(
     roots: &Roots,
     open: impl FnOnce(&LoadPlan, &Roots) -> Result<Session, LoadError>,
 ) -> Result<(Session, [Setting; 2]), MeasureError> {
-    let mut session = open(&plan.load(), roots)?;
+    let mut session = open(&plan.opened_as(), roots)?;
     if session.direction == Direction::Read {
         session.prewrite_what_is_read();
     }

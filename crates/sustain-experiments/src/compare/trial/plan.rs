@@ -3,8 +3,7 @@
 use sustain_disk::data::DataKind;
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
-use sustain_disk::meter::IntervalRule;
-use sustain_disk::target::{DataPath, Direction};
+use sustain_disk::target::DataPath;
 use sustain_disk::units::Duration;
 use sustain_load::plan::{LoadPlan, NO_ENGINES, is_simulated, mixes_simulated_and_real};
 
@@ -12,8 +11,6 @@ use crate::error::MeasureError;
 
 /// Shorter runs say nothing about a disk.
 const TIME_PER_RUN_NS_MIN: u64 = 100_000_000;
-/// Direct I/O needs blocks of no more than this on all but the rarest disks.
-const BLOCK_BYTES: u64 = 4096;
 /// Runs of the shortest trial: the first two do not count, then the fewest pairs.
 const RUNS_MIN: u64 = 2 + 2 * super::PAIRS_MIN as u64;
 
@@ -52,10 +49,8 @@ impl TrialSetting {
 /// Everything that can be asked of a trial.
 #[derive(Debug, Clone)]
 pub struct TrialPlan {
-    /// The targets as typed.
-    pub targets: Vec<String>,
-    /// The direction; `None` lets the targets decide.
-    pub direction: Option<Direction>,
+    /// The targets, what is used of them, and the rest of the load that no setting has.
+    pub load: LoadPlan,
     /// The two settings, A and B.
     pub settings: [TrialSetting; 2],
     /// How long a run is.
@@ -66,16 +61,6 @@ pub struct TrialPlan {
     pub alike: f64,
     /// The part by which B may be slower.
     pub fail_if_slower: Option<f64>,
-    /// The part of each target that is used.
-    pub size_bytes: Option<u64>,
-    /// Whether to prewrite files before the clock starts.
-    pub prewrite: bool,
-    /// Targets that may be destroyed, as typed.
-    pub destroy: Vec<String>,
-    /// Whether targets that do not exist are made as files.
-    pub new_file: bool,
-    /// Seed of data and of simulated machines.
-    pub seed: u64,
     /// The arguments as typed.
     pub arguments: Vec<String>,
 }
@@ -105,18 +90,12 @@ impl TrialPlan {
         settings: [TrialSetting; 2],
     ) -> TrialPlan {
         TrialPlan {
-            targets: targets.into_iter().map(Into::into).collect(),
-            direction: None,
+            load: LoadPlan::new(targets),
             settings,
             time_per_run_ns: 3_000_000_000,
             time_ns: 300_000_000_000,
             alike: 0.01,
             fail_if_slower: None,
-            size_bytes: None,
-            prewrite: true,
-            destroy: Vec::new(),
-            new_file: false,
-            seed: 0,
             arguments: Vec::new(),
         }
     }
@@ -140,7 +119,7 @@ impl TrialPlan {
                 Duration(least_ns)
             ));
         }
-        if mixes_simulated_and_real(&self.targets) {
+        if mixes_simulated_and_real(&self.load.targets) {
             return usage(
                 "simulated and real disks are not measured together: compare them separately"
                     .to_owned(),
@@ -152,7 +131,7 @@ impl TrialPlan {
                 .check()
                 .map_err(|error| MeasureError::Usage(format!("{side}: {error}")))?;
         }
-        let is_simulated = self.targets.iter().any(|name| is_simulated(name));
+        let is_simulated = self.load.targets.iter().any(|name| is_simulated(name));
         let names_engine = |setting: &TrialSetting| setting.engine != EngineChoice::Auto;
         if is_simulated && (names_engine(a) || names_engine(b)) {
             return usage(format!("{NO_ENGINES}: leave out --engine"));
@@ -176,41 +155,23 @@ impl TrialPlan {
             threads: setting.threads,
             path: setting.path,
             layout: setting.layout,
-            ..LoadPlan::new(&self.targets)
+            ..self.load.clone()
         }
     }
 
     /// The plan with which the targets are opened for both settings at once.
-    pub(super) fn load(&self) -> LoadPlan {
-        let settings = self.settings.iter();
-        let is_direct = settings
-            .clone()
-            .any(|setting| setting.path != DataPath::Buffered);
-        let least = settings.clone().map(|setting| setting.record_bytes).min();
-        let least = least.unwrap_or(1);
-        LoadPlan {
-            direction: self.direction,
-            // Which records fit is checked setting by setting.
-            record_bytes: if is_direct {
-                least.next_multiple_of(BLOCK_BYTES)
-            } else {
-                least
-            },
-            depth: settings.map(|setting| setting.depth).min().unwrap_or(1),
-            path: if is_direct {
-                DataPath::Direct
-            } else {
-                DataPath::Buffered
-            },
-            layout: Layout::Independent,
-            time_ns: Some(self.time_per_run_ns),
-            size_bytes: self.size_bytes,
-            interval: IntervalRule::Bytes(least),
-            prewrite: self.prewrite,
-            destroy: self.destroy.clone(),
-            new_file: self.new_file,
-            seed: self.seed,
-            ..LoadPlan::new(&self.targets)
-        }
+    pub(super) fn opened_as(&self) -> LoadPlan {
+        let [a, b] = &self.settings;
+        let path = if a.path == DataPath::Buffered && b.path == DataPath::Buffered {
+            DataPath::Buffered
+        } else {
+            DataPath::Direct
+        };
+        self.load.in_runs_from(
+            self.time_per_run_ns,
+            a.record_bytes.min(b.record_bytes),
+            a.depth.min(b.depth),
+            path,
+        )
     }
 }

@@ -51,7 +51,7 @@ pub fn trial(
     observer: &mut SweepObserver<'_>,
 ) -> Result<CompareResult, MeasureError> {
     plan.check()?;
-    let load = plan.load();
+    let load = plan.opened_as();
     let (mut session, settings) = open(plan, roots, Session::open)?;
     run_watched(&mut session, roots, observer, |begun, observer| {
         let stage = PreparedTargets {
@@ -178,7 +178,7 @@ impl Trial<'_, '_> {
             notes,
             trial: Some(CompareTrial {
                 host,
-                targets: plan.targets.clone(),
+                targets: plan.load.targets.clone(),
                 is_same_setting: a.is_same(b),
                 time_per_run_s: plan.time_per_run_ns as f64 / 1e9,
                 time_s: plan.time_ns as f64 / 1e9,
@@ -187,8 +187,8 @@ impl Trial<'_, '_> {
                 runs: in_time(&tried.pairs),
                 ended: tried.ended,
                 failed: tried.failed,
-                size_bytes: plan.size_bytes,
-                seed: plan.seed,
+                size_bytes: plan.load.size_bytes,
+                seed: plan.load.seed,
                 simulated: session.clock.is_virtual(),
                 system,
             }),

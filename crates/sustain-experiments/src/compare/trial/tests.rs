@@ -50,13 +50,14 @@ impl Machine {
     }
 
     fn plan(&self, depths: [u32; 2], seed: u64) -> TrialPlan {
-        TrialPlan {
+        let mut plan = TrialPlan {
             time_per_run_ns: 500_000_000,
             time_ns: 20_000_000_000,
             alike: 0.001,
-            seed,
             ..TrialPlan::new([&self.target], depths.map(setting))
-        }
+        };
+        plan.load.seed = seed;
+        plan
     }
 }
 

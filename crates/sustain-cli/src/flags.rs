@@ -119,11 +119,28 @@ pub(crate) enum MdFlag {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use sustain::document::setting;
 
     use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_setting_that_a_library_names_is_a_flag() {
+        let command = Arguments::command();
+        let flags = command
+            .get_subcommands()
+            .flat_map(|one| one.get_arguments());
+        let flags: Vec<_> = flags.filter_map(|flag| flag.get_long()).collect();
+        for setting in setting::ALL {
+            let flag = setting.flag().trim_start_matches("--").split('=').next();
+            assert!(
+                flag.is_some_and(|flag| flags.contains(&flag)),
+                "{setting:?}"
+            );
+        }
     }
 }

@@ -10,6 +10,7 @@ mod startup;
 use std::process::ExitCode;
 
 use clap::Parser;
+use sustain::document::setting::name_by_flags;
 use sustain::record::RecordError;
 use sustain::record::store::{check_answering, on_long_wait};
 
@@ -35,6 +36,7 @@ impl From<Exit> for ExitCode {
 }
 
 fn main() -> ExitCode {
+    name_by_flags();
     let arguments = Arguments::parse();
     on_long_wait(|words| commands::say(&format!("note: {words}")));
     let result = run(arguments.command);

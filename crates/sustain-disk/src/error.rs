@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use sustain_document::setting::{DEPTH, PATH, RECORD_SIZE, SIZE};
+
 use crate::engine::Operation;
 pub use crate::nvme::status::NvmeStatus;
 
@@ -75,31 +77,44 @@ impl fmt::Display for RequestError {
 
 impl std::error::Error for RequestError {}
 
-fn advice(fault: IoFault) -> Option<&'static str> {
+fn advice(fault: IoFault) -> Option<String> {
     let errno = match fault {
         IoFault::Kernel(errno) => errno,
         IoFault::Nvme(status) => return Some(status.advice()),
     };
-    match errno {
+    let fixed = match errno {
         // Drivers report a medium error by different numbers.
         libc::EIO | libc::ENODATA | libc::EILSEQ | libc::EREMOTEIO => Some(
             "The device could not do it: look at the kernel log (dmesg) and the disk's own \
              error counters (smartctl -x)",
         ),
-        libc::ENOSPC => Some("No space is left there: free some, or use a smaller --size"),
-        libc::EINVAL => Some(
-            "The device refused the request: its record size or alignment may not fit; try \
-             --record-size 1MiB or --path buffered",
-        ),
+        libc::ENOSPC => {
+            return Some(format!(
+                "No space is left there: free some, or use a smaller {SIZE}"
+            ));
+        }
+        libc::EINVAL => {
+            return Some(format!(
+                "The device refused the request: its record size or alignment may not fit; try {} \
+                 or {}",
+                RECORD_SIZE.to("1MiB"),
+                PATH.to("buffered")
+            ));
+        }
         libc::ETIMEDOUT => {
             Some("The device did not answer in time: look at the kernel log (dmesg) and its cable")
         }
         libc::ENODEV | libc::ENXIO => Some("The device is gone: check its cable and power"),
         libc::EROFS | libc::EPERM => Some("It may not be written: check that it is not read-only"),
-        libc::EFBIG => Some("The file cannot grow that far: use a smaller --size"),
+        libc::EFBIG => {
+            return Some(format!(
+                "The file cannot grow that far: use a smaller {SIZE}"
+            ));
+        }
         libc::EDQUOT => Some("The disk quota is used up: free some space, or choose another place"),
         _ => None,
-    }
+    };
+    fixed.map(str::to_owned)
 }
 
 /// The reason why an engine or a target could not be opened or used.
@@ -139,8 +154,9 @@ pub enum Error {
     },
     /// No memory for the buffers.
     #[error(
-        "cannot get {bytes} bytes of memory for buffers: {error}. Use a smaller --record-size or \
-         --depth"
+        "cannot get {bytes} bytes of memory for buffers: {error}. Use a smaller {} or {}",
+        RECORD_SIZE,
+        DEPTH
     )]
     Memory {
         /// The bytes that were asked for.

@@ -24,6 +24,7 @@ pub mod profile;
 pub mod reader;
 pub mod record;
 pub mod recover;
+pub mod setting;
 pub mod status;
 pub mod sweep;
 pub mod system;

@@ -216,7 +216,10 @@ fn two_paths_are_direct_and_buffered() {
     plan.effect = Some(both());
     let refused = rehearse(&plan, &Roots::default()).unwrap_err();
     assert!(matches!(refused, MeasureError::Usage(_)), "{refused}");
-    assert!(refused.to_string().contains("--effect=both"), "{refused}");
+    assert!(
+        refused.to_string().contains("effects on both paths"),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -395,7 +395,7 @@ fn a_device_smaller_than_its_samples_is_refused_with_what_to_do() {
     assert!(why.is_usage());
     let why = why.to_string();
     assert!(
-        why.contains("tiny has") && why.contains("smaller --record-size"),
+        why.contains("tiny has") && why.contains("smaller record size"),
         "{why}"
     );
     bench.plan.load.record_bytes = 64 << 10;

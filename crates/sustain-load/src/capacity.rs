@@ -5,6 +5,7 @@ use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
 use sustain_disk::target::TargetKind;
 use sustain_disk::units::Size;
+use sustain_document::setting::{CHUNK, DEPTH, PATH, RECORD_SIZE, SIZE};
 use sustain_host::Roots;
 
 use crate::error::LoadError;
@@ -20,8 +21,10 @@ pub fn fit(target: &mut OpenTarget, plan: &LoadPlan) -> Result<(), LoadError> {
         return Err(Error::target(
             &name,
             format!(
-                "direct I/O on this target needs multiples of {alignment} bytes, and --record-size \
-                 is {record}: use a multiple, or --path buffered"
+                "direct I/O on this target needs multiples of {alignment} bytes, and {} is \
+                 {record}: use a multiple, or {}",
+                RECORD_SIZE.the(),
+                PATH.to("buffered")
             ),
         )
         .into());
@@ -29,7 +32,9 @@ pub fn fit(target: &mut OpenTarget, plan: &LoadPlan) -> Result<(), LoadError> {
     if let Layout::Stripe { chunk_bytes } = plan.layout
         && !chunk_bytes.is_multiple_of(alignment)
     {
-        let why = format!("--chunk must be a multiple of {alignment} bytes for this target");
+        let why = CHUNK.must_be(format_args!(
+            "a multiple of {alignment} bytes for this target"
+        ));
         return Err(Error::target(&name, why).into());
     }
     if target.target.kind == TargetKind::Null {
@@ -40,19 +45,23 @@ pub fn fit(target: &mut OpenTarget, plan: &LoadPlan) -> Result<(), LoadError> {
         let capacity = target.target.capacity_bytes.unwrap_or(0);
         target.size_bytes = plan.size_bytes.unwrap_or(capacity);
         if target.size_bytes > capacity {
-            let why = format!("it has {}, and --size asks for more", Size(capacity));
+            let why = format!(
+                "it has {}, and {} asks for more",
+                Size(capacity),
+                SIZE.the()
+            );
             return Err(Error::target(&name, why).into());
         }
     }
     if target.size_bytes < record {
         let longer = match target.target.kind {
             TargetKind::File if plan.size_bytes.is_none() => {
-                ", or use --size to make the file longer"
+                format!(", or use {} to make the file longer", SIZE.the())
             }
-            _ => "",
+            _ => String::new(),
         };
         let why = format!(
-            "it can hold {}, less than one record of {}: use a smaller --record-size{longer}",
+            "it can hold {}, less than one record of {}: use a smaller {RECORD_SIZE}{longer}",
             Size(target.size_bytes),
             Size(record)
         );
@@ -74,8 +83,8 @@ pub fn check_memory(targets: usize, plan: &LoadPlan, roots: &Roots) -> Result<()
         plan.depth,
         Size(plan.record_bytes)
     );
-    let instead = "use a smaller --depth or --record-size";
+    let instead = format!("use a smaller {DEPTH} or {RECORD_SIZE}");
     let wanted_bytes = per_target.saturating_mul(targets as u64);
-    sustain_targets::check_memory(wanted_bytes, &what, instead, roots)?;
+    sustain_targets::check_memory(wanted_bytes, &what, &instead, roots)?;
     Ok(())
 }

@@ -10,6 +10,10 @@ use sustain_disk::layout::Layout;
 use sustain_disk::meter::IntervalRule;
 use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::{Size, parse_percent, parse_size};
+use sustain_document::setting::{
+    AT, BYTES, CHUNK, DEPTH, ENGINE, INTERVAL, LAYOUT, PATH, RATE, READ, RECORD_SIZE, THREADS,
+    TIME, UNTIL_STEADY, WRITE,
+};
 pub use sustain_targets::TargetName;
 
 use crate::error::LoadError;
@@ -101,7 +105,7 @@ pub const NO_DRIVER: &str = "a simulated machine has no driver that could take N
 /// Says why they have no choice of engine either.
 pub const NO_ENGINES: &str = "a simulated machine has no engines to choose from";
 
-/// The part of a scratch or new file that is used unless `--size` says otherwise.
+/// The part of a scratch or new file that is used unless a size is given.
 pub const SIZE_BYTES_DEFAULT: u64 = 4 << 30;
 
 /// Direct I/O needs blocks of no more than this on all but the rarest disks.
@@ -214,8 +218,9 @@ impl LoadPlan {
             format!(", and {} does not exist", path.display())
         });
         Err(LoadError::Usage(format!(
-            "by default some targets would be read and others written{missing}: use --read or \
-             --write"
+            "by default some targets would be read and others written{missing}: use {} or {}",
+            READ.the(),
+            WRITE.the()
         )))
     }
 
@@ -229,55 +234,60 @@ impl LoadPlan {
     /// # Errors
     /// [`LoadError::Usage`], saying which demand it is and what to do.
     pub fn check(&self) -> Result<(), LoadError> {
-        let usage = |text: &str| Err(LoadError::Usage(text.to_owned()));
+        let usage = |text: String| Err(LoadError::Usage(text));
         if self.targets.is_empty() {
-            return usage("name at least one target: a directory, a file, a block device, null:");
+            let text = "name at least one target: a directory, a file, a block device, null:";
+            return usage(text.to_owned());
         }
         if self.record_bytes == 0 || self.record_bytes > 1 << 30 {
-            return usage("--record-size must be from 1 byte to 1GiB");
+            return usage(RECORD_SIZE.must_be("from 1 byte to 1GiB"));
         }
         if self.depth == 0 || self.depth > 4096 {
-            return usage("--depth must be from 1 to 4096");
+            return usage(DEPTH.must_be("from 1 to 4096"));
         }
         if self.layout != Layout::Independent && self.at.is_some() {
-            return usage(
-                "--at applies to each target by itself and cannot be combined with --layout stripe \
-                 or span",
-            );
+            return usage(format!(
+                "{} applies to each target by itself and cannot be combined with {}",
+                AT.the(),
+                LAYOUT.to("stripe or span")
+            ));
         }
         if self.time_ns == Some(0) {
-            return usage("--time must be more than zero");
+            return usage(TIME.must_be("more than zero"));
         }
         if self.bytes == Some(0) {
-            return usage("--bytes must be at least one byte");
+            return usage(BYTES.must_be("at least one byte"));
         }
         if self.threads == Some(0) {
-            return usage("--threads must be at least 1");
+            return usage(THREADS.must_be("at least 1"));
         }
         if self.layout == (Layout::Stripe { chunk_bytes: 0 }) {
-            return usage("--chunk must be at least one block");
+            return usage(CHUNK.must_be("at least one block"));
         }
         if self.layout != Layout::Independent && self.threads.is_some_and(|threads| threads > 1) {
-            return usage(
-                "a stripe or span is one stream and uses one driver: leave out --threads",
-            );
+            return usage(format!(
+                "a stripe or span is one stream and uses one driver: leave out {}",
+                THREADS.the()
+            ));
         }
         if self.layout != Layout::Independent && mixes_simulated_and_real(&self.targets) {
-            return usage("a stripe or span cannot mix simulated and real disks");
+            return usage("a stripe or span cannot mix simulated and real disks".to_owned());
         }
         if self.until_steady && self.rate_bytes_per_s.is_some() {
-            return usage(
-                "--until-steady looks for a rate, --rate sets one: choose one of the two",
-            );
+            return usage(format!(
+                "{} looks for a rate, {} sets one: choose one of the two",
+                UNTIL_STEADY.the(),
+                RATE.the()
+            ));
         }
         if self.path == DataPath::Passthrough {
             check_passthrough(&self.targets, self.engine)?;
         }
         match self.interval {
             IntervalRule::Time(length_ns) if length_ns < 1_000_000 => {
-                usage("--interval must be at least 1ms")
+                usage(INTERVAL.must_be("at least 1ms"))
             }
-            IntervalRule::Bytes(0) => usage("--interval must be at least one byte"),
+            IntervalRule::Bytes(0) => usage(INTERVAL.must_be("at least one byte")),
             _ => Ok(()),
         }
     }
@@ -320,16 +330,17 @@ fn check_passthrough(targets: &[String], engine: EngineChoice) -> Result<(), Loa
             "it is not a disk"
         };
         return Err(LoadError::Usage(format!(
-            "passthrough needs an NVMe namespace, and {name} is not one, because {what}: leave out \
-             --path passthrough"
+            "passthrough needs an NVMe namespace, and {name} is not one, because {what}: leave out {}",
+            PATH.to("passthrough")
         )));
     }
     if !can_pass_through(engine) {
-        return Err(LoadError::Usage(
-            "--path passthrough works only with io_uring: leave out --engine, or use --engine \
-             io_uring"
-                .to_owned(),
-        ));
+        return Err(LoadError::Usage(format!(
+            "{} works only with io_uring: leave out {}, or use {}",
+            PATH.to("passthrough"),
+            ENGINE.the(),
+            ENGINE.to("io_uring")
+        )));
     }
     Ok(())
 }

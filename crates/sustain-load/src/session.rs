@@ -12,6 +12,7 @@ use sustain_disk::target::{
     DataPath, Direction, OpenRequest, Passthrough, Target, TargetKind, no_directory, open_null,
 };
 use sustain_disk::units::Size;
+use sustain_document::setting::{CHUNK, NEW_FILE, READ, RECORD_SIZE, SIZE};
 use sustain_host::Roots;
 use sustain_targets::{
     CreatedFiles, Fitted, Growing, Machines, OpenError, Permission, TargetName,
@@ -99,7 +100,11 @@ fn refuse_missing(name: &str, path: &Path) -> Result<(), Error> {
     } else if names_directory || !folder_of(path).is_dir() {
         no_directory(path)
     } else {
-        format!("{} does not exist; --new-file creates it", path.display())
+        format!(
+            "{} does not exist; {} creates it",
+            path.display(),
+            NEW_FILE.the()
+        )
     };
     Err(Error::target(name, why))
 }
@@ -131,8 +136,9 @@ fn check_asked(
         return Ok(());
     }
     let why = format!(
-        "--size asks for {}, but only {} can be used ({} free): use a smaller --size, or free some \
+        "{} asks for {}, but only {} can be used ({} free): use a smaller {SIZE}, or free some \
          space",
+        SIZE.the(),
         Size(asked_bytes),
         Size(fitted.size_bytes),
         Size(fitted.free_bytes)
@@ -239,11 +245,10 @@ impl Session {
         if sizes.fold(0, u64::saturating_add) >= plan.record_bytes {
             return Ok(());
         }
-        Err(LoadError::Usage(
-            "these targets are too small for one record in this layout: use a smaller --chunk or \
-             --record-size, or a larger --size"
-                .to_owned(),
-        ))
+        Err(LoadError::Usage(format!(
+            "these targets are too small for one record in this layout: use a smaller {CHUNK} or \
+             {RECORD_SIZE}, or a larger {SIZE}"
+        )))
     }
 
     fn open_null(&mut self, name: &str) -> Result<(), LoadError> {
@@ -279,9 +284,10 @@ impl Session {
             path: plan.path,
             create: writing && plan.new_file,
         };
+        let instead = format!("use {}", READ.the());
         let permission = Permission::Destroy {
             names: &plan.destroy,
-            instead: "use --read",
+            instead: &instead,
         };
         let open = if plan.dry_run {
             rehearse_under_guard
@@ -387,7 +393,10 @@ impl Session {
                 }
                 (None, Some(size_bytes)) => target.size_bytes = size_bytes,
                 (None, None) => {
-                    let why = "its file system does not report how much space is free: use --size";
+                    let why = format!(
+                        "its file system does not report how much space is free: use {}",
+                        SIZE.the()
+                    );
                     return Err(Error::target(&target.target.name, why).into());
                 }
             }

@@ -17,6 +17,7 @@ use sustain_disk::clock::{Clock, Timestamp, process_cpu_ns};
 use sustain_disk::error::IoFault;
 use sustain_disk::target::{Direction, Target};
 use sustain_document::record::RecordResult;
+use sustain_document::setting::BUFFER;
 use sustain_host::Roots;
 use sustain_targets::{Monitor, Stop, check_memory, counted, devices_under, neighbour_cautions};
 
@@ -147,7 +148,7 @@ pub fn record(
     check_memory(
         plan.options.buffer_bytes,
         "the buffer needs",
-        "use a smaller --buffer",
+        &format!("use a smaller {BUFFER}"),
         roots,
     )?;
     let sources = early.map_or_else(|| sources::open(plan), Ok)?;

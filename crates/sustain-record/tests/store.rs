@@ -241,7 +241,7 @@ fn what_exists_is_kept_unless_it_is_named_for_destruction() {
     let mut plan = plan(names.clone());
     let refused = make(&plan).unwrap_err().to_string();
     assert!(
-        refused.contains(&format!("--destroy {}", names[1])),
+        refused.contains(&format!("the permission to destroy {}", names[1])),
         "{refused}"
     );
     assert_eq!(place.files(), 1, "the new file is taken back");

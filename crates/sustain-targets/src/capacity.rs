@@ -137,7 +137,7 @@ fn missing_bytes(target: &Target) -> u64 {
 
 /// Refuses buffers that do not fit into memory, because they would bring down the machine rather
 /// than the run. `what` names what needs them, with that verb, and `instead` says what to do: "4
-/// streams need" and "use a smaller --buffer".
+/// streams need" and "use a smaller buffer".
 ///
 /// # Errors
 /// [`OpenError::Usage`] if they need more than half of the machine's memory.

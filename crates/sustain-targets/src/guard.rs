@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use sustain_disk::target::{Direction, WriteCandidate, being_written, is_being_written};
+use sustain_document::setting::DESTROY;
 use sustain_host::{CandidateKind, Inspection, Refusal, Roots};
 
 use crate::error::OpenError;
@@ -17,10 +18,10 @@ use crate::writers::{written_below, written_beside};
 pub enum Permission<'a> {
     /// Its content is lost, if its name is among these.
     Destroy {
-        /// What `--destroy` names, as typed.
+        /// The names of what may be destroyed, as typed.
         names: &'a [String],
-        /// The advice for a user who wants to keep it: "use --read".
-        instead: &'static str,
+        /// The advice for a user who wants to keep it: "name another member".
+        instead: &'a str,
     },
     /// It is a store and remains one. The caller must make sure that it is one before writing
     /// anything, through the same descriptor that is written through.
@@ -75,8 +76,8 @@ pub fn inspect(
     if !names.iter().any(|name| name == candidate.name) {
         return Err(format!(
             "it exists ({holds}) and would be overwritten. To destroy what is on it, add \
-             --destroy {}; to leave it as it is, {instead}",
-            candidate.name
+             {}; to leave it as it is, {instead}",
+            DESTROY.to(candidate.name)
         ));
     }
     notes.push(format!(
@@ -86,7 +87,7 @@ pub fn inspect(
     Ok(())
 }
 
-/// Refuses `--destroy` with a name that is not a target, because such a slip could cost data the
+/// Refuses a permission to destroy with a name that is not a target, because such a slip could cost data the
 /// next time.
 ///
 /// # Errors
@@ -95,8 +96,8 @@ pub fn check_destroy(names: &[String], targets: &[String]) -> Result<(), OpenErr
     for name in names {
         if !targets.contains(name) {
             return Err(OpenError::Usage(format!(
-                "--destroy {name} names none of the targets; write it exactly as the target is \
-                 written"
+                "{} names none of the targets; write it exactly as the target is written",
+                DESTROY.to(name)
             )));
         }
     }

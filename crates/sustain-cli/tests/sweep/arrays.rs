@@ -356,7 +356,7 @@ fn what_arrays_need_is_asked_for_before_anything_is_opened() {
     assert!(why(missing).contains("install mdadm"));
     let mut kept = fake.plan();
     kept.load.destroy.truncate(1);
-    let way_on = format!("add --destroy {}", fake.members[1].name());
+    let way_on = format!("add the permission to destroy {}", fake.members[1].name());
     assert!(why(kept).contains(&way_on));
     let mut directory = fake.plan();
     directory.load.targets[1] = fake.text("dev");

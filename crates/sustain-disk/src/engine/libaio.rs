@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
+use sustain_document::setting::{DEPTH, ENGINE};
+
 use super::transfer::{EngineTransfer, TransferStep};
 use super::waker;
 use super::{Completion, Engine, Limits, Operation, Request, TargetFiles, Until, Waker};
@@ -299,20 +301,21 @@ fn refused(error: &std::io::Error) -> Error {
         let text = std::fs::read_to_string(format!("/proc/sys/fs/{name}")).unwrap_or_default();
         text.trim().to_owned()
     };
+    let threads = ENGINE.to("threads");
     let why = match error.raw_os_error() {
         Some(libc::EAGAIN) => format!(
             "the sysctl fs.aio-max-nr is {} and {} are in use; an administrator may raise it, or \
-             use a smaller --depth or --engine threads",
+             use a smaller {DEPTH} or {threads}",
             read("aio-max-nr"),
             read("aio-nr")
         ),
-        Some(libc::ENOSYS) => "this kernel has no native AIO (CONFIG_AIO), or a security rule \
-                               hides it; use --engine threads"
-            .to_owned(),
-        Some(libc::EPERM | libc::EACCES) => "a security rule of this container or host \
-                                             (seccomp) refuses io_setup; use --engine threads"
-            .to_owned(),
-        _ => format!("{error}; use --engine threads"),
+        Some(libc::ENOSYS) => format!(
+            "this kernel has no native AIO (CONFIG_AIO), or a security rule hides it; use {threads}"
+        ),
+        Some(libc::EPERM | libc::EACCES) => format!(
+            "a security rule of this container or host (seccomp) refuses io_setup; use {threads}"
+        ),
+        _ => format!("{error}; use {threads}"),
     };
     Error::EngineRefused {
         engine: "libaio",

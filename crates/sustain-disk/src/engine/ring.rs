@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, Submitter, cqueue, opcode, squeue};
+use sustain_document::setting::ENGINE;
 
 use super::{Until, Waker, waker};
 use crate::clock::Clock;
@@ -40,8 +41,10 @@ pub(super) fn build<S: squeue::EntryMarker, C: cqueue::EntryMarker>(
     if !ring.params().is_feature_ext_arg() {
         return Err(Error::EngineRefused {
             engine: "io_uring",
-            why: "this kernel is older than 5.11 (no timed wait); use --engine libaio or threads"
-                .to_owned(),
+            why: format!(
+                "this kernel is older than 5.11 (no timed wait); use {}",
+                ENGINE.to("libaio or threads")
+            ),
         });
     }
     allow_workers(&ring.submitter(), entries);
@@ -219,27 +222,31 @@ pub(super) fn refused(error: &std::io::Error) -> Error {
 
 /// Names the rule behind the kernel's refusal.
 fn explain(error: &std::io::Error, sysctl: Option<&str>) -> String {
+    let libaio = ENGINE.to("libaio");
     let disabled = sysctl.map(str::trim).filter(|value| *value != "0");
     match (error.raw_os_error(), disabled) {
         (Some(libc::EPERM), Some(value)) => format!(
             "the sysctl kernel.io_uring_disabled is {value}; an administrator may set it to 0, \
-             or use --engine libaio"
+             or use {libaio}"
         ),
         (Some(libc::EPERM | libc::EACCES), _) => {
-            "a security rule of this container or host (seccomp) refuses io_uring_setup; allow \
-             it, or use --engine libaio"
-                .to_owned()
+            format!(
+                "a security rule of this container or host (seccomp) refuses io_uring_setup; \
+                 allow it, or use {libaio}"
+            )
         }
-        (Some(libc::ENOSYS), _) => "this kernel has no io_uring (it came with 5.1), or a security \
-                                    rule hides it; use --engine libaio"
-            .to_owned(),
-        (Some(libc::ENOMEM), _) => "the locked-memory limit is too small for the ring (ulimit \
-                                    -l); raise it, or use --engine libaio"
-            .to_owned(),
+        (Some(libc::ENOSYS), _) => format!(
+            "this kernel has no io_uring (it came with 5.1), or a security rule hides it; use \
+             {libaio}"
+        ),
+        (Some(libc::ENOMEM), _) => format!(
+            "the locked-memory limit is too small for the ring (ulimit -l); raise it, or use \
+             {libaio}"
+        ),
         (Some(libc::EMFILE | libc::ENFILE), _) => {
             "the limit on open files is reached (ulimit -n); raise it".to_owned()
         }
-        _ => format!("{error}; use --engine libaio"),
+        _ => format!("{error}; use {libaio}"),
     }
 }
 

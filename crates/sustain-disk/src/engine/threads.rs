@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use sustain_document::setting::DEPTH;
 
 use super::transfer::EngineTransfer;
 use super::{Completion, Engine, Limits, Request, TargetFiles, Until, Waker};
@@ -78,7 +79,7 @@ impl ThreadsEngine {
             .map_err(|error| Error::EngineRefused {
                 engine: "threads",
                 why: format!(
-                    "thread {} could not be started ({error}); use a smaller --depth, or raise \
+                    "thread {} could not be started ({error}); use a smaller {DEPTH}, or raise \
                      the limit on processes (ulimit -u)",
                     self.threads.len() + 1
                 ),

@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use sustain_document::setting::PATH;
+
 /// The status field of a completion without its phase bit, as the kernel gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NvmeStatus(pub u16);
@@ -44,13 +46,16 @@ impl NvmeStatus {
     }
 
     /// What to do next.
-    pub(crate) fn advice(self) -> &'static str {
-        match self.look_up().map(|(_, kind)| kind) {
+    pub(crate) fn advice(self) -> String {
+        let fixed = match self.look_up().map(|(_, kind)| kind) {
             Some(StatusAdvice::Drive) => {
                 "Look at the drive's own error counters (nvme smart-log, smartctl -x)"
             }
             Some(StatusAdvice::Command) => {
-                "Look at the kernel log (dmesg); --path direct leaves the commands to the kernel"
+                return format!(
+                    "Look at the kernel log (dmesg); {} leaves the commands to the kernel",
+                    PATH.to("direct")
+                );
             }
             Some(StatusAdvice::Protected) => {
                 "Check the drive's protection and reservations (nvme get-feature)"
@@ -60,7 +65,8 @@ impl NvmeStatus {
                 "Check the fabric, the slot and the other paths to the drive"
             }
             None => "The NVMe specification, or the maker's documentation, explains this status",
-        }
+        };
+        fixed.to_owned()
     }
 }
 
@@ -264,7 +270,7 @@ mod tests {
         assert!(NvmeStatus(0x0020).advice().contains("protection"));
         assert!(NvmeStatus(0x0084).advice().contains("Wait"));
         assert!(NvmeStatus(0x0360).advice().contains("fabric"));
-        assert!(NvmeStatus(0x0002).advice().contains("--path direct"));
+        assert!(NvmeStatus(0x0002).advice().contains("I/O path direct"));
         assert!(NvmeStatus(0x0712).advice().contains("maker"));
     }
 }

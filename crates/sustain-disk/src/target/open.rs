@@ -9,6 +9,7 @@ use rustix::fs::{
     FileType, Mode, OFlags, SeekFrom, Stat, fstat, major, minor, open, openat, seek, stat, unlink,
 };
 use rustix::io::Errno;
+use sustain_document::setting::{PATH, READ};
 
 use super::alignment::{self, Alignment};
 use super::kernel_files::kernel_file_system;
@@ -76,7 +77,8 @@ pub fn open_path(
 fn no_namespace(name: &str, what: &str) -> Error {
     let why = format!(
         "passthrough needs an NVMe namespace, and this {what}: name the drive (/dev/nvme0n1), or \
-         use --path direct"
+         use {}",
+        PATH.to("direct")
     );
     Error::target(name, why)
 }
@@ -119,9 +121,11 @@ fn flags(request: OpenRequest) -> OFlags {
 fn open_error(name: &str, request: OpenRequest, errno: Errno) -> Error {
     let why = match errno {
         Errno::INVAL if request.path == DataPath::Direct => {
-            "its file system refuses direct I/O; use --path buffered, or a place on another file \
-             system"
-                .to_owned()
+            let buffered = PATH.to("buffered");
+            format!(
+                "its file system refuses direct I/O; use {buffered}, or a place on another file \
+                 system"
+            )
         }
         Errno::ACCESS => {
             "permission denied; run as a user who may open it, or choose another place".to_owned()
@@ -131,7 +135,7 @@ fn open_error(name: &str, request: OpenRequest, errno: Errno) -> Error {
                         this device, or the file is immutable; run outside of the container, or \
                         choose another place"
             .to_owned(),
-        Errno::ROFS => "it is read-only; choose another place, or --read".to_owned(),
+        Errno::ROFS => format!("it is read-only; choose another place, or {}", READ.the()),
         Errno::NOSPC => "no space is left there; free some, or choose another place".to_owned(),
         Errno::TXTBSY => "it is a program or swap file in use; choose another".to_owned(),
         Errno::NOMEDIUM | Errno::NXIO => "there is no medium in it, or it is gone".to_owned(),

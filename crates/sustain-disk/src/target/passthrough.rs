@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rustix::fs::{Advice, FileType, Mode, OFlags, fadvise, fdatasync, fstat, major, minor, open};
 use rustix::io::Errno;
+use sustain_document::setting::PATH;
 
 use super::{Direction, Target, TargetKind};
 use crate::error::Error;
@@ -78,8 +79,8 @@ impl Passthrough {
         let Some((namespace, _)) = namespaces.filter(|(one, other)| one == other) else {
             let path = place.path.display();
             return fail(format!(
-                "{path} belongs to another namespace: passthrough is not safe here; use --path \
-                 direct"
+                "{path} belongs to another namespace: passthrough is not safe here; use {}",
+                PATH.to("direct")
             ));
         };
         let format = match identify(commands.as_fd(), namespace) {
@@ -152,13 +153,13 @@ impl Drop for Passthrough {
 }
 
 fn cannot_be_opened(place: &PassthroughPlace, errno: Errno) -> String {
-    let path = place.path.display();
+    let (path, direct) = (place.path.display(), PATH.to("direct"));
     match errno {
         Errno::ACCESS | Errno::PERM => {
-            format!("{path}: permission denied; passthrough needs root, or use --path direct")
+            format!("{path}: permission denied; passthrough needs root, or use {direct}")
         }
-        Errno::NOENT => format!("there is no {path}: a container may hide it; use --path direct"),
-        other => format!("{path} cannot be opened: {other}; use --path direct"),
+        Errno::NOENT => format!("there is no {path}: a container may hide it; use {direct}"),
+        other => format!("{path} cannot be opened: {other}; use {direct}"),
     }
 }
 
@@ -197,7 +198,8 @@ fn identify(file: BorrowedFd<'_>, namespace: u32) -> Result<Format, String> {
             let error = std::io::Error::last_os_error();
             Err(format!(
                 "the kernel takes no NVMe commands from this process ({error}): run as root, or \
-                 use --path direct"
+                 use {}",
+                PATH.to("direct")
             ))
         }
     }
@@ -207,8 +209,10 @@ fn check_format(format: Format, target: &Target) -> Result<(), String> {
     if format.metadata_bytes > 0 {
         return Err(format!(
             "its format carries {} bytes of metadata with each block of {}, which passthrough does \
-             not generate: use --path direct",
-            format.metadata_bytes, format.block_bytes
+             not generate: use {}",
+            format.metadata_bytes,
+            format.block_bytes,
+            PATH.to("direct")
         ));
     }
     let drive_bytes = format.blocks.saturating_mul(format.block_bytes);
@@ -218,7 +222,8 @@ fn check_format(format: Format, target: &Target) -> Result<(), String> {
     {
         return Err(format!(
             "the drive says that the namespace has {drive_bytes} bytes, less than its block \
-             device: use --path direct"
+             device: use {}",
+            PATH.to("direct")
         ));
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! The request for a diagnosis, as the user gave it; nothing here touches a disk.
 
 use sustain_disk::target::DataPath;
+use sustain_document::setting::{PATH, TIME_PER_RUN};
 use sustain_load::plan::{LoadPlan, mixes_simulated_and_real};
 
 use crate::error::MeasureError;
@@ -35,21 +36,25 @@ impl DiagnosePlan {
     /// # Errors
     /// [`MeasureError::Usage`], saying which demand it is and what to do.
     pub fn check(&self) -> Result<(), MeasureError> {
-        let usage = |text: &str| Err(MeasureError::Usage(text.to_owned()));
+        let usage = |text: String| Err(MeasureError::Usage(text));
         if self.time_per_run_ns < TIME_PER_RUN_NS_MIN {
-            return usage("--time-per-run must be at least 100ms");
+            return usage(TIME_PER_RUN.must_be("at least 100ms"));
         }
         if mixes_simulated_and_real(&self.load.targets) {
-            return usage("simulated and real disks share no limit: diagnose them separately");
+            return usage(
+                "simulated and real disks share no limit: diagnose them separately".to_owned(),
+            );
         }
         if self.load.targets.iter().any(|name| name == "null:") {
-            return usage("null: is not a disk and is connected to nothing: leave it out");
+            return usage(
+                "null: is not a disk and is connected to nothing: leave it out".to_owned(),
+            );
         }
         if self.load.path == DataPath::Passthrough {
-            return usage(
-                "diagnose supports only --path direct and buffered; passthrough is for measure and \
-                 sweep",
-            );
+            return usage(format!(
+                "diagnose supports only {}; passthrough is for measure and sweep",
+                PATH.to("direct and buffered")
+            ));
         }
         Ok(())
     }

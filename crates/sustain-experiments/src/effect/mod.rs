@@ -20,6 +20,7 @@ use std::path::PathBuf;
 
 use sustain_disk::target::DataPath;
 use sustain_disk::units::Duration;
+use sustain_document::setting::VICTIM;
 use sustain_load::plan::LoadPlan;
 pub(crate) use watch::{Watch, rehearse};
 
@@ -73,7 +74,7 @@ fn statements(
         datagrams::DATAGRAM_BYTES,
     )];
     if place.is_none() {
-        statements.push(format!("effect: {NO_PLACE}"));
+        statements.push(format!("effect: {}", no_place()));
     }
     if effect.both_paths {
         statements.push(format!(
@@ -85,5 +86,9 @@ fn statements(
 }
 
 /// Says why nothing is written.
-const NO_PLACE: &str = "writes: $HOME, /var/tmp, /tmp and this directory cannot be written, or \
-                        they are in memory; name a directory with --victim";
+fn no_place() -> String {
+    format!(
+        "writes: $HOME, /var/tmp, /tmp and this directory cannot be written, or they are in \
+         memory; name a directory ({VICTIM})"
+    )
+}

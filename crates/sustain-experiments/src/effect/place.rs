@@ -8,6 +8,7 @@ use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use sustain_disk::target::{DataPath, Direction, OpenRequest, Target, TargetKind, open_path};
 use sustain_document::effect::ProbePlace;
+use sustain_document::setting::VICTIM;
 use sustain_host::{Roots, disks_under_file_system, file_system_of};
 use sustain_load::session::Session;
 use sustain_targets::devices_under;
@@ -63,7 +64,8 @@ pub(super) fn choose(
     let place = open(directory, session, roots).map_err(|why| {
         let directory = directory.display();
         MeasureError::Usage(format!(
-            "--victim {directory}: {why}; name a directory that you may write in"
+            "{}: {why}; name a directory that you may write in",
+            VICTIM.to(directory)
         ))
     })?;
     Ok(Some(place))
@@ -214,6 +216,6 @@ mod tests {
         assert_eq!(std::fs::read(&file).unwrap(), b"x");
         let missing = refusal(&directory.path().join("missing"), &session);
         assert!(missing.contains("no such directory"), "{missing}");
-        assert!(missing.contains("--victim"), "{missing}");
+        assert!(missing.contains("victim directory"), "{missing}");
     }
 }

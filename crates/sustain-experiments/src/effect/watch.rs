@@ -23,7 +23,7 @@ use super::copy;
 use super::figures::{self, EndedStretch, WatchedLoad};
 use super::place::{ProbeFile, choose};
 use super::probes::Probes;
-use super::{NO_PLACE, idle_ns, other, statements};
+use super::{idle_ns, no_place, other, statements};
 use crate::error::MeasureError;
 
 /// The outcome of a run, its number of drivers, and its start.
@@ -70,7 +70,7 @@ impl<'a> Watch<'a> {
         for statement in statements(load, effect, place.as_ref()) {
             observer(Event::Note(statement));
         }
-        let unmeasured = place.is_none().then(|| NO_PLACE.to_owned());
+        let unmeasured = place.is_none().then(no_place);
         Ok(Watch {
             load,
             both_paths: effect.both_paths,

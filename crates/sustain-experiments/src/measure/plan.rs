@@ -6,6 +6,7 @@ use std::time::Duration;
 use sustain_disk::layout::Layout;
 use sustain_disk::target::DataPath;
 use sustain_document::profile::ProfileResult;
+use sustain_document::setting::{EFFECT, EFFECT_BOTH, LAYOUT, PATH, PROFILE, UNTIL_STEADY};
 pub use sustain_load::plan::{At, LoadPlan, SIZE_BYTES_DEFAULT, parse_at};
 
 use crate::effect::EffectPlan;
@@ -69,17 +70,18 @@ impl MeasurePlan {
     pub fn check(&self) -> Result<(), MeasureError> {
         self.load.check()?;
         if self.profile.is_some() && self.load.layout != Layout::Independent {
-            return Err(MeasureError::Usage(
-                "--profile applies to each target by itself and cannot be combined with --layout \
-                 stripe or span"
-                    .to_owned(),
-            ));
+            return Err(MeasureError::Usage(format!(
+                "{} applies to each target by itself and cannot be combined with {}",
+                PROFILE.the(),
+                LAYOUT.to("stripe or span")
+            )));
         }
         if self.profile.is_some() && self.load.until_steady {
-            return Err(MeasureError::Usage(
-                "--until-steady judges during the run, --profile after it: choose one of the two"
-                    .to_owned(),
-            ));
+            return Err(MeasureError::Usage(format!(
+                "{} judges during the run, {} after it: choose one of the two",
+                UNTIL_STEADY.the(),
+                PROFILE.the()
+            )));
         }
         self.check_effect()
     }
@@ -90,16 +92,18 @@ impl MeasurePlan {
         };
         if let Some(simulated) = self.load.simulated_target() {
             return Err(MeasureError::Usage(format!(
-                "{simulated} runs in virtual time and has no effect on this machine: use --effect \
-                 on real targets only"
+                "{simulated} runs in virtual time and has no effect on this machine: use {} on \
+                 real targets only",
+                EFFECT.the()
             )));
         }
         if effect.both_paths && self.load.path == DataPath::Passthrough {
-            return Err(MeasureError::Usage(
-                "--effect=both compares direct with buffered I/O: leave out --path passthrough, or \
-                 use --effect without =both"
-                    .to_owned(),
-            ));
+            return Err(MeasureError::Usage(format!(
+                "{} compares direct with buffered I/O: leave out {}, or use {} alone",
+                EFFECT_BOTH.the(),
+                PATH.to("passthrough"),
+                EFFECT.the()
+            )));
         }
         Ok(())
     }

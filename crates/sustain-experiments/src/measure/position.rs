@@ -6,6 +6,7 @@ use sustain_disk::error::Error;
 use sustain_disk::target::{Direction, TargetKind};
 use sustain_disk::units::Size;
 use sustain_document::profile::{ProfileOutlier, ProfileTarget};
+use sustain_document::setting::{AT, DESTROY, JSON, READ, SIZE, WRITE};
 use sustain_load::collect::steps;
 use sustain_load::phase::PhaseOutcome;
 use sustain_load::session::{OpenTarget, Session};
@@ -24,14 +25,14 @@ pub(crate) fn check(plan: &MeasurePlan, session: &Session) -> Result<(), Measure
     for target in &session.targets {
         let name = &target.target.name;
         if plan.load.at.is_some() && target.target.kind == TargetKind::Null {
-            let why = "it has no positions to begin at: leave out --at";
+            let why = format!("it has no positions to begin at: leave out {}", AT.the());
             return Err(Error::target(name, why).into());
         }
         if let Some(At::Byte(byte)) = plan.load.at
             && byte >= target.size_bytes
         {
             let has = Size(target.size_bytes);
-            let why = format!("--at {} is beyond its {has}", Size(byte));
+            let why = format!("{} is beyond its {has}", AT.of(Size(byte)));
             return Err(Error::target(name, why).into());
         }
         if let Some(profile) = &plan.profile {
@@ -53,14 +54,18 @@ fn profile_command(plan: &MeasurePlan, direction: Direction) -> String {
             .iter()
             .map(|target| shell_argument(target)),
     );
-    words.push(format!("--{}", direction.name()));
+    let direction = match direction {
+        Direction::Read => READ,
+        Direction::Write => WRITE,
+    };
+    words.push(direction.flag().to_owned());
     for name in &plan.load.destroy {
-        words.extend(["--destroy".to_owned(), shell_argument(name)]);
+        words.extend([DESTROY.flag().to_owned(), shell_argument(name)]);
     }
     if let Some(size_bytes) = plan.load.size_bytes {
-        words.extend(["--size".to_owned(), size_bytes.to_string()]);
+        words.extend([SIZE.flag().to_owned(), size_bytes.to_string()]);
     }
-    words.extend(["--json".to_owned(), "new-profile.json".to_owned()]);
+    words.extend([JSON.flag().to_owned(), "new-profile.json".to_owned()]);
     words.join(" ")
 }
 

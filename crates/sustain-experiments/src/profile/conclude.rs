@@ -7,6 +7,7 @@ use sustain_document::profile::{
     PROFILE_SCHEMA, ProfileHeld, ProfilePlanUsed, ProfilePoint, ProfileResult, ProfileTarget,
     ProfileTogether, ProfileZone, SharedLimit, TogetherPoint, TogetherZone,
 };
+use sustain_document::setting::BUDGET;
 use sustain_document::system::System;
 use sustain_document::vocabulary::ExperimentEnd;
 use sustain_document::vocabulary::TargetKind;
@@ -328,7 +329,7 @@ impl Profiled<'_> {
         } else if self.is_cut_short && !is_interrupted && twice < self.positions.len() {
             notes.push(format!(
                 "the time was over when {twice} of {} positions had been visited twice: a longer \
-                 --budget gives all of them their second visit",
+                 {BUDGET} gives all of them their second visit",
                 self.positions.len()
             ));
         }
@@ -410,12 +411,11 @@ impl Profiled<'_> {
                 self.untried_words()
             )),
             None if is_interrupted || self.positions.is_empty() => None,
-            None => Some(
+            None => Some(format!(
                 "the rates are those of short samples only, because there was no time for a run \
                  without a break: a cache, or a throttle that gives credit back in pauses, may \
-                 have made them faster than what lasts; a longer --budget tries that"
-                    .to_owned(),
-            ),
+                 have made them faster than what lasts; a longer {BUDGET} tries that"
+            )),
         }
     }
 }

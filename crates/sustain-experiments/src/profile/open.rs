@@ -3,6 +3,7 @@
 
 use sustain_disk::target::Direction;
 use sustain_disk::units::{Duration, Size};
+use sustain_document::setting::{DEPTH, RECORD_SIZE};
 use sustain_host::Roots;
 use sustain_load::error::LoadError;
 use sustain_load::plan::LoadPlan;
@@ -61,7 +62,7 @@ pub(super) fn open(
         if target.size_bytes / POSITIONS_MIN < least {
             return Err(MeasureError::Usage(format!(
                 "{} has {}, and a profile needs at least {POSITIONS_MIN} samples of {}: use a \
-                 smaller --record-size or --depth",
+                 smaller {RECORD_SIZE} or {DEPTH}",
                 target.target.name,
                 Size(target.size_bytes),
                 Size(least)

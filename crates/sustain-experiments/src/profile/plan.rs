@@ -1,6 +1,7 @@
 //! The request for a profile, as the user gave it; nothing here touches a disk.
 
 use sustain_disk::target::Direction;
+use sustain_document::setting::BUDGET;
 use sustain_load::plan::{LoadPlan, direction_to_open, mixes_simulated_and_real};
 
 use crate::error::MeasureError;
@@ -66,10 +67,10 @@ impl ProfilePlan {
         let curves = curves.max(1) as u64;
         let least_ns = SAMPLES_MIN * curves * SAMPLE_NS_MIN;
         if self.budget_ns < least_ns {
-            let budget = sustain_disk::units::Duration(self.budget_ns);
+            let budget = BUDGET.of(sustain_disk::units::Duration(self.budget_ns));
             let least = sustain_disk::units::Duration(least_ns);
             return Err(MeasureError::Usage(format!(
-                "--budget {budget} is too short for {curves} curve{}, each measured twice at 8 \
+                "{budget} is too short for {curves} curve{}, each measured twice at 8 \
                  positions: use {least} or more{}",
                 if curves == 1 { "" } else { "s" },
                 if curves == 1 {

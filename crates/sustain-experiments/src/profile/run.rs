@@ -5,6 +5,7 @@
 use sustain_disk::clock::{Timestamp, unix_seconds};
 use sustain_disk::target::Direction;
 use sustain_document::profile::ProfileResult;
+use sustain_document::setting::RECORD_SIZE;
 use sustain_host::Roots;
 use sustain_load::error::LoadError;
 use sustain_load::observer::of_phase;
@@ -223,7 +224,7 @@ impl Profile<'_, '_> {
         match failure {
             Some(failure) => Err(LoadError::Prewrite(failure).into()),
             None => Err(MeasureError::Usage(format!(
-                "no request of the first run completed within {}: use a smaller --record-size",
+                "no request of the first run completed within {}: use a smaller {RECORD_SIZE}",
                 sustain_disk::units::Duration(FIRST_NS_MAX)
             ))),
         }

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use sustain_disk::clock::Clock;
 use sustain_disk::error::Error;
 use sustain_disk::target::{DataPath, Direction, OpenRequest, TargetKind};
+use sustain_document::setting::{DESTROY, MD};
 use sustain_host::{Roots, device_named, device_of_number};
 use sustain_load::session::{OpenTarget, Session};
 use sustain_targets::{
@@ -98,8 +99,9 @@ pub(super) fn check_members(plan: &SweepPlan) -> Result<(), MeasureError> {
             _ => "is not one",
         };
         return Err(MeasureError::Usage(format!(
-            "--md builds arrays of block devices, and {target} {what}: name disks or partitions, \
-             or leave out --md"
+            "{md} builds arrays of block devices, and {target} {what}: name disks or partitions, \
+             or leave out {md}",
+            md = MD.the()
         )));
     }
     let is_kept = |target: &&String| !plan.load.destroy.contains(target);
@@ -108,11 +110,15 @@ pub(super) fn check_members(plan: &SweepPlan) -> Result<(), MeasureError> {
         return Ok(());
     }
     Err(MeasureError::Usage(format!(
-        "--md writes a superblock to every member, even to read from the array: what is on the \
-         members may be lost. If it may, add --destroy {}; to leave them as they are, leave out \
-         --md",
-        kept.join(" --destroy ")
+        "{md} writes a superblock to every member, even to read from the array: what is on the \
+         members may be lost. If it may, add {}; to leave them as they are, leave out {md}",
+        DESTROY.each(&kept),
+        md = MD.the()
     )))
+}
+
+fn leave_out_array() -> String {
+    format!("leave out {}", MD.the())
 }
 
 impl<'a> Arrays<'a> {
@@ -243,9 +249,10 @@ impl<'a> Arrays<'a> {
     /// Claims all members again, if the guard still passes them and they are the same devices.
     fn reclaim(&self, session: &mut Session) -> Result<(), MeasureError> {
         for (target, member) in session.targets.iter_mut().zip(&self.members) {
+            let instead = leave_out_array();
             let permission = Permission::Destroy {
                 names: self.destroy,
-                instead: "leave out --md",
+                instead: &instead,
             };
             // The notes about it were given when it was opened first.
             let mut notes = Vec::new();
@@ -314,9 +321,10 @@ impl<'a> Arrays<'a> {
     ) -> Result<Session, MeasureError> {
         let device = array.device();
         let name = device.display().to_string();
+        let instead = leave_out_array();
         let permission = Permission::Destroy {
             names: std::slice::from_ref(&name),
-            instead: "leave out --md",
+            instead: &instead,
         };
         let request = OpenRequest {
             path: DataPath::Direct,
@@ -402,8 +410,8 @@ impl Array<'_> {
             .collect();
         taken_down.map_err(|why| {
             array_error(format!(
-                "the array {} could not be stopped ({why}): run mdadm --stop {}; mdadm \
-                 --zero-superblock {}",
+                "the array {} could not be stopped ({why}): run \
+                 mdadm --stop {}; mdadm --zero-superblock {}",
                 self.name,
                 self.device().display(),
                 members.join(" ")

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use sustain_disk::units::Size;
+use sustain_document::setting::{CHUNK, MD};
 use sustain_host::Roots;
 
 use crate::error::MeasureError;
@@ -42,22 +43,24 @@ impl Default for Mdadm {
 /// [`MeasureError::Usage`] with what to do: there is no root, no program, or no driver.
 pub(super) fn check(mdadm: &Mdadm, roots: &Roots) -> Result<(), MeasureError> {
     let usage = |text: String| Err(MeasureError::Usage(text));
+    let md = MD.the();
     if !rustix::process::geteuid().is_root() {
-        return usage("--md builds arrays, which needs root: run it with sudo".to_owned());
+        return usage(format!(
+            "{md} builds arrays, which needs root: run it with sudo"
+        ));
     }
     if mdadm.found().is_none() {
         return usage(format!(
-            "--md builds arrays with {}, which is not installed: install mdadm (Debian: apt \
+            "{md} builds arrays with {}, which is not installed: install mdadm (Debian: apt \
              install mdadm)",
             mdadm.program.display()
         ));
     }
     if !roots.proc.join("mdstat").exists() {
-        return usage(
-            "--md builds arrays, and no md driver is loaded: load it with modprobe raid0; if there \
-             is no such module, this kernel cannot build arrays: leave out --md"
-                .to_owned(),
-        );
+        return usage(format!(
+            "{md} builds arrays, and no md driver is loaded: load it with modprobe raid0; if there \
+             is no such module, this kernel cannot build arrays: leave out {md}"
+        ));
     }
     Ok(())
 }
@@ -71,8 +74,9 @@ pub(super) fn check_chunks(chunks_bytes: &[u64]) -> Result<(), MeasureError> {
     match chunks_bytes.iter().find(|chunk| !is_one(chunk)) {
         None => Ok(()),
         Some(chunk) => Err(MeasureError::Usage(format!(
-            "--chunk {} cannot be used with --md raid0: an array needs a power of two from 4KiB on",
-            Size(*chunk)
+            "{} cannot be used with {}: an array needs a power of two from 4KiB on",
+            CHUNK.of(Size(*chunk)),
+            MD.to("raid0")
         ))),
     }
 }

@@ -4,6 +4,7 @@
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction, TargetKind};
 use sustain_disk::units::{Duration, Size};
+use sustain_document::setting::CHUNK;
 use sustain_host::{Roots, describe_host};
 use sustain_load::error::LoadError;
 use sustain_load::plan::LoadPlan;
@@ -131,8 +132,8 @@ fn check_chunks(axes: &SweepAxes, grid: &Grid) -> Result<(), MeasureError> {
         let mut left_out = grid.left_out.iter();
         if let Some(reason) = left_out.find(|one| is_of(&one.first, chunk)) {
             return Err(MeasureError::Usage(format!(
-                "--chunk {} cannot be measured: {}",
-                Size(chunk),
+                "{} cannot be measured: {}",
+                CHUNK.of(Size(chunk)),
                 reason.why
             )));
         }

@@ -3,6 +3,9 @@
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Duration;
+use sustain_document::setting::{
+    BUDGET, CHUNK, DEPTH, ENGINE, MD, ORDER, PATH, RECORD_SIZE, ROUNDS, TIME_PER_POINT,
+};
 use sustain_load::plan::{
     LoadPlan, NO_ENGINES, direction_to_open, is_simulated, mixes_simulated_and_real,
 };
@@ -91,10 +94,10 @@ impl SweepPlan {
     pub fn check(&self) -> Result<(), MeasureError> {
         let usage = |text: String| Err(MeasureError::Usage(text));
         if self.time_per_point_ns < TIME_PER_POINT_NS_MIN {
-            return usage("--time-per-point must be at least 100ms".to_owned());
+            return usage(TIME_PER_POINT.must_be("at least 100ms"));
         }
         if self.rounds == 0 || self.rounds > ROUNDS_MAX {
-            return usage(format!("--rounds must be from 1 to {ROUNDS_MAX}"));
+            return usage(ROUNDS.must_be(format_args!("from 1 to {ROUNDS_MAX}")));
         }
         // There must be time for a first run, which does not count, and a point.
         let least_ns = 2 * self.time_per_point_ns;
@@ -102,22 +105,22 @@ impl SweepPlan {
             && budget_ns < least_ns
         {
             return usage(format!(
-                "--budget {} is too short for one point of {} after a first run that does not \
-                 count: use {} or more, or a shorter --time-per-point",
-                Duration(budget_ns),
+                "{} is too short for one point of {} after a first run that does not count: use {} \
+                 or more, or a shorter {TIME_PER_POINT}",
+                BUDGET.of(Duration(budget_ns)),
                 Duration(self.time_per_point_ns),
                 Duration(least_ns)
             ));
         }
         let largest = |values: &[u64]| values.iter().copied().max().unwrap_or(0);
         if largest(&self.record_sizes_bytes) > 1 << 30 {
-            return usage("--record-size must be from 1 byte to 1GiB".to_owned());
+            return usage(RECORD_SIZE.must_be("from 1 byte to 1GiB"));
         }
         if largest(&self.chunks_bytes) > 1 << 40 {
-            return usage("--chunk must be from one block to 1TiB".to_owned());
+            return usage(CHUNK.must_be("from one block to 1TiB"));
         }
         if self.depths.iter().any(|depth| *depth > 4096) {
-            return usage("--depth must be from 1 to 4096".to_owned());
+            return usage(DEPTH.must_be("from 1 to 4096"));
         }
         if mixes_simulated_and_real(&self.load.targets) {
             return usage(
@@ -127,17 +130,18 @@ impl SweepPlan {
         }
         let is_simulated = self.load.targets.iter().any(|name| is_simulated(name));
         if is_simulated && self.engines != [EngineChoice::Auto] {
-            return usage(format!("{NO_ENGINES}: leave out --engine"));
+            return usage(format!("{NO_ENGINES}: leave out {}", ENGINE.the()));
         }
         if self.has_arrays() {
             mdadm::check_chunks(&self.chunks_bytes)?;
             // The members of an array are released while it exists, and passthrough bypasses that
             // claim.
             if self.paths.contains(&DataPath::Passthrough) {
-                return usage(
-                    "an array (--md) takes no NVMe commands: leave out --path passthrough, or --md"
-                        .to_owned(),
-                );
+                return usage(format!(
+                    "an array ({MD}) takes no NVMe commands: leave out {}, or {}",
+                    PATH.to("passthrough"),
+                    MD.the()
+                ));
             }
         }
         Ok(())
@@ -220,10 +224,11 @@ impl SweepPlan {
             MemberOrders::AsGiven => Ok(vec![given]),
             MemberOrders::All if names.len() > ALL_ORDERS_TARGETS_MAX => {
                 Err(MeasureError::Usage(format!(
-                    "--order all is for up to {ALL_ORDERS_TARGETS_MAX} targets, and there are {}: \
-                     list the orders to try, --order {}",
+                    "{} is for up to {ALL_ORDERS_TARGETS_MAX} targets, and there are {}: list the \
+                     orders to try, {}",
+                    ORDER.to("all"),
                     names.len(),
-                    names.join(",")
+                    ORDER.to(names.join(","))
                 )))
             }
             MemberOrders::All => Ok(permutations(&given)),
@@ -242,27 +247,25 @@ impl SweepPlan {
 }
 
 fn order_of(typed: &str, names: &[String]) -> Result<Vec<usize>, String> {
-    let mut order = Vec::new();
+    let (asked, mut order) = (ORDER.to(typed), Vec::new());
     for name in typed.split(',').map(str::trim) {
         let target = names
             .iter()
             .position(|known| known == name)
             .ok_or_else(|| {
                 format!(
-                    "--order {typed}: there is no target {name:?}, the targets are {}",
+                    "{asked}: there is no target {name:?}, the targets are {}",
                     names.join(",")
                 )
             })?;
         if order.contains(&target) {
-            return Err(format!(
-                "--order {typed} has {name} twice: name each target once"
-            ));
+            return Err(format!("{asked} has {name} twice: name each target once"));
         }
         order.push(target);
     }
     match (0..names.len()).find(|target| !order.contains(target)) {
         Some(missing) => Err(format!(
-            "--order {typed} leaves out {}: name each target once",
+            "{asked} leaves out {}: name each target once",
             names[missing]
         )),
         None => Ok(order),
@@ -345,7 +348,7 @@ mod tests {
                 engines,
                 ..simulated()
             });
-            assert!(why.unwrap().contains("leave out --engine"));
+            assert!(why.unwrap().contains("leave out the engine"));
         }
         let array = |paths| SweepPlan {
             layouts: vec![LayoutKind::Independent, LayoutKind::MdRaid0],
@@ -354,7 +357,7 @@ mod tests {
         };
         assert_eq!(why(array(vec![DataPath::Direct])), None);
         let why = why(array(vec![DataPath::Direct, DataPath::Passthrough])).unwrap();
-        assert!(why.contains("leave out --path passthrough"), "{why}");
+        assert!(why.contains("leave out the I/O path passthrough"), "{why}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Rate;
 use sustain_document::host::Host;
+use sustain_document::setting::TIME_PER_POINT;
 use sustain_document::sweep::{SweepMeasurement, SweepResult};
 use sustain_document::system::System;
 use sustain_host::Roots;
@@ -233,7 +234,7 @@ impl Sweep<'_, '_> {
         for point in long {
             let why = format!(
                 "more bytes are in flight than are transferred in half a point at {}, the rate of \
-                 the first run: use a longer --time-per-point to include them",
+                 the first run: use a longer {TIME_PER_POINT} to include them",
                 Rate(rate)
             );
             grid.leave_out(point.setting, why);
@@ -241,7 +242,7 @@ impl Sweep<'_, '_> {
         if grid.points.is_empty() {
             return Err(MeasureError::Usage(format!(
                 "nothing is left to measure: all settings have more bytes in flight than are \
-                 transferred in half a point of {time_s} s at {}; use a longer --time-per-point, \
+                 transferred in half a point of {time_s} s at {}; use a longer {TIME_PER_POINT}, \
                  or smaller records and depths",
                 Rate(rate)
             )));

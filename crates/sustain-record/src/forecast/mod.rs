@@ -12,6 +12,7 @@ mod space;
 use sustain_disk::target::TargetKind;
 use sustain_disk::units::Size;
 use sustain_document::profile::{ProfileResult, ProfileTarget, ProfileTogether};
+use sustain_document::setting::WRITE;
 use sustain_document::vocabulary::Direction;
 
 use self::curve::Curve;
@@ -269,7 +270,8 @@ fn lacks(name: &str, members: &[ForecastMember<'_>]) -> String {
 /// The advice to make a profile, which writes all over its targets.
 fn way_to_profile(names: &str) -> String {
     format!(
-        "before creating a store on them, which it would destroy: sustain profile {names} --write"
+        "before creating a store on them, which it would destroy: sustain profile {names} {}",
+        WRITE.flag()
     )
 }
 

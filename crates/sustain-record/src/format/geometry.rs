@@ -2,6 +2,7 @@
 //! becomes an offset.
 
 use sustain_disk::units::Size;
+use sustain_document::setting::SLOT;
 
 use super::{BLOCK_BYTES, SLOT_BYTES_MAX, SLOT_BYTES_MIN};
 
@@ -51,7 +52,7 @@ pub enum GeometryError {
     /// The member cannot hold two slots and the superblocks.
     #[error(
         "{} is too small: with this slot size a member needs at least {}; choose a larger one, or \
-         `sustain create` with a smaller --slot", Size(*capacity_bytes), Size(*needed_bytes)
+         `sustain create` with a smaller {}", Size(*capacity_bytes), Size(*needed_bytes), SLOT
     )]
     TooSmall {
         /// Bytes that the member has.

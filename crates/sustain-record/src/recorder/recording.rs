@@ -35,6 +35,7 @@ use sustain_disk::engine::EngineChoice;
 use sustain_disk::meter::{BufferCurve, LatencyMeter, Meter};
 use sustain_disk::units::Size;
 use sustain_document::record::RecordingEnd;
+use sustain_document::setting::{BUFFER, DEPTH, SLOT, STREAM};
 use uuid::Uuid;
 
 use super::board::{RecordingBoard, RecordingProgress};
@@ -342,8 +343,9 @@ fn check(
         let is_twice = streams[..index].iter().any(|one| one.name == stream.name);
         if is_twice || stream.name.is_empty() {
             return usage(format!(
-                "each stream needs a name of its own, which {:?} is not: use --stream NAME",
-                stream.name
+                "each stream needs a name of its own, which {:?} is not: use {}",
+                stream.name,
+                STREAM.to("NAME")
             ));
         }
     }
@@ -351,13 +353,11 @@ fn check(
     let appends = streams.len() as u64 + 1;
     let least = appends * u64::from(append_bytes(store, options));
     if options.buffer_bytes < least {
-        return usage(format!(
-            "--buffer must be at least {} for these streams",
-            Size(least)
-        ));
+        let what = format!("at least {} for these streams", Size(least));
+        return usage(BUFFER.must_be(what));
     }
     if !(1..=DEPTH_MAX).contains(&options.depth) {
-        return usage(format!("--depth must be from 1 to {DEPTH_MAX}"));
+        return usage(DEPTH.must_be(format_args!("from 1 to {DEPTH_MAX}")));
     }
     if !options.append_bytes.is_multiple_of(BLOCK_BYTES as u32)
         || options.append_bytes < 4 * BLOCK_BYTES as u32
@@ -398,8 +398,8 @@ fn check_start(setup: &RecordSetup, slot_bytes: u32) -> Result<(), RecordError> 
     }
     Err(RecordError::Usage(format!(
         "the descriptions of these streams take {bytes} bytes and must not take more than \
-         {most} on this store: use shorter names (--stream), or a store with larger slots (sustain \
-         create --slot)"
+         {most} on this store: use shorter names ({STREAM}), or a store with larger slots ({SLOT} of \
+         `sustain create`)"
     )))
 }
 

@@ -14,6 +14,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::pipe::fcntl_setpipe_size;
 use sustain_disk::clock::Timestamp;
+use sustain_document::setting::FROM;
 use sustain_targets::Stop;
 
 use super::RecordPlan;
@@ -103,8 +104,11 @@ fn refuse_closed(standard: &OwnedFd) -> Result<(), RecordError> {
     });
     let access = fcntl_getfl(standard).map(|flags| flags & OFlags::RWMODE);
     if is_null && access == Ok(OFlags::RDWR) {
-        let why = "it is closed, or /dev/null: send it data, or name a source with --from";
-        return Err(refused("standard input", why));
+        let why = format!(
+            "it is closed, or /dev/null: send it data, or name a source with {}",
+            FROM.the()
+        );
+        return Err(refused("standard input", &why));
     }
     Ok(())
 }
@@ -168,7 +172,7 @@ fn open_path(path: &Path) -> Result<ReadySource, RecordError> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = open_file(path, flags, Mode::empty()).map_err(|errno| {
         let advice = match errno {
-            Errno::NOENT => "it does not exist; check --from".to_owned(),
+            Errno::NOENT => format!("it does not exist; check {}", FROM.the()),
             Errno::ACCESS | Errno::PERM => "permission denied".to_owned(),
             // A socket in a file system has to be connected to; it cannot be opened.
             Errno::NXIO => "it is a socket, or a device that is not there: let a program \

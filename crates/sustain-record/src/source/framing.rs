@@ -12,6 +12,7 @@ use std::str::FromStr;
 use jpeg::JpegFramer;
 use length_prefixed::LengthPrefixedFramer;
 use lines::LinesFramer;
+use sustain_document::setting::FRAMES;
 
 use crate::format::MarkKind;
 
@@ -139,9 +140,10 @@ impl fmt::Display for FramingError {
             f,
             "a frame should begin at byte {} of the stream, but the length there is {length_bytes} \
              bytes (read as {a:02X} {b:02X} {c:02X} {d:02X}), more than the {} that a frame may \
-             have; from here on the bytes are kept and frames are no longer marked. Check --frames \
-             {}: ",
-            self.stream_offset, self.length_bytes_max, self.framing,
+             have; from here on the bytes are kept and frames are no longer marked. Check {}: ",
+            self.stream_offset,
+            self.length_bytes_max,
+            FRAMES.to(self.framing),
         )?;
         if swapped <= self.length_bytes_max {
             let other = Framing::LengthPrefixed { byte_order: other };

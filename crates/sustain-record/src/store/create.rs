@@ -15,6 +15,7 @@ use sustain_disk::clock::{Clock, WallClock};
 use sustain_disk::engine::{SharedMachine, SimulatedTarget};
 use sustain_disk::target::{Direction, Target, TargetKind};
 use sustain_disk::units::Size;
+use sustain_document::setting::SIZE;
 use sustain_host::Roots;
 use sustain_targets::{
     CreatedFiles, SimulatedDisk, Stop, check_destroy, folder_of, has_all_blocks, neighbour_cautions,
@@ -341,7 +342,7 @@ fn resize(site: &Site<'_>, size_bytes: u64) -> Result<(), RecordError> {
         Err(errno) => Err(RecordError::NoBlocks {
             member: site.name.to_owned(),
             why: format!(
-                "cannot make a file of {} there: {errno}; free some space, or use a smaller --size",
+                "cannot make a file of {} there: {errno}; free some space, or use a smaller {SIZE}",
                 Size(size_bytes)
             ),
         }),

@@ -20,6 +20,7 @@ use std::fmt;
 use sustain_disk::clock::Clock;
 use sustain_disk::engine::SharedMachine;
 use sustain_disk::error::RequestError;
+use sustain_document::setting::RING;
 use uuid::Uuid;
 
 use crate::error::RecordError;
@@ -130,9 +131,10 @@ impl Store {
         }
         let names: Vec<&str> = self.members.iter().map(|one| one.name.as_str()).collect();
         Err(RecordError::Usage(format!(
-            "the store on {} is full, so nothing was read or recorded: use --ring to \
-             overwrite its oldest data, or create another store with `sustain create`",
-            names.join(" and ")
+            "the store on {} is full, so nothing was read or recorded: use {} to overwrite \
+             its oldest data, or create another store with `sustain create`",
+            names.join(" and "),
+            RING.the()
         )))
     }
 

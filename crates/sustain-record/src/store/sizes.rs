@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use sustain_disk::error::Error;
 use sustain_disk::target::TargetKind;
 use sustain_disk::units::Size;
+use sustain_document::setting::{SIZE, SLOT};
 use sustain_targets::{Fitted, Growing, fit_free_space, has_all_blocks};
 
 use super::create::{CreatePlan, Site};
@@ -28,9 +29,10 @@ pub(super) fn divide(
 ) -> Result<Vec<Geometry>, RecordError> {
     let is_file = |site: &Site<'_>| site.target.kind == TargetKind::File;
     if plan.size_bytes.is_some() && !sites.iter().any(is_file) {
-        return Err(RecordError::Usage(
-            "--size applies to files only, and devices are used whole: leave it out".to_owned(),
-        ));
+        return Err(RecordError::Usage(format!(
+            "{} applies to files only, and devices are used whole: leave it out",
+            SIZE.the()
+        )));
     }
     let mut sizes: Vec<u64> = sites.iter().map(|site| wanted_bytes(plan, site)).collect();
     let growing: Vec<usize> = (0..sites.len())
@@ -54,7 +56,10 @@ pub(super) fn divide(
             }
             None if plan.size_bytes.is_some() => {}
             None => {
-                let why = "its file system does not say how much space is free: give --size";
+                let why = format!(
+                    "its file system does not say how much space is free: give {}",
+                    SIZE.the()
+                );
                 return Err(Error::target(sites[*index].name, why).into());
             }
         }
@@ -85,12 +90,12 @@ fn check_fits(plan: &CreatePlan, site: &Site<'_>, fitted: &Fitted) -> Result<(),
     let why = match Geometry::of_member(fitted.size_bytes, plan.slot_bytes) {
         Err(GeometryError::TooSmall { needed_bytes, .. }) => format!(
             "only {free} free, and with this slot size the smallest member needs {}: free some \
-             space, choose another place, or use `sustain create` with a smaller --slot",
+             space, choose another place, or use `sustain create` with a smaller {SLOT}",
             Size(needed_bytes)
         ),
         _ if plan.size_bytes.is_none() && has_bytes == 0 => return Ok(()),
         _ => format!(
-            "only {free} free, enough for a file of {fits} but not of {}: give a smaller --size, \
+            "only {free} free, enough for a file of {fits} but not of {}: give a smaller {SIZE}, \
              or free some space",
             Size(wanted_bytes)
         ),

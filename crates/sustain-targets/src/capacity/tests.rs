@@ -124,7 +124,7 @@ fn more_than_half_of_the_memory_is_refused() {
         sys: directory.path().join("sys"),
         proc: directory.path().join("proc"),
     };
-    let check = |wanted| check_memory(wanted, "4 streams need", "use a smaller --buffer", &roots);
+    let check = |wanted| check_memory(wanted, "4 streams need", "use a smaller buffer", &roots);
     // A machine that does not say what it has refuses nothing beforehand.
     assert!(check(u64::MAX).is_ok());
     std::fs::create_dir_all(roots.proc.join("sys/kernel")).unwrap();
@@ -134,6 +134,6 @@ fn more_than_half_of_the_memory_is_refused() {
     assert!(check(4 * MIB).is_ok());
     assert_eq!(
         check(4 * MIB + 1).unwrap_err().to_string(),
-        "4 streams need more than half of this machine's 8 MiB of memory: use a smaller --buffer"
+        "4 streams need more than half of this machine's 8 MiB of memory: use a smaller buffer"
     );
 }

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 
 use super::*;
 
-const READ_INSTEAD: &str = "use --read";
+const READ_INSTEAD: &str = "leave it alone";
 
 /// What the guard says of a new file with these bytes, typed as `file`.
 fn word_on(
@@ -41,7 +41,7 @@ fn what_exists_is_destroyed_only_under_its_own_name() {
     assert_eq!(
         word.unwrap_err(),
         "it exists (XFS file system) and would be overwritten. To destroy what is on it, add \
-         --destroy file; to leave it as it is, use --read"
+         the permission to destroy file; to leave it as it is, leave it alone"
     );
     assert!(notes.is_empty());
     let (word, notes) = word_on(b"XFSB", destroy(&["file".to_owned()]), false);
@@ -97,7 +97,7 @@ fn a_name_to_destroy_must_be_that_of_a_target() {
     assert!(matches!(slip, OpenError::Usage(_)));
     assert!(
         slip.to_string()
-            .starts_with("--destroy ./a names none of the targets")
+            .starts_with("the permission to destroy ./a names none of the targets")
     );
 }
 

@@ -2,6 +2,7 @@
 //! version or right.
 
 use io_uring::{IoUring, Probe, opcode};
+use sustain_document::setting::PATH;
 
 use super::super::ring;
 use crate::error::{Error, IoFault};
@@ -14,9 +15,10 @@ pub(super) fn check_kernel() -> Result<(), Error> {
     if known.is_ok() && probe.is_supported(opcode::UringCmd80::CODE) {
         return Ok(());
     }
-    Err(refused(
-        "this kernel does not pass NVMe commands through, which came with 5.19; use --path direct",
-    ))
+    Err(refused(&format!(
+        "this kernel does not pass NVMe commands through, which came with 5.19; use {}",
+        PATH.to("direct")
+    )))
 }
 
 pub(super) fn refused(why: &str) -> Error {
@@ -28,16 +30,17 @@ pub(super) fn refused(why: &str) -> Error {
 
 /// The reason why the kernel did not pass on the first command.
 pub(super) fn explain(errno: i32) -> String {
+    let direct = PATH.to("direct");
     match errno {
-        libc::EACCES | libc::EPERM => "the kernel takes NVMe commands only from a process that \
-                                       has CAP_SYS_ADMIN: run as root, or use --path direct"
-            .to_owned(),
-        libc::EOPNOTSUPP | libc::ENOTTY | libc::EINVAL => {
+        libc::EACCES | libc::EPERM => format!(
+            "the kernel takes NVMe commands only from a process that has CAP_SYS_ADMIN: run as \
+             root, or use {direct}"
+        ),
+        libc::EOPNOTSUPP | libc::ENOTTY | libc::EINVAL => format!(
             "this kernel's NVMe driver does not take commands by io_uring, which came with 5.19; \
-             use --path direct"
-                .to_owned()
-        }
-        _ => format!("{}; use --path direct", IoFault::Kernel(errno)),
+             use {direct}"
+        ),
+        _ => format!("{}; use {direct}", IoFault::Kernel(errno)),
     }
 }
 
@@ -49,6 +52,6 @@ mod tests {
     fn a_refusal_names_the_right_or_version_that_is_missing() {
         assert!(explain(libc::EACCES).contains("CAP_SYS_ADMIN"));
         assert!(explain(libc::EOPNOTSUPP).contains("5.19"));
-        assert!(explain(libc::EIO).contains("--path direct"));
+        assert!(explain(libc::EIO).contains("the I/O path direct"));
     }
 }

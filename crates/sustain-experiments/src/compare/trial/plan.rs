@@ -5,6 +5,7 @@ use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
 use sustain_disk::target::DataPath;
 use sustain_disk::units::Duration;
+use sustain_document::setting::{ENGINE, TIME, TIME_PER_RUN};
 use sustain_load::plan::{LoadPlan, NO_ENGINES, is_simulated, mixes_simulated_and_real};
 
 use crate::error::MeasureError;
@@ -107,14 +108,14 @@ impl TrialPlan {
     pub fn check(&self) -> Result<(), MeasureError> {
         let usage = |text: String| Err(MeasureError::Usage(text));
         if self.time_per_run_ns < TIME_PER_RUN_NS_MIN {
-            return usage("--time-per-run must be at least 100ms".to_owned());
+            return usage(TIME_PER_RUN.must_be("at least 100ms"));
         }
         let least_ns = RUNS_MIN * self.time_per_run_ns;
         if self.time_ns < least_ns {
             return usage(format!(
-                "--time {} is too short for {RUNS_MIN} runs of {}, and fewer show nothing: use {} \
-                 or more, or a shorter --time-per-run",
-                Duration(self.time_ns),
+                "{} is too short for {RUNS_MIN} runs of {}, and fewer show nothing: use {} or \
+                 more, or a shorter {TIME_PER_RUN}",
+                TIME.of(Duration(self.time_ns)),
                 Duration(self.time_per_run_ns),
                 Duration(least_ns)
             ));
@@ -134,7 +135,7 @@ impl TrialPlan {
         let is_simulated = self.load.targets.iter().any(|name| is_simulated(name));
         let names_engine = |setting: &TrialSetting| setting.engine != EngineChoice::Auto;
         if is_simulated && (names_engine(a) || names_engine(b)) {
-            return usage(format!("{NO_ENGINES}: leave out --engine"));
+            return usage(format!("{NO_ENGINES}: leave out {}", ENGINE.the()));
         }
         if is_simulated && (a.path != b.path || a.threads != b.threads) {
             return usage(

@@ -184,9 +184,9 @@ fn settings_that_make_no_sense_are_refused() {
     let engine = why(|plan| plan.settings[1].engine = EngineChoice::Sync);
     assert!(engine.contains("no engines"), "{engine}");
     let depth = why(|plan| plan.settings[1].depth = 0);
-    assert!(depth.contains("B: --depth must be from 1"), "{depth}");
+    assert!(depth.contains("B: the depth must be from 1"), "{depth}");
     let record = why(|plan| plan.settings[0].record_bytes = 0);
-    assert!(record.contains("A: --record-size must be"), "{record}");
+    assert!(record.contains("A: the record size must be"), "{record}");
     let stripe = why(|plan| plan.settings[0].layout = Layout::Span);
     assert!(stripe.contains("one target makes no stripe"), "{stripe}");
     let window = why(|plan| plan.settings[0].depth = 64);

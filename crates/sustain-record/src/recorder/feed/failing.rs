@@ -73,7 +73,7 @@ impl<I: Inlet> RecordFeed<I> {
     }
 }
 
-/// The store is there, so no `--size` helps where what lies under it is full.
+/// The store is there, so no smaller size helps where what lies under it is full.
 fn failure_words(error: &RequestError) -> String {
     if error.fault != IoFault::Kernel(NO_SPACE) {
         return error.to_string();
@@ -109,7 +109,7 @@ mod tests {
             told.contains("a at byte 4096") && told.contains("free some"),
             "{told}"
         );
-        assert!(!told.contains("--size"), "{told}");
+        assert!(!told.contains("smaller size"), "{told}");
         assert_eq!(failure_words(&error(5)), error(5).to_string());
     }
 }

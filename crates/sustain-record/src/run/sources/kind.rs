@@ -8,6 +8,7 @@ use rustix::fs::{FileType, OFlags, Stat, fcntl_getfl};
 use rustix::io::Errno;
 use rustix::net::sockopt::{socket_acceptconn, socket_type};
 use rustix::net::{SocketType, getpeername};
+use sustain_document::setting::FRAMES;
 
 /// Returns why this descriptor cannot be recorded and what to do instead, or `None` if it can.
 pub(super) fn refusal(file: BorrowedFd<'_>, found: &Stat) -> Option<String> {
@@ -45,7 +46,9 @@ fn socket_refusal(file: BorrowedFd<'_>) -> Option<String> {
             return Some(format!(
                 "it is {kind}, whose messages have boundaries that a stream of bytes does not \
                  keep: let a program receive them and write each one to a pipe, with its length \
-                 in front (--frames length-prefixed) or a line each (--frames lines)"
+                 in front ({}) or a line each ({})",
+                FRAMES.to("length-prefixed"),
+                FRAMES.to("lines")
             ));
         }
         Err(errno) => {
@@ -108,10 +111,7 @@ mod tests {
     fn what_keeps_the_boundaries_of_messages_is_no_stream_of_bytes() {
         let (datagram, _other) = UnixDatagram::pair().unwrap();
         let why = refused(datagram).unwrap();
-        assert!(
-            why.contains("datagram") && why.contains("--frames"),
-            "{why}"
-        );
+        assert!(why.contains("datagram") && why.contains("framing"), "{why}");
         let flags = SocketFlags::empty();
         let packets = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
         let why = refused(packets.unwrap().0).unwrap();

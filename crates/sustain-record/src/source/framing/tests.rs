@@ -206,14 +206,14 @@ fn a_length_over_the_bound_is_told_once_and_the_rest_has_no_frames() {
         whole.error.map(|error| error.to_string()).unwrap(),
         "a frame should begin at byte 5 of the stream, but the length there is 65536 bytes (read \
          as 00 00 01 00), more than the 65535 that a frame may have; from here on the bytes are \
-         kept and frames are no longer marked. Check --frames length-prefixed: with \
+         kept and frames are no longer marked. Check the framing length-prefixed: with \
          length-prefixed-be the length would be 256 bytes"
     );
     let error = found(Framer::new(BIG), b"\x89PNG\r\n", &[6]).error.unwrap();
     assert_eq!(error.length_bytes_max, 256 << 20);
     assert!(error.to_string().ends_with(
         "(read as 89 50 4E 47), more than the 268435456 that a frame may have; from here on the \
-         bytes are kept and frames are no longer marked. Check --frames length-prefixed-be: does \
+         bytes are kept and frames are no longer marked. Check the framing length-prefixed-be: does \
          the source put four bytes of length before each frame?"
     ));
 }

@@ -120,24 +120,16 @@ pub(super) fn advise(facts: &AdviceBasis, foretell: &Foretell<'_>) -> Vec<Sugges
 
 fn independent(facts: &AdviceBasis, foretell: &Foretell<'_>) -> Suggestion {
     let all = &facts.hang;
-    let suggestion = |order: Vec<usize>, leave_out: Vec<usize>, expected_bytes_per_s, why| {
-        let layout = SuggestedLayout::Independent;
-        Suggestion {
-            layout,
-            order,
-            leave_out,
-            move_elsewhere: Vec::new(),
-            moved_from: None,
-            then_limited_by: Vec::new(),
-            expected_bytes_per_s,
-            is_at_most: false,
-            why,
-        }
+    let of_kept = |kept: &[usize]| split(all, |target| kept.contains(&target));
+    let layout = SuggestedLayout::Independent;
+    let suggestion = |(order, leave_out), expected_bytes_per_s, why| Suggestion {
+        leave_out,
+        ..Suggestion::of_all(layout, order, expected_bytes_per_s, why)
     };
+    let (fastest, measured) = &facts.fastest;
     let falls = |wall: &KnownWall| wall.collapses_to_bytes_per_s.is_some();
     if facts.walls.iter().any(falls) {
-        let (members, sum) = &facts.fastest;
-        let (order, leave_out) = split(all, |target| members.contains(&target));
+        let (order, leave_out) = of_kept(fastest);
         let why = if leave_out.is_empty() {
             AdviceReason::MostWithAll {
                 fall: facts.named_fall(),
@@ -147,28 +139,21 @@ fn independent(facts: &AdviceBasis, foretell: &Foretell<'_>) -> Suggestion {
                 kept: facts.named(&order),
             }
         };
-        return suggestion(order, leave_out, *sum, why);
+        return suggestion((order, leave_out), *measured, why);
     }
     if facts.has_uncertain_walls() {
         let (kept, sum_bytes_per_s) = facts.most_measured();
-        let (order, leave_out) = split(all, |target| kept.contains(&target));
-        return suggestion(
-            order,
-            leave_out,
-            sum_bytes_per_s,
-            AdviceReason::OnlyMeasured,
-        );
+        let why = AdviceReason::OnlyMeasured;
+        return suggestion(of_kept(&kept), sum_bytes_per_s, why);
     }
     let sum = foretell(&facts.walls, all);
     let kept = without_idlers(facts, foretell, sum);
-    let (order, leave_out) = split(all, |target| kept.contains(&target));
     let expected = foretell(&facts.walls, &kept);
-    let (fastest, measured) = &facts.fastest;
     if *measured > expected * (1.0 + NOT_FORETOLD) {
-        let (order, leave_out) = split(all, |target| fastest.contains(&target));
         let why = AdviceReason::FasterThanPredicted;
-        return suggestion(order, leave_out, *measured, why);
+        return suggestion(of_kept(fastest), *measured, why);
     }
+    let (order, leave_out) = of_kept(&kept);
     let why = if facts.walls.is_empty() {
         AdviceReason::NothingShared
     } else if leave_out.is_empty() {
@@ -178,7 +163,7 @@ fn independent(facts: &AdviceBasis, foretell: &Foretell<'_>) -> Suggestion {
             idle: facts.named(&leave_out),
         }
     };
-    suggestion(order, leave_out, expected, why)
+    suggestion((order, leave_out), expected, why)
 }
 
 /// All targets except those that add nothing: leaving out each is tried, the slowest first.
@@ -241,18 +226,12 @@ fn stripe(facts: &AdviceBasis, independent: &Suggestion) -> Suggestion {
             share: loss,
         }),
     };
+    let layout = SuggestedLayout::Stripe {
+        chunk_bytes: facts.record_bytes,
+    };
     Suggestion {
-        layout: SuggestedLayout::Stripe {
-            chunk_bytes: facts.record_bytes,
-        },
-        order: all,
-        leave_out: Vec::new(),
-        move_elsewhere: Vec::new(),
-        moved_from: None,
-        then_limited_by: Vec::new(),
-        expected_bytes_per_s,
         is_at_most,
-        why,
+        ..Suggestion::of_all(layout, all, expected_bytes_per_s, why)
     }
 }
 
@@ -270,20 +249,11 @@ fn span(facts: &AdviceBasis, independent: &Suggestion) -> Suggestion {
     let expected_bytes_per_s = bytes / seconds;
     let slowest = order.last().map_or(0.0, |target| facts.alone[*target]);
     let gain = independent.expected_bytes_per_s / expected_bytes_per_s - 1.0;
-    Suggestion {
-        layout: SuggestedLayout::Span,
-        order,
-        leave_out: Vec::new(),
-        move_elsewhere: Vec::new(),
-        moved_from: None,
-        then_limited_by: Vec::new(),
-        expected_bytes_per_s,
-        is_at_most: false,
-        why: AdviceReason::OneAfterTheOther {
-            slowest_bytes_per_s: slowest,
-            all_at_once_gain: (gain >= WORTH_MOVING).then_some(gain),
-        },
-    }
+    let why = AdviceReason::OneAfterTheOther {
+        slowest_bytes_per_s: slowest,
+        all_at_once_gain: (gain >= WORTH_MOVING).then_some(gain),
+    };
+    Suggestion::of_all(SuggestedLayout::Span, order, expected_bytes_per_s, why)
 }
 
 /// The targets in an order in which neighbours in a stripe share no wall, where that is possible.
@@ -314,6 +284,28 @@ fn interleaved(facts: &AdviceBasis) -> Vec<usize> {
 
 pub(super) fn split(all: &[usize], keep: impl Fn(usize) -> bool) -> (Vec<usize>, Vec<usize>) {
     all.iter().copied().partition(|target| keep(*target))
+}
+
+impl Suggestion {
+    /// To use all these targets, where they are.
+    fn of_all(
+        layout: SuggestedLayout,
+        order: Vec<usize>,
+        expected_bytes_per_s: f64,
+        why: AdviceReason,
+    ) -> Suggestion {
+        Suggestion {
+            layout,
+            order,
+            leave_out: Vec::new(),
+            move_elsewhere: Vec::new(),
+            moved_from: None,
+            then_limited_by: Vec::new(),
+            expected_bytes_per_s,
+            is_at_most: false,
+            why,
+        }
+    }
 }
 
 impl AdviceBasis {

@@ -8,7 +8,7 @@ use sustain_document::effect::{
 };
 use sustain_document::system::{KernelCounters, Sample};
 
-use super::board::{Entries, ObservedPhase as Number};
+use super::board::{BoardPage, Entries, ObservedPhase as Number};
 use super::latencies::Latencies;
 use super::probes::ProbeObservations;
 use super::{copy, words};
@@ -24,8 +24,13 @@ pub(super) struct EndedStretch {
 }
 
 impl EndedStretch {
-    fn seconds(&self) -> f64 {
-        self.end.since_s(self.start)
+    /// The rate of what came so often during it.
+    fn per_s(&self, count: u64) -> f64 {
+        count as f64 / self.end.since_s(self.start).max(1e-9)
+    }
+
+    fn page<'a, T>(&self, entries: &'a Entries<T>) -> Option<&'a BoardPage<T>> {
+        entries.pages.get(&self.number)
     }
 
     fn from(&self, origin: Timestamp) -> Stretch {
@@ -74,23 +79,22 @@ impl WatchedLoad {
 
     /// The time from the first to the last stretch, with times from `origin`.
     pub(super) fn watched_s(&self, origin: Timestamp) -> Stretch {
-        let marked = [&self.marked.before, &self.marked.during, &self.marked.after];
-        let all = || marked.into_iter().flatten();
+        let all = || self.all_marked().map(|marked| marked.from(origin));
         Stretch {
-            start_s: all()
-                .map(|marked| marked.start.since_s(origin))
-                .fold(f64::INFINITY, f64::min),
-            end_s: all()
-                .map(|marked| marked.end.since_s(origin))
-                .fold(f64::NEG_INFINITY, f64::max),
+            start_s: all().map(|one| one.start_s).fold(f64::INFINITY, f64::min),
+            end_s: all().map(|one| one.end_s).fold(f64::NEG_INFINITY, f64::max),
         }
+    }
+
+    fn all_marked(&self) -> impl Iterator<Item = &EndedStretch> {
+        let marked = [&self.marked.before, &self.marked.during, &self.marked.after];
+        marked.into_iter().flatten()
     }
 }
 
 fn cpu_ns<T>(entries: Option<&Entries<T>>, marked: &EndedStretch) -> u64 {
-    entries
-        .and_then(|entries| entries.pages.get(&marked.number))
-        .map_or(0, |page| page.cpu_ns)
+    let page = entries.and_then(|entries| marked.page(entries));
+    page.map_or(0, |page| page.cpu_ns)
 }
 
 /// Makes a value from each stretch that took place.
@@ -173,11 +177,11 @@ fn load(run: &WatchedLoad) -> Load {
 }
 
 fn writes(entries: &Entries<Latencies>, marked: &EndedStretch) -> Writes {
-    let seen = entries.pages.get(&marked.number).map(|page| &page.seen);
+    let seen = marked.page(entries).map(|page| &page.seen);
     let count = seen.map_or(0, Latencies::count);
     Writes {
         count,
-        writes_per_s: count as f64 / marked.seconds().max(1e-9),
+        writes_per_s: marked.per_s(count),
         latency_p50_ns: seen.and_then(|seen| seen.percentile_ns(50.0)),
         latency_p99_ns: seen.and_then(|seen| seen.percentile_ns(99.0)),
         latency_max_ns: seen.and_then(Latencies::max_ns),
@@ -185,11 +189,11 @@ fn writes(entries: &Entries<Latencies>, marked: &EndedStretch) -> Writes {
 }
 
 fn timer(entries: &Entries<Latencies>, marked: &EndedStretch) -> Timer {
-    let seen = entries.pages.get(&marked.number).map(|page| &page.seen);
+    let seen = marked.page(entries).map(|page| &page.seen);
     let wakeups = seen.map_or(0, Latencies::count);
     Timer {
         wakeups,
-        wakeups_per_s: wakeups as f64 / marked.seconds().max(1e-9),
+        wakeups_per_s: marked.per_s(wakeups),
         late_p50_ns: seen.and_then(|seen| seen.percentile_ns(50.0)),
         late_p99_ns: seen.and_then(|seen| seen.percentile_ns(99.0)),
         late_max_ns: seen.and_then(Latencies::max_ns),
@@ -199,13 +203,13 @@ fn timer(entries: &Entries<Latencies>, marked: &EndedStretch) -> Timer {
 fn datagrams(run: &WatchedLoad) -> Option<Stretches<Datagrams>> {
     let (sent, received) = (run.seen.sent.as_ref()?, run.seen.received.as_ref()?);
     Some(each(&run.marked, |marked| {
-        let out = sent.pages.get(&marked.number).map(|page| page.seen);
+        let out = marked.page(sent).map(|page| page.seen);
         let out = out.unwrap_or_default();
-        let came = received.pages.get(&marked.number).map(|page| page.seen);
+        let came = marked.page(received).map(|page| page.seen);
         let came = came.unwrap_or_default().0;
         Some(Datagrams {
             sent: out.sent,
-            sent_per_s: out.sent as f64 / marked.seconds().max(1e-9),
+            sent_per_s: marked.per_s(out.sent),
             received: came,
             lost: out.sent.saturating_sub(came),
             refused: out.refused,
@@ -215,24 +219,18 @@ fn datagrams(run: &WatchedLoad) -> Option<Stretches<Datagrams>> {
 
 /// How much worse the load made each figure.
 fn ratios(writes: Option<&Stretches<Writes>>, timer: Option<&Stretches<Timer>>) -> Ratios {
-    let of_writes = |figure: fn(&Writes) -> Option<f64>| {
-        let all = writes?;
-        ratio(figure(all.during.as_ref()?)?, figure(all.before.as_ref()?)?)
-    };
-    let of_timer = |figure: fn(&Timer) -> Option<f64>| {
-        let all = timer?;
-        ratio(figure(all.during.as_ref()?)?, figure(all.before.as_ref()?)?)
-    };
     Ratios {
-        writes_latency_p50: of_writes(|all| Some(all.latency_p50_ns? as f64)),
-        writes_latency_p99: of_writes(|all| Some(all.latency_p99_ns? as f64)),
-        writes_per_s: of_writes(|all| Some(all.writes_per_s)),
-        timer_late_p99: of_timer(|all| Some(all.late_p99_ns? as f64)),
-        timer_late_max: of_timer(|all| Some(all.late_max_ns? as f64)),
+        writes_latency_p50: ratio(writes, |all| Some(all.latency_p50_ns? as f64)),
+        writes_latency_p99: ratio(writes, |all| Some(all.latency_p99_ns? as f64)),
+        writes_per_s: ratio(writes, |all| Some(all.writes_per_s)),
+        timer_late_p99: ratio(timer, |all| Some(all.late_p99_ns? as f64)),
+        timer_late_max: ratio(timer, |all| Some(all.late_max_ns? as f64)),
     }
 }
 
-fn ratio(during: f64, before: f64) -> Option<f64> {
+fn ratio<T>(all: Option<&Stretches<T>>, figure: impl Fn(&T) -> Option<f64>) -> Option<f64> {
+    let (before, during) = all?.before.as_ref().zip(all?.during.as_ref())?;
+    let (before, during) = (figure(before)?, figure(during)?);
     (before > 0.0).then(|| during / before)
 }
 
@@ -261,9 +259,8 @@ fn dirty_max_bytes(moments: &[MemoryMoment], stretch: Stretch) -> Option<u64> {
 
 /// What a probe workload saw over time, in all stretches.
 fn over_time(entries: Option<&Entries<Latencies>>, run: &WatchedLoad) -> Vec<ProbeInterval> {
-    let marked = [&run.marked.before, &run.marked.during, &run.marked.after];
-    let pages = marked.into_iter().flatten().filter_map(|marked| {
-        let page = entries?.pages.get(&marked.number)?;
+    let pages = run.all_marked().filter_map(|marked| {
+        let page = marked.page(entries?)?;
         Some((marked.from(run.start), page))
     });
     pages
@@ -299,7 +296,7 @@ fn has_fewer_writes(effect: &PathEffect) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::board::{BoardPage, ProbeBoard, ProbeLog};
+    use super::super::board::{ProbeBoard, ProbeLog};
     use super::super::datagrams::{Received, Sent};
     use super::*;
 

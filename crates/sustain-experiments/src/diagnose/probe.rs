@@ -30,9 +30,9 @@ const TRIAL_RUNS_MAX: u64 = 10;
 /// Readings of each target that is measured in advance.
 const REPEATS: usize = 2;
 
-/// Measures subsets of the targets of a stage.
+/// Measures subsets of prepared targets.
 pub(super) struct SubsetProbe<'a, 'b> {
-    pub(super) stage: &'a mut PreparedTargets<'b>,
+    pub(super) prepared: &'a mut PreparedTargets<'b>,
     pub(super) stop: Stop,
     pub(super) observer: &'a mut DiagnoseObserver<'b>,
     pub(super) threads: u32,
@@ -84,16 +84,16 @@ impl SubsetProbe<'_, '_> {
             targets,
             time_ns: Some(self.time_per_run_ns),
             wraps: Some(true),
-            ..self.stage.setup(self.threads)
+            ..self.prepared.setup(self.threads)
         }
     }
 
     /// Runs a phase while observers watch it; `None` if it did not run to its end.
     pub(super) fn run(&mut self, setup: &PhaseSetup, what: &Measuring) -> Option<PhaseOutcome> {
-        self.stage.session.machines.begin_run();
+        self.prepared.session.machines.begin_run();
         let moment = |live| DiagnoseEvent::Live(what.clone(), live);
         let ran = self
-            .stage
+            .prepared
             .run_phase(setup, &mut of_phase(self.observer, moment));
         match ran {
             Ok((outcome, _)) if self.stop.reason().is_none() => {
@@ -128,7 +128,7 @@ impl SubsetProbe<'_, '_> {
             let Some(failure) = series.failures.first() else {
                 continue;
             };
-            let name = &self.stage.session.targets[*target].target.name;
+            let name = &self.prepared.session.targets[*target].target.name;
             let message = failure.on(name).to_string();
             self.failures.push((*target, message));
             reading.failed.push(*target);
@@ -140,7 +140,7 @@ impl SubsetProbe<'_, '_> {
 impl SubsetProbe<'_, '_> {
     fn tell(&mut self, measuring: Measuring, setup: &PhaseSetup, reading: &SubsetReading) {
         let names = setup.targets.iter();
-        let names = names.map(|target| self.stage.session.targets[*target].target.name.clone());
+        let names = names.map(|target| self.prepared.session.targets[*target].target.name.clone());
         (self.observer)(DiagnoseEvent::Measured(Measured {
             measuring,
             targets: names.collect(),
@@ -161,7 +161,7 @@ impl SubsetProbe<'_, '_> {
         setup.layout = layout;
         if let Layout::Stripe { chunk_bytes } = layout {
             let targets = setup.targets.iter();
-            let sizes = targets.map(|target| self.stage.session.targets[*target].size_bytes);
+            let sizes = targets.map(|target| self.prepared.session.targets[*target].size_bytes);
             setup.extent_bytes = Some(sizes.min().unwrap_or(0) / chunk_bytes * chunk_bytes);
         }
         let window_bytes = setup.targets.len() as u64 * u64::from(setup.depth) * setup.record_bytes;

@@ -186,15 +186,15 @@ impl Diagnosis<'_> {
         let ways = ways(session, self.targets, self.roots);
         let started_unix_s = unix_seconds();
         let start = session.clock.now();
-        let mut stage = PreparedTargets {
+        let mut prepared = PreparedTargets {
             plan: self.load,
             session,
             stop,
             monitor: begun.monitor,
         };
-        let threads = self.prepare(&mut stage, observer)?;
+        let threads = self.prepare(&mut prepared, observer)?;
         let mut probe = SubsetProbe {
-            stage: &mut stage,
+            prepared: &mut prepared,
             stop: stop.clone(),
             observer,
             threads,
@@ -242,7 +242,7 @@ impl Diagnosis<'_> {
             threads,
             driver_cpu_share_max,
             host: begun.host,
-            system: stage.monitor.finish(start),
+            system: prepared.monitor.finish(start),
             started_unix_s,
             is_interrupted: stop.reason().is_some(),
         }))
@@ -294,11 +294,11 @@ impl Diagnosis<'_> {
     /// disks wake up, and the run shows how many drivers the work needs.
     fn prepare(
         &self,
-        stage: &mut PreparedTargets<'_>,
+        prepared: &mut PreparedTargets<'_>,
         observer: &mut DiagnoseObserver<'_>,
     ) -> Result<u32, MeasureError> {
         let mut tell = of_phase(observer, DiagnoseEvent::Preparing);
-        stage.prewrite(&mut tell)?;
+        prepared.prewrite(&mut tell)?;
         let warm_up = |setup: PhaseSetup| PhaseSetup {
             positions_bytes: vec![0; self.targets],
             lap_bytes: vec![None; self.targets],
@@ -307,7 +307,7 @@ impl Diagnosis<'_> {
             wraps: Some(true),
             ..setup
         };
-        let (_, threads, _) = stage.run_with_threads(warm_up, &mut tell)?;
+        let (_, threads, _) = prepared.run_with_threads(warm_up, &mut tell)?;
         Ok(threads)
     }
 
@@ -318,7 +318,7 @@ impl Diagnosis<'_> {
         ways: &TopologyPaths,
         probe: &mut SubsetProbe<'_, '_>,
     ) -> Vec<(Suggestion, Option<f64>)> {
-        let session = probe.stage.session;
+        let session = probe.prepared.session;
         let suggestions = advised(findings, &session.targets[..self.targets], ways, self.plan);
         let fastest = fastest(findings);
         let mut advice = Vec::new();

@@ -97,17 +97,18 @@ impl<'a> Watch<'a> {
     /// Runs the load of the plan and watches its effect.
     pub(crate) fn run(
         &mut self,
-        stage: &mut PreparedTargets<'_>,
+        prepared: &mut PreparedTargets<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<Ran, MeasureError> {
-        self.around(stage, self.load.path, observer, |stage, begin, observer| {
+        let path = self.load.path;
+        self.around(prepared, path, observer, |prepared, begin, observer| {
             // A run that starts again with more drivers is a new load: the last one counts.
             let begun = |setup| {
                 begin();
                 setup
             };
-            let mut ran = stage.run_with_threads(begun, observer)?;
-            stage.flush(&mut ran.0, ran.1, observer)?;
+            let mut ran = prepared.run_with_threads(begun, observer)?;
+            prepared.flush(&mut ran.0, ran.1, observer)?;
             Ok(ran)
         })
     }
@@ -115,7 +116,7 @@ impl<'a> Watch<'a> {
     /// Runs the same load with the other I/O path and watches it, if the plan asks for it.
     pub(crate) fn run_by_other_path(
         &mut self,
-        stage: &mut PreparedTargets<'_>,
+        prepared: &mut PreparedTargets<'_>,
         threads: u32,
         observer: &mut Observer<'_>,
     ) -> Result<(), MeasureError> {
@@ -123,7 +124,7 @@ impl<'a> Watch<'a> {
             return Ok(());
         }
         let path = other(self.load.path);
-        if stage.stop.reason().is_some() {
+        if prepared.stop.reason().is_some() {
             let why = format!(
                 "the {} path: interrupted before it was measured",
                 path.name()
@@ -135,15 +136,15 @@ impl<'a> Watch<'a> {
             "effect: the same load with {} I/O",
             path.name()
         )));
-        stage.session.switch_path(path)?;
-        forget_cached(stage.session);
+        prepared.session.switch_path(path)?;
+        forget_cached(prepared.session);
         let setup = PhaseSetup {
             phase: Phase::Subset,
-            ..stage.setup_by(path, threads)
+            ..prepared.setup_by(path, threads)
         };
-        self.around(stage, path, observer, |stage, begin, observer| {
+        self.around(prepared, path, observer, |prepared, begin, observer| {
             begin();
-            let (outcome, start) = stage.run_phase(&setup, observer)?;
+            let (outcome, start) = prepared.run_phase(&setup, observer)?;
             Ok((outcome, threads, start))
         })?;
         Ok(())
@@ -153,7 +154,7 @@ impl<'a> Watch<'a> {
     /// begins.
     fn around(
         &mut self,
-        stage: &mut PreparedTargets<'_>,
+        prepared: &mut PreparedTargets<'_>,
         path: DataPath,
         observer: &mut Observer<'_>,
         run: impl FnOnce(
@@ -163,7 +164,7 @@ impl<'a> Watch<'a> {
         ) -> Result<Ran, MeasureError>,
     ) -> Result<Ran, MeasureError> {
         let idle_ns = idle_ns(self.load);
-        let (clock, roots) = (stage.session.clock.clone(), self.roots);
+        let (clock, roots) = (prepared.session.clock.clone(), self.roots);
         let file = self
             .place
             .as_ref()
@@ -183,15 +184,15 @@ impl<'a> Watch<'a> {
             }
         };
         let before = open(false);
-        stage.idle(Phase::Before, idle_ns, observer);
+        prepared.idle(Phase::Before, idle_ns, observer);
         let before = close(before);
         let begun = RefCell::new(None);
         let begin = || *begun.borrow_mut() = Some(open(true));
-        let (mut outcome, threads, start) = run(stage, &begin, observer)?;
+        let (mut outcome, threads, start) = run(prepared, &begin, observer)?;
         let during = begun.take().map(close);
-        let after = stage.stop.reason().is_none().then(|| {
+        let after = prepared.stop.reason().is_none().then(|| {
             let after = open(false);
-            stage.idle(Phase::After, idle_ns, observer);
+            prepared.idle(Phase::After, idle_ns, observer);
             close(after)
         });
         let bytes = outcome.meters.iter().map(Meter::bytes).sum();

@@ -38,7 +38,7 @@ impl Profile<'_, '_> {
         let count = trials.len();
         for (index, trial) in trials.iter().enumerate() {
             let left_ns = self.left_ns().min(trial.time_ns);
-            let is_stopped = self.stage.stop.reason().is_some();
+            let is_stopped = self.prepared.stop.reason().is_some();
             if is_stopped || left_ns < SAMPLES_MIN * self.profiled.curves[trial.curve].expected_ns {
                 self.profiled.untried.push(trial.curve);
                 continue;
@@ -93,7 +93,7 @@ impl Profile<'_, '_> {
         time_ns: u64,
         sampling: &Sampling,
     ) -> Result<(), MeasureError> {
-        let session = self.stage.session;
+        let session = self.prepared.session;
         session.machines.begin_run();
         let curve = SampledCurve {
             time_ns,
@@ -109,11 +109,11 @@ impl Profile<'_, '_> {
             positions_bytes: starts.collect(),
             bytes: None,
             wraps: Some(true),
-            ..setup_of(&curve, 0.0, session, &self.stage.setup(self.threads))
+            ..setup_of(&curve, 0.0, session, &self.prepared.setup(self.threads))
         };
         let moment = |live| ProfileEvent::Live(sampling.clone(), live);
         let (phase, _) = self
-            .stage
+            .prepared
             .run_phase(&setup, &mut of_phase(self.observer, moment))?;
         let mut series = phase.collected.targets.iter();
         let has_failed = series.any(|one| !one.failures.is_empty());
@@ -121,7 +121,7 @@ impl Profile<'_, '_> {
             let outcome = outcome_of(&curve, session, &phase);
             self.profiled.note_failure(trial.curve, trial.from, outcome);
         }
-        let is_whole = !has_failed && self.stage.stop.reason().is_none();
+        let is_whole = !has_failed && self.prepared.stop.reason().is_none();
         match self.held(trial, &curve, &phase).filter(|_| is_whole) {
             Some(held) => self.profiled.held.push(held),
             None => self.profiled.untried.push(trial.curve),

@@ -66,7 +66,7 @@ pub fn profile(
     let sample_ns = plan.sample_ns(curves.len())?;
     run_watched(&mut session, roots, observer, |begun, observer| {
         let session = &*begun.session;
-        let stage = PreparedTargets {
+        let prepared = PreparedTargets {
             plan: &load,
             session,
             stop,
@@ -74,7 +74,7 @@ pub fn profile(
         };
         let profiled = Profiled::new(plan, session, curves, sample_ns, begun.host);
         Profile {
-            stage,
+            prepared,
             observer,
             threads: 1,
             profiled,
@@ -88,7 +88,7 @@ pub fn profile(
 
 /// A profile in progress.
 pub(super) struct Profile<'a, 'b> {
-    pub(super) stage: PreparedTargets<'a>,
+    pub(super) prepared: PreparedTargets<'a>,
     pub(super) observer: &'a mut ProfileObserver<'b>,
     pub(super) threads: u32,
     pub(super) profiled: Profiled<'a>,
@@ -104,25 +104,25 @@ struct Over;
 impl Profile<'_, '_> {
     fn run(mut self) -> Result<ProfileResult, MeasureError> {
         self.profiled.started_unix_s = unix_seconds();
-        self.stage
+        self.prepared
             .prewrite(&mut of_phase(self.observer, ProfileEvent::Preparing))?;
-        self.start = self.stage.session.clock.now();
+        self.start = self.prepared.session.clock.now();
         self.first_runs()?;
         let over = self.passes()?;
         self.profiled.visit_ns = self.visit_ns();
         self.hold()?;
-        let is_interrupted = self.stage.stop.reason().is_some();
+        let is_interrupted = self.prepared.stop.reason().is_some();
         if over.is_err() && !is_interrupted {
             self.profiled.is_cut_short = true;
         }
         self.profiled.threads = self.threads;
         self.profiled.elapsed_s = self.elapsed_ns() as f64 / 1e9;
-        let system = self.stage.monitor.finish(self.start);
+        let system = self.prepared.monitor.finish(self.start);
         Ok(self.profiled.result(is_interrupted, system))
     }
 
     fn elapsed_ns(&self) -> u64 {
-        self.stage.session.clock.now().since_ns(self.start)
+        self.prepared.session.clock.now().since_ns(self.start)
     }
 
     /// The time that is left of the budget.
@@ -141,7 +141,7 @@ impl Profile<'_, '_> {
     /// How long a position takes: as long as those before, or as long as is expected.
     fn visit_ns(&self) -> u64 {
         let curves = self.profiled.curves.iter();
-        let overhead_ns = if self.stage.session.clock.is_virtual() {
+        let overhead_ns = if self.prepared.session.clock.is_virtual() {
             0
         } else {
             OVERHEAD_NS
@@ -156,7 +156,7 @@ impl Profile<'_, '_> {
     /// is and how many drivers all of them need.
     fn first_runs(&mut self) -> Result<(), MeasureError> {
         for number in 0..self.profiled.curves.len() {
-            if self.stage.stop.reason().is_some() {
+            if self.prepared.stop.reason().is_some() {
                 return Ok(());
             }
             if self.profiled.curves[number].is_alone() {
@@ -173,7 +173,7 @@ impl Profile<'_, '_> {
         let record = self.profiled.plan.load.record_bytes;
         let sample_ns = self.profiled.sample_ns;
         let target = self.profiled.curves[number].members[0];
-        let most = self.stage.session.targets[target].size_bytes / POSITIONS_MIN;
+        let most = self.prepared.session.targets[target].size_bytes / POSITIONS_MIN;
         // The first of these has a few requests, the second as many as go into a sample at the rate
         // of the first.
         for _ in 0..2 {
@@ -196,15 +196,20 @@ impl Profile<'_, '_> {
     fn first_rate(&mut self, number: usize) -> Result<Option<f64>, MeasureError> {
         let mut failure = None;
         for position in FIRST_POSITIONS {
-            let session = self.stage.session;
+            let session = self.prepared.session;
             let curve = self.profiled.curves[number].clone();
-            let setup = setup_of(&curve, position, session, &self.stage.setup(self.threads));
+            let setup = setup_of(
+                &curve,
+                position,
+                session,
+                &self.prepared.setup(self.threads),
+            );
             session.machines.begin_run();
-            let (phase, _) = self.stage.run_phase(
+            let (phase, _) = self.prepared.run_phase(
                 &setup,
                 &mut of_phase(self.observer, ProfileEvent::Preparing),
             )?;
-            if self.stage.stop.reason().is_some() {
+            if self.prepared.stop.reason().is_some() {
                 return Ok(None);
             }
             self.profiled.remember(&phase);
@@ -232,7 +237,7 @@ impl Profile<'_, '_> {
 
     /// A first run of all at once, with the samples that each has alone.
     fn first_run_together(&mut self, number: usize) -> Result<(), MeasureError> {
-        let session = self.stage.session;
+        let session = self.prepared.session;
         let sample_ns = self.profiled.sample_ns;
         let mut curve = self.profiled.curves[number].clone();
         let alone = self.profiled.curves.iter();
@@ -255,7 +260,7 @@ impl Profile<'_, '_> {
             may_start_anew: like.may_start_anew,
             ..setup_of(&curve, 0.0, session, &like)
         };
-        let (phase, threads, _) = self.stage.run_with_threads(change, &mut tell)?;
+        let (phase, threads, _) = self.prepared.run_with_threads(change, &mut tell)?;
         self.threads = self.threads.max(threads);
         self.profiled.remember(&phase);
         let least = self.profiled.plan.sample_bytes_min() as f64;
@@ -276,7 +281,7 @@ impl Profile<'_, '_> {
     fn least_gap(&self) -> f64 {
         let curves = self.profiled.curves.iter().filter(|curve| curve.is_alone());
         let gaps = curves.map(|curve| {
-            let size_bytes = self.stage.session.targets[curve.members[0]].size_bytes;
+            let size_bytes = self.prepared.session.targets[curve.members[0]].size_bytes;
             let sample = curve.sample_bytes[0] as f64;
             sample / (size_bytes as f64 - sample)
         });
@@ -364,7 +369,7 @@ impl Profile<'_, '_> {
             let left_ns = self.left_ns();
             let kept_ns = (self.profiled.plan.budget_ns as f64 * HOLD_SHARE) as u64;
             let is_over = left_ns < self.visit_ns() + kept_ns;
-            if self.stage.stop.reason().is_some() || is_over {
+            if self.prepared.stop.reason().is_some() || is_over {
                 return Ok(Err(Over));
             }
             let sampling = Sampling {
@@ -420,14 +425,14 @@ impl Profile<'_, '_> {
         curve: &SampledCurve,
         sampling: &Sampling,
     ) -> Result<Option<SampleOutcome>, MeasureError> {
-        let session = self.stage.session;
+        let session = self.prepared.session;
         session.machines.begin_run();
-        let like = self.stage.setup(self.threads);
+        let like = self.prepared.setup(self.threads);
         let setup = setup_of(curve, sampling.position, session, &like);
         let moment = |live| ProfileEvent::Live(sampling.clone(), live);
         let mut tell = of_phase(self.observer, moment);
-        let (phase, _) = self.stage.run_phase(&setup, &mut tell)?;
-        if self.stage.stop.reason().is_some() {
+        let (phase, _) = self.prepared.run_phase(&setup, &mut tell)?;
+        if self.prepared.stop.reason().is_some() {
             return Ok(None);
         }
         Ok(Some(outcome_of(curve, session, &phase)))

@@ -1,6 +1,6 @@
-//! One sample as a phase of the stage: a short sequential stretch at one position of one curve, and
-//! its rates. The run calls it. The time for moving the head to the position is kept out of the
-//! rate.
+//! One sample as a phase on prepared targets: a short sequential stretch at one position of one
+//! curve, and its rates. The run calls it. The time for moving the head to the position is kept out
+//! of the rate.
 
 use sustain_disk::engine::Operation;
 use sustain_disk::meter::{IntervalRule, Meter, MeterInterval};
@@ -54,7 +54,7 @@ pub(super) enum SampleOutcome {
     Failed { target: usize, why: String },
 }
 
-/// The setup of a sample for the stage.
+/// The setup of a sample on prepared targets.
 pub(super) fn setup_of(
     curve: &SampledCurve,
     position: f64,

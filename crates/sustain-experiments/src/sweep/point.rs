@@ -1,5 +1,5 @@
-//! Measures one point of a sweep as a phase of the stage: the orders for its drivers, and the
-//! outcome.
+//! Measures one point of a sweep as a phase on prepared targets: the orders for its drivers, and
+//! the outcome.
 
 use std::collections::BTreeMap;
 
@@ -97,7 +97,7 @@ impl LatencyTail {
     }
 }
 
-/// The phase of a setting, for the stage. `bytes` bounds what each target is given.
+/// The phase of a setting, on prepared targets. `bytes` bounds what each target is given.
 pub(crate) fn setup_of(
     setting: &Setting,
     session: &Session,

@@ -156,13 +156,13 @@ impl Sweep<'_, '_> {
 
     fn prewrite(&mut self) -> Result<(), MeasureError> {
         let mut tell = of_phase(self.observer, SweepEvent::Preparing);
-        let mut stage = PreparedTargets {
+        let mut prepared = PreparedTargets {
             plan: self.load,
             session: self.session,
             stop: self.stop,
             monitor: self.monitor,
         };
-        Ok(stage.prewrite(&mut tell)?)
+        Ok(prepared.prewrite(&mut tell)?)
     }
 
     /// Makes a run that does not count: caches fill, disks wake up, and the run shows how fast they
@@ -198,15 +198,15 @@ impl Sweep<'_, '_> {
         let mut tell = of_phase(self.observer, SweepEvent::Preparing);
         session.machines.begin_run();
         let change = |like| setup_of(&setting, session, time_ns, bytes, &like);
-        let mut stage = PreparedTargets {
+        let mut prepared = PreparedTargets {
             plan: self.load,
             session,
             stop: self.stop,
             monitor: self.monitor,
         };
-        let (phase, threads, _) = stage.run_with_threads(change, &mut tell)?;
+        let (phase, threads, _) = prepared.run_with_threads(change, &mut tell)?;
         self.threads = threads;
-        let setup = change(stage.setup(threads));
+        let setup = change(prepared.setup(threads));
         let rate = outcome_of(&setting, &setup, session, &phase).rate_bytes_per_s;
         let series = phase.collected.targets.iter().zip(&setup.targets);
         let mut failures = series.filter_map(|(series, target)| {
@@ -365,15 +365,15 @@ impl Sweep<'_, '_> {
         let mut tell = of_phase(self.observer, moment);
         let mut run =
             |setting: &Setting, session: &Session| -> Result<PointOutcome, MeasureError> {
-                let mut stage = PreparedTargets {
+                let mut prepared = PreparedTargets {
                     plan: self.load,
                     session,
                     stop: self.stop,
                     monitor: self.monitor,
                 };
-                let like = stage.setup(self.threads);
+                let like = prepared.setup(self.threads);
                 let setup = setup_of(setting, session, time_ns, bytes, &like);
-                let (phase, _) = stage.run_phase(&setup, &mut tell)?;
+                let (phase, _) = prepared.run_phase(&setup, &mut tell)?;
                 Ok(outcome_of(setting, &setup, session, &phase))
             };
         let outcome = match setting.array_shape() {

@@ -54,7 +54,7 @@ pub fn trial(
     let load = plan.opened_as();
     let (mut session, settings) = open(plan, roots, Session::open)?;
     run_watched(&mut session, roots, observer, |begun, observer| {
-        let stage = PreparedTargets {
+        let prepared = PreparedTargets {
             plan: &load,
             session: begun.session,
             stop,
@@ -62,7 +62,7 @@ pub fn trial(
         };
         Trial {
             plan,
-            stage,
+            prepared,
             observer,
             orders: SideOrders {
                 plan,
@@ -79,7 +79,7 @@ pub fn trial(
 /// A trial in progress.
 struct Trial<'a, 'b> {
     plan: &'a TrialPlan,
-    stage: PreparedTargets<'a>,
+    prepared: PreparedTargets<'a>,
     observer: &'a mut SweepObserver<'b>,
     orders: SideOrders<'a>,
     threads: [u32; 2],
@@ -96,7 +96,7 @@ struct SideOrders<'a> {
 }
 
 impl SideOrders<'_> {
-    /// The setup of a phase of this side, whose targets are numbered as on the stage.
+    /// The setup of a phase of this side, whose targets are numbered as those prepared.
     fn setup(&self, side: usize, session: &Session, time_ns: u64, like: &PhaseSetup) -> PhaseSetup {
         let (setting, typed) = (&self.settings[side], &self.plan.settings[side]);
         let through_memory =
@@ -131,7 +131,7 @@ const LETTERS: [&str; 2] = ["A", "B"];
 
 impl Trial<'_, '_> {
     fn run(mut self, host: Host) -> Result<CompareResult, MeasureError> {
-        let session = self.stage.session;
+        let session = self.prepared.session;
         let started_unix_s = unix_seconds();
         self.prewrite()?;
         self.note(announcement(self.plan));
@@ -139,7 +139,7 @@ impl Trial<'_, '_> {
         self.first_runs()?;
         let tried = self.pairs(start)?;
         let (plan, engines) = (self.plan, self.engines);
-        let system = self.stage.monitor.finish(start);
+        let system = self.prepared.monitor.finish(start);
         let others = others_words(&system.others).into_iter();
         let notes = others.chain(self.notes(&tried)).collect();
         let words = self.words();
@@ -201,9 +201,9 @@ impl Trial<'_, '_> {
 
     /// Names the direction and the targets.
     fn words(&self) -> String {
-        let targets = self.stage.session.targets.iter();
+        let targets = self.prepared.session.targets.iter();
         let names: Vec<&str> = targets.map(|target| target.target.name.as_str()).collect();
-        let direction = self.stage.session.direction.name();
+        let direction = self.prepared.session.direction.name();
         format!("{direction} {}", names.join(", "))
     }
 
@@ -229,13 +229,13 @@ impl Trial<'_, '_> {
 
     fn prewrite(&mut self) -> Result<(), MeasureError> {
         let mut tell = of_phase(self.observer, SweepEvent::Preparing);
-        Ok(self.stage.prewrite(&mut tell)?)
+        Ok(self.prepared.prewrite(&mut tell)?)
     }
 
     /// Makes a run of each side that does not count: caches fill, disks wake up, and the run shows
     /// how many drivers each side needs and how much is transferred in a run.
     fn first_runs(&mut self) -> Result<(), MeasureError> {
-        let session = self.stage.session;
+        let session = self.prepared.session;
         let mut time_ns = self.plan.time_per_run_ns;
         if !session.clock.is_virtual() && session.targets.len() > 1 {
             time_ns = time_ns.max(FIRST_NS_MIN);
@@ -243,7 +243,7 @@ impl Trial<'_, '_> {
         let mut fastest = 0.0_f64;
         for (side, letter) in LETTERS.into_iter().enumerate() {
             let (outcome, threads) = self.first_run(side, time_ns)?;
-            if self.stage.stop.reason().is_some() {
+            if self.prepared.stop.reason().is_some() {
                 return Ok(());
             }
             let rate = outcome.rate_bytes_per_s;
@@ -272,11 +272,11 @@ impl Trial<'_, '_> {
         time_ns: u64,
     ) -> Result<(PointOutcome, u32), MeasureError> {
         self.make_ready(side)?;
-        let (orders, session) = (self.orders, self.stage.session);
+        let (orders, session) = (self.orders, self.prepared.session);
         let mut tell = of_phase(self.observer, SweepEvent::Preparing);
         let change = |like: PhaseSetup| orders.setup(side, session, time_ns, &like);
-        let (phase, threads, _) = self.stage.run_with_threads(change, &mut tell)?;
-        let setup = change(self.stage.setup(threads));
+        let (phase, threads, _) = self.prepared.run_with_threads(change, &mut tell)?;
+        let setup = change(self.prepared.setup(threads));
         let outcome = outcome_of(&orders.settings[side], &setup, session, &phase);
         let series = phase.collected.targets.iter().zip(&setup.targets);
         let mut failures = series.filter_map(|(series, target)| {
@@ -295,7 +295,7 @@ impl Trial<'_, '_> {
     /// Neither side may find in memory what was read or written before, nor may direct I/O have to
     /// pay for evicting it.
     fn make_ready(&self, side: usize) -> Result<(), MeasureError> {
-        let session = self.stage.session;
+        let session = self.prepared.session;
         let is_buffered = |setting: &Setting| setting.path == DataPath::Buffered;
         if self.orders.settings.iter().any(is_buffered) {
             forget_cached(session);
@@ -307,7 +307,7 @@ impl Trial<'_, '_> {
 
     /// Measures pair after pair, with a look after each.
     fn pairs(&mut self, start: Timestamp) -> Result<TrialOutcome, MeasureError> {
-        let clock = &self.stage.session.clock;
+        let clock = &self.prepared.session.clock;
         let mut tried = TrialOutcome {
             pairs: Vec::new(),
             ended: TrialEnd::Interrupted,
@@ -315,7 +315,7 @@ impl Trial<'_, '_> {
             elapsed_s: 0.0,
         };
         let first = clock.now();
-        while self.stage.stop.reason().is_none() {
+        while self.prepared.stop.reason().is_none() {
             let used_ns = clock.now().since_ns(start);
             let left_ns = self.plan.time_ns.saturating_sub(used_ns);
             if left_ns < 2 * self.plan.time_per_run_ns {
@@ -357,7 +357,7 @@ impl Trial<'_, '_> {
                 remaining_s: left_ns as f64 / 1e9 - turn as f64 * self.time_per_run_s(),
                 setting: format!("{} ({})", LETTERS[side], self.plan.settings[side].words),
             };
-            let at_s = self.stage.session.clock.now().since_ns(first) as f64 / 1e9;
+            let at_s = self.prepared.session.clock.now().since_ns(first) as f64 / 1e9;
             let Some(outcome) = self.measure(side, &measuring)? else {
                 return Ok(None);
             };
@@ -400,14 +400,14 @@ impl Trial<'_, '_> {
         measuring: &MeasuringPoint,
     ) -> Result<Option<PointOutcome>, MeasureError> {
         self.make_ready(side)?;
-        let session = self.stage.session;
-        let like = self.stage.setup(self.threads[side]);
+        let session = self.prepared.session;
+        let like = self.prepared.setup(self.threads[side]);
         let time_ns = self.plan.time_per_run_ns;
         let setup = self.orders.setup(side, session, time_ns, &like);
         let moment = |live| SweepEvent::Live(measuring.clone(), live);
         let mut tell = of_phase(self.observer, moment);
-        let (phase, _) = self.stage.run_phase(&setup, &mut tell)?;
-        if self.stage.stop.reason().is_some() {
+        let (phase, _) = self.prepared.run_phase(&setup, &mut tell)?;
+        if self.prepared.stop.reason().is_some() {
             return Ok(None);
         }
         let setting = &self.orders.settings[side];

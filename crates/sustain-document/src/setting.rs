@@ -39,6 +39,7 @@ macro_rules! settings {
 }
 
 settings! {
+    AB: "--ab", "trial of two settings";
     AT: "--at", "start";
     BUFFER: "--buffer", "buffer";
     BUDGET: "--budget", "budget";
@@ -46,6 +47,7 @@ settings! {
     CHUNK: "--chunk", "chunk";
     DEPTH: "--depth", "depth";
     DESTROY: "--destroy", "permission to destroy";
+    DURABLE: "--durable", "interval of flushes";
     EFFECT: "--effect", "watch for effects";
     EFFECT_BOTH: "--effect=both", "watch for effects on both paths";
     ENGINE: "--engine", "engine";
@@ -67,7 +69,7 @@ settings! {
     SIZE: "--size", "size";
     SLOT: "--slot", "slot size";
     STREAM: "--stream", "stream name";
-    THREADS: "--threads", "number of threads";
+    THREADS: "--threads", "threads";
     TIME: "--time", "time";
     TIME_PER_POINT: "--time-per-point", "time per point";
     TIME_PER_RUN: "--time-per-run", "time per run";
@@ -112,16 +114,13 @@ impl SettingName {
     pub fn must_be(self, what: impl fmt::Display) -> String {
         format!("{} must be {what}", self.the())
     }
+}
 
-    /// Given once for each of these names: "the permission to destroy a, b", or `--destroy a
-    /// --destroy b`.
-    #[must_use]
-    pub fn each(self, names: &[String]) -> String {
-        if is_by_flags() {
-            return self.to(names.join(&format!(" {} ", self.flag)));
-        }
-        self.to(names.join(", "))
-    }
+/// Several settings with their values: "the size of 4GiB and the time of 5m", or
+/// `--size 4GiB --time 5m`.
+#[must_use]
+pub fn joined(settings: &[String]) -> String {
+    settings.join(if is_by_flags() { " " } else { " and " })
 }
 
 impl fmt::Display for SettingName {
@@ -140,20 +139,19 @@ mod tests {
 
     #[test]
     fn a_library_speaks_of_the_concept_and_the_command_of_the_flag() {
-        let names = ["a".to_owned(), "b".to_owned()];
         let said = || {
             format!(
                 "a smaller {DEPTH}; {}; {}; {}; {}",
                 DEPTH.the(),
                 ENGINE.to("libaio"),
                 TIME.of("2 s"),
-                DESTROY.each(&names)
+                joined(&["a", "b"].map(|name| DESTROY.to(name)))
             )
         };
         assert_eq!(
             said(),
             "a smaller depth; the depth; the engine libaio; the time of 2 s; the permission to \
-             destroy a, b"
+             destroy a and the permission to destroy b"
         );
         name_by_flags();
         assert_eq!(

@@ -492,7 +492,7 @@ fn the_answer_says_what_it_could_have_missed_and_how_to_look_closer() {
             .verdict
             .last()
             .unwrap()
-            .contains("to look closer: --budget")
+            .contains("to look closer: the budget")
     );
     bench.plan.budget_ns = (closer.budget_s * 1e9) as u64;
     let closest = bench.only().unseen_bytes_max.unwrap();

@@ -330,7 +330,8 @@ fn check_passthrough(targets: &[String], engine: EngineChoice) -> Result<(), Loa
             "it is not a disk"
         };
         return Err(LoadError::Usage(format!(
-            "passthrough needs an NVMe namespace, and {name} is not one, because {what}: leave out {}",
+            "passthrough needs an NVMe namespace, and {name} is not one, because {what}: leave out \
+             {}",
             PATH.to("passthrough")
         )));
     }

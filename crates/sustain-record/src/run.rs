@@ -17,7 +17,7 @@ use sustain_disk::clock::{Clock, Timestamp, process_cpu_ns};
 use sustain_disk::error::IoFault;
 use sustain_disk::target::{Direction, Target};
 use sustain_document::record::RecordResult;
-use sustain_document::setting::BUFFER;
+use sustain_document::setting::{BUFFER, SIZE};
 use sustain_host::Roots;
 use sustain_targets::{Monitor, Stop, check_memory, counted, devices_under, neighbour_cautions};
 
@@ -212,7 +212,8 @@ fn notes_before(plan: &RecordPlan, store: &Store, is_new: bool) -> Vec<String> {
     if plan.size_bytes.is_some() && !is_new {
         let members = plan.members.join(" and ");
         notes.push(format!(
-            "the store on {members} exists already: --size is not used"
+            "the store on {members} exists already: {} is not used",
+            SIZE.the()
         ));
     }
     notes

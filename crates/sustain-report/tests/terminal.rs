@@ -5,6 +5,7 @@ mod sample;
 
 use sustain_document::compare::{Metric, RowVerdict};
 use sustain_document::measure::{Attempt, MeasureResult, Rewritten};
+use sustain_document::setting::name_by_flags;
 use sustain_document::sweep::{AgainstBest, SweepPoint};
 use sustain_document::vocabulary::{DataPath, Direction, Ending, ExperimentEnd, TargetKind};
 use sustain_experiments::compare::{ComparePlan, compare};
@@ -15,6 +16,8 @@ use sustain_report::terminal::{
 
 /// The sentence of a sample changed by `change`, with what the run decides on such figures.
 fn said(mut result: MeasureResult, change: impl FnOnce(&mut MeasureResult)) -> String {
+    // A view is of the command, whose users type flags.
+    name_by_flags();
     change(&mut result);
     result.verdicts = Some(decide(&result));
     sentence(&result)
@@ -79,6 +82,7 @@ fn a_document_of_an_earlier_version_is_told_with_all_warnings() {
     result.total.all_active_bytes_per_s = Some(1e9);
     result.recommendation.as_mut().unwrap().confirmed = Some(false);
     result.stalls[0].duration_ns = 60_000_000_000;
+    name_by_flags();
     result.verdicts = Some(decide(&result));
     let told = sentence(&result);
     for warning in [

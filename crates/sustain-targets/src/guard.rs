@@ -87,7 +87,7 @@ pub fn inspect(
     Ok(())
 }
 
-/// Refuses a permission to destroy with a name that is not a target, because such a slip could cost data the
+/// Refuses a permission to destroy what is not a target, because such a slip could cost data the
 /// next time.
 ///
 /// # Errors

@@ -91,6 +91,12 @@ const TWICE: [&str; 5] = ["bit-set", "bit-vec", "getrandom", "r-efi", "syn"];
 /// Pairs of sibling modules that use each other. The number may only fall.
 const CIRCLES_MAX: usize = 38;
 
+/// Libraries that name what a user sets as `sustain_document::setting` does: their callers type no
+/// flags.
+const WITHOUT_FLAGS: [&str; 5] = ["disk", "targets", "load", "record", "experiments"];
+/// The program in whose messages and calls other flags are its own.
+const OTHER_PROGRAM: &str = "mdadm";
+
 /// A source file, with its tests cut off.
 struct Source {
     path: String,
@@ -203,6 +209,32 @@ fn no_line_is_wider_than_a_page() {
         }
     }
     assert!(wide.is_empty(), "wider than {COLUMNS_MAX}: {wide:#?}");
+}
+
+#[test]
+fn libraries_speak_of_settings_and_not_of_flags() {
+    let is_library = |path: &str| {
+        let of = |name: &&str| path.starts_with(&format!("crates/sustain-{name}/"));
+        WITHOUT_FLAGS.iter().any(|name| of(&name)) && !path.contains(OTHER_PROGRAM)
+    };
+    let has_flag = |line: &str| {
+        let is_comment = line.trim_start().starts_with("//");
+        let mut after_dashes = line.split("--").skip(1);
+        let is_flag = after_dashes.any(|after| after.starts_with(|one: char| one.is_alphabetic()));
+        is_flag && !is_comment && !line.contains(OTHER_PROGRAM)
+    };
+    let mut found = Vec::new();
+    for source in sources().iter().filter(|source| is_library(&source.path)) {
+        for (index, line) in source
+            .text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| has_flag(line))
+        {
+            found.push(format!("{}:{}: {}", source.path, index + 1, line.trim()));
+        }
+    }
+    assert!(found.is_empty(), "flags in a library: {found:#?}");
 }
 
 /// The glossary's third column: names in the code, in backquotes.

@@ -5,6 +5,7 @@ use sustain_document::compare::{
     COMPARE_SCHEMA, CompareAnswer, ComparePlanUsed, CompareResult, ComparedRow, ComparedSide,
 };
 use sustain_document::measure::{MeasureResult, TargetResult};
+use sustain_document::setting::AB;
 use sustain_document::vocabulary::Ending;
 use sustain_document::vocabulary::{DataPath, Direction};
 use sustain_statistics::ratio::effect::OUTSIDE;
@@ -61,12 +62,12 @@ pub fn compare(
         .collect();
     let mut notes: Vec<String> = pairing.note.into_iter().collect();
     notes.extend(remarks(a, b));
-    notes.push(
+    notes.push(format!(
         "the intervals know only the noise within each run: they show that the runs differ, not \
-         why; `sustain compare --ab`, or a third run, tells a lasting difference from one of the \
-         day"
-        .to_owned(),
-    );
+         why; `sustain compare {}`, or a third run, tells a lasting difference from one of the \
+         day",
+        AB.flag()
+    ));
     let rows = rows(&groups);
     Ok(CompareResult {
         schema: COMPARE_SCHEMA.to_owned(),

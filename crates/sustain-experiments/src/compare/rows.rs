@@ -5,6 +5,7 @@ use sustain_disk::units::DisplayPosition;
 use sustain_document::compare::ComparedRow;
 use sustain_document::compare::{Metric, MetricUnit, RowVerdict};
 use sustain_document::measure::{Interval, Latency, Sustained};
+use sustain_document::setting::INTERVAL;
 use sustain_statistics::judge::Step;
 use sustain_statistics::judge::curve::CumulativeBytes;
 use sustain_statistics::ratio::batches::{ratio_of_rates, ratio_of_typical, ratio_over_same_bytes};
@@ -148,9 +149,11 @@ pub(super) fn rates(a: &RunFigures<'_>, b: &RunFigures<'_>) -> Vec<ComparedQuant
         })
     });
     let over_bytes = over_bytes.unwrap_or_else(|| {
-        let how = "fewer than ten intervals in common, so there is no confidence interval (measure \
-                   longer, or with a shorter --interval)";
-        ComparedQuantity::plain(RATE, whole, how)
+        let how = format!(
+            "fewer than ten intervals in common, so there is no confidence interval (measure \
+             longer, or with a shorter {INTERVAL})"
+        );
+        ComparedQuantity::plain(RATE, whole, &how)
     });
     let sustained = sustained(a, b, curves);
     if sustained.effect.is_some() {

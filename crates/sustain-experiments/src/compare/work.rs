@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use sustain_disk::units::{Rate, Size};
 use sustain_document::measure::{MeasureResult, Plan, TargetResult};
+use sustain_document::setting::{AB, EFFECT};
 use sustain_document::vocabulary::Direction;
 use sustain_document::vocabulary::Ending;
 use sustain_targets::others_bytes_per_s;
@@ -24,8 +25,9 @@ pub(super) fn same_work(a: &MeasureResult, b: &MeasureResult) -> Result<Pairing,
     let refuse = |differences: &[String]| {
         Err(MeasureError::Usage(format!(
             "A and B did not do the same work, so their rates cannot be compared: {}. Measure both \
-             with the same flags, or let `sustain compare --ab` run two settings in turn",
-            differences.join("; ")
+             with the same flags, or let `sustain compare {}` run two settings in turn",
+            differences.join("; "),
+            AB.flag()
         )))
     };
     let mut differences = of_plans(&a.plan, &b.plan);
@@ -202,8 +204,9 @@ pub(super) fn remarks(a: &MeasureResult, b: &MeasureResult) -> Vec<String> {
     if a.effect.is_some() != b.effect.is_some() {
         let side = if a.effect.is_some() { "A" } else { "B" };
         notes.push(format!(
-            "only {side} was measured with --effect, whose light probe workloads use a little of \
-             the machine"
+            "only {side} was measured with {}, whose light probe workloads use a little of the \
+             machine",
+            EFFECT.the()
         ));
     }
     notes.extend(troubles(a, b));

@@ -2,6 +2,7 @@
 //! its advice and its remarks, from data only. The conclusion writes them into the document.
 
 use sustain_disk::units::{Rate, Size};
+use sustain_document::setting::{ENGINE, RECORD_SIZE, TIME_PER_RUN};
 use sustain_statistics::walls::{FALLING_TARGETS_MAX, PAIRS_OF_MAX, SearchStep, TARGETS_MAX};
 
 use super::explain::{HopCause, NotExplained};
@@ -261,7 +262,7 @@ pub(super) fn remark(remark: &DiagnosisRemark) -> String {
         DiagnosisRemark::TooNoisy { noise, noise_max } => format!(
             "readings differ by {:.1} % from run to run, and walls can be found only if that is at \
              most {:.1} %: no wall is claimed; look for other programs that use the disks, or try \
-             longer runs (--time-per-run), which help if the rate swings within a run",
+             longer runs ({TIME_PER_RUN}), which help if the rate swings within a run",
             noise * 100.0,
             noise_max * 100.0,
         ),
@@ -269,11 +270,11 @@ pub(super) fn remark(remark: &DiagnosisRemark) -> String {
             "repeated readings of the same targets differ {times:.1} times as much as the noise \
              within them allows, as those of disks that stall now and then, or whose caches are \
              full in one reading and empty in another: the walls are not certain; longer runs \
-             (--time-per-run) contain such pauses evenly"
+             ({TIME_PER_RUN}) contain such pauses evenly"
         ),
         DiagnosisRemark::LargerCacheNotSeen { bytes } => format!(
             "each run wrote up to {} to a target: a larger cache would not show (use a longer \
-             --time-per-run)",
+             {TIME_PER_RUN})",
             Size(*bytes)
         ),
         DiagnosisRemark::OrderUnknown => {
@@ -298,9 +299,10 @@ pub(super) fn remark(remark: &DiagnosisRemark) -> String {
         } => loss(members, *expected_bytes_per_s, *measured_bytes_per_s),
         DiagnosisRemark::Incomplete => "not everything that was planned was measured".to_owned(),
         DiagnosisRemark::ToolWall => {
-            "one wall is this program's own: the disks may reach more with larger \
-                             records (--record-size) or another --engine"
-                .to_owned()
+            format!(
+                "one wall is this program's own: the disks may reach more with larger records \
+                 ({RECORD_SIZE}) or another {ENGINE}"
+            )
         }
         DiagnosisRemark::SubsetUnexplained {
             members,

@@ -3,6 +3,7 @@
 
 use sustain_disk::units::{Duration, Rate, Size};
 use sustain_document::measure::TargetResult;
+use sustain_document::setting::{DEPTH, EFFECT, PATH, SIZE, THREADS, TIME, joined};
 use sustain_document::verdicts::{BacklogNotSeen, RhythmNotSeen};
 
 use super::told::{
@@ -19,15 +20,16 @@ pub(super) const THROUGH_PAGE_CACHE: &str = "through the page cache, a completed
 pub(super) fn remark(remark: &MeasureRemark) -> String {
     match remark {
         MeasureRemark::ToolLimited => {
-            "this program itself was the limit: one of its drivers had no CPU \
-                                time left; use larger records or, with several targets, more \
-                                --threads"
-                .to_owned()
+            format!(
+                "this program itself was the limit: one of its drivers had no CPU time left; use \
+                 larger records or, with several targets, more {THREADS}"
+            )
         }
         MeasureRemark::OneAtATime => {
-            "the engine sync keeps only one request in flight, whatever --depth \
-                               asks for"
-                .to_owned()
+            format!(
+                "the engine sync keeps only one request in flight, whatever {} asks for",
+                DEPTH.the()
+            )
         }
         MeasureRemark::NotADisk => {
             "null: is not a disk; its rate is that of this program and of its \
@@ -35,9 +37,11 @@ pub(super) fn remark(remark: &MeasureRemark) -> String {
                 .to_owned()
         }
         MeasureRemark::Watched => {
-            "the probe workloads of --effect ran beside this run: without them its \
-                            rate may be a little higher"
-                .to_owned()
+            format!(
+                "the probe workloads of {} ran beside this run: without them its rate may be a \
+                 little higher",
+                EFFECT.the()
+            )
         }
         MeasureRemark::BufferedRead => {
             "buffered: the kernel was asked to drop the data from the page \
@@ -166,26 +170,28 @@ pub(super) fn verdict_of_remaining(why: &str, remaining: &RemainingTargets) -> S
 
 /// Why a run cannot tell whether a rate holds, and what to do instead.
 pub(super) fn undecided(reason: UndecidedReason, targets: &[TargetResult]) -> String {
-    let words = match reason {
-        UndecidedReason::RewrittenInCache => {
+    match reason {
+        UndecidedReason::RewrittenInCache => format!(
             "data that was rewritten in the page cache may never have reached the disk; use a \
-             larger --size, or direct I/O"
-        }
-        UndecidedReason::EndOfDevice => {
-            "the end of the device was reached before the time was over; use --size to go over the \
-             same part again, or a shorter --time"
-        }
+             larger {SIZE}, or direct I/O"
+        ),
+        UndecidedReason::EndOfDevice => format!(
+            "the end of the device was reached before the time was over; use {} to go over the \
+             same part again, or a shorter {TIME}",
+            SIZE.the()
+        ),
         UndecidedReason::TargetFull { target, full_s } => {
             let name = targets
                 .get(target)
                 .map_or("a target", |target| &target.name);
-            return format!(
-                "{name} was full after {full_s} s, and until then the rate was held; use --time \
-                 {full_s}s, or --size to go over the same part again"
-            );
+            format!(
+                "{name} was full after {full_s} s, and until then the rate was held; use {}, or {} \
+                 to go over the same part again",
+                TIME.of(format_args!("{full_s}s")),
+                SIZE.the()
+            )
         }
-    };
-    words.to_owned()
+    }
 }
 
 /// A paced run that did not hold, and what is tried next.
@@ -230,23 +236,23 @@ pub(super) fn extent(extent: &Extent) -> String {
 pub fn rhythm_not_seen(rhythm: &RhythmNotSeen) -> String {
     format!(
         "a stall of {} was seen {} in {:.0} s, which is too short to show how often such stalls \
-         come: --time {:.0}m{}",
+         come: {}{}",
         Duration(rhythm.stall_ns),
         if rhythm.seen == 1 { "once" } else { "twice" },
         rhythm.seconds,
-        whole_minutes(rhythm.proposed_time_s),
+        time_of(rhythm.proposed_time_s),
         repeated(rhythm)
     )
 }
 
-/// The flag with which a run that is longer than its targets goes over them again.
+/// The setting with which a run that is longer than its targets goes over them again.
 fn repeated(rhythm: &RhythmNotSeen) -> String {
     if !rhythm.is_beyond_the_end {
         return String::new();
     }
     let size = match rhythm.proposed_size_bytes {
-        Some(bytes) => format!("--size {}", size_flag(bytes)),
-        None => "a --size".to_owned(),
+        Some(bytes) => SIZE.of(size_typed(bytes)),
+        None => format!("a {SIZE}"),
     };
     format!(
         " with {size}, so that the run goes over the same part again, as a target would otherwise \
@@ -254,8 +260,8 @@ fn repeated(rhythm: &RhythmNotSeen) -> String {
     )
 }
 
-/// A size as it is typed in a flag, without a rest.
-fn size_flag(bytes: u64) -> String {
+/// A size as it is typed, without a rest.
+fn size_typed(bytes: u64) -> String {
     let units = [(GIB, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let whole = units.iter().find(|(unit, _)| bytes.is_multiple_of(*unit));
     match whole {
@@ -264,7 +270,7 @@ fn size_flag(bytes: u64) -> String {
     }
 }
 
-/// That the data written through the page cache fits into memory, and which flags would show more.
+/// That the data written through the page cache fits into memory, and what would show more.
 #[must_use]
 pub fn backlog_not_seen(backlog: &BacklogNotSeen) -> String {
     let written = Size(backlog.written_bytes);
@@ -275,17 +281,17 @@ pub fn backlog_not_seen(backlog: &BacklogNotSeen) -> String {
     };
     let advice = match &backlog.proposed {
         Some(proposed) => {
-            let time = proposed.time_s;
-            let time = time.map(|time_s| format!(" --time {:.0}m", whole_minutes(time_s)));
+            let size = SIZE.of(format_args!("{}GiB", proposed.size_bytes / GIB));
+            let settings = [Some(size), proposed.time_s.map(time_of)];
             format!(
-                "use --size {}GiB{} to see the disk behind a full cache",
-                proposed.size_bytes / GIB,
-                time.unwrap_or_default()
+                "use {} to see the disk behind a full cache",
+                joined(&settings.into_iter().flatten().collect::<Vec<_>>())
             )
         }
-        None => "there is not enough space here for one; --path direct shows what the disk itself \
-                 takes"
-            .to_owned(),
+        None => format!(
+            "there is not enough space here for one; {} shows what the disk itself takes",
+            PATH.to("direct")
+        ),
     };
     format!(
         "{what} into the memory of {:.0} GiB, so no backlog larger than memory built up: {advice}",
@@ -296,8 +302,10 @@ pub fn backlog_not_seen(backlog: &BacklogNotSeen) -> String {
 /// That the effect of a backlog larger than memory was not measured.
 pub(super) fn effect_not_seen(backlog: &EffectBacklog) -> String {
     let advice = match backlog.larger_fits {
-        true => "use a larger --size and --time to see it",
-        false => "there is not enough space for more here, so these targets cannot show it",
+        true => format!("use a larger {SIZE} and {TIME} to see it"),
+        false => {
+            "there is not enough space for more here, so these targets cannot show it".to_owned()
+        }
     };
     format!(
         "the effect of a backlog larger than memory: the {} written with buffered I/O fit into the \
@@ -305,6 +313,10 @@ pub(super) fn effect_not_seen(backlog: &EffectBacklog) -> String {
         Size(backlog.written_bytes),
         in_gib(backlog.memory_bytes)
     )
+}
+
+fn time_of(seconds: f64) -> String {
+    TIME.of(format_args!("{:.0}m", whole_minutes(seconds)))
 }
 
 fn whole_minutes(seconds: f64) -> f64 {

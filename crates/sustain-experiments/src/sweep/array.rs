@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use sustain_disk::clock::Clock;
 use sustain_disk::error::Error;
 use sustain_disk::target::{DataPath, Direction, OpenRequest, TargetKind};
-use sustain_document::setting::{DESTROY, MD};
+use sustain_document::setting::{DESTROY, MD, joined};
 use sustain_host::{Roots, device_named, device_of_number};
 use sustain_load::session::{OpenTarget, Session};
 use sustain_targets::{
@@ -105,14 +105,15 @@ pub(super) fn check_members(plan: &SweepPlan) -> Result<(), MeasureError> {
         )));
     }
     let is_kept = |target: &&String| !plan.load.destroy.contains(target);
-    let kept: Vec<String> = plan.load.targets.iter().filter(is_kept).cloned().collect();
+    let kept = plan.load.targets.iter().filter(is_kept);
+    let kept: Vec<String> = kept.map(|name| DESTROY.to(name)).collect();
     if kept.is_empty() {
         return Ok(());
     }
     Err(MeasureError::Usage(format!(
         "{md} writes a superblock to every member, even to read from the array: what is on the \
          members may be lost. If it may, add {}; to leave them as they are, leave out {md}",
-        DESTROY.each(&kept),
+        joined(&kept),
         md = MD.the()
     )))
 }

@@ -2,6 +2,7 @@
 //! notes.
 
 use sustain_disk::units::Size;
+use sustain_document::setting::{BUDGET, SIZE, TIME_PER_POINT};
 
 use super::remark::SweepRemark;
 
@@ -9,7 +10,7 @@ use super::remark::SweepRemark;
 pub(super) fn remark(remark: &SweepRemark) -> String {
     match remark {
         SweepRemark::BudgetSpent { not_measured, all } => format!(
-            "{not_measured} of {all} settings were not measured: within this --budget only those \
+            "{not_measured} of {all} settings were not measured: within this {BUDGET} only those \
              near the best are measured closely"
         ),
         SweepRemark::Drifted { direction, share } => format!(
@@ -21,9 +22,10 @@ pub(super) fn remark(remark: &SweepRemark) -> String {
             "in {settings} settings this program had no CPU time left: the disks may reach more \
              there"
         ),
-        SweepRemark::ReadFromMemory => "buffered reading went over the same bytes again, which \
-                                        then came from memory: use a larger --size"
-            .to_owned(),
+        SweepRemark::ReadFromMemory => format!(
+            "buffered reading went over the same bytes again, which then came from memory: use a \
+             larger {SIZE}"
+        ),
         SweepRemark::ArraySimulated => "an array (md-raid0) of simulated disks is simulated as a \
                                         stripe in which each chunk of a record is one request, as \
                                         the md driver passes it on; nothing else of md is simulated"
@@ -42,7 +44,7 @@ pub(super) fn remark(remark: &SweepRemark) -> String {
         ),
         SweepRemark::LargerCacheNotSeen { bytes } => format!(
             "each point wrote up to {}: a larger cache would not show (use a longer \
-             --time-per-point)",
+             {TIME_PER_POINT})",
             Size(*bytes)
         ),
     }

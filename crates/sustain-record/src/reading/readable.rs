@@ -6,6 +6,8 @@ mod pen;
 
 pub(super) use lost::{is_crashed, was_durable};
 
+use sustain_document::setting::DURABLE;
+
 use crate::error::RecordError;
 use crate::member_io::tell_long_wait;
 use crate::opening::Recording;
@@ -59,11 +61,11 @@ fn at_one_time(store: Checkable<'_>) -> Result<Vec<Recording>, RecordError> {
         let is_near = count < NEAR_LOOKS;
         let pause_ns = if is_near { PAUSE_NS } else { LONG_PAUSE_NS };
         if count == TOLD_LOOK {
-            tell_long_wait(
+            tell_long_wait(&format!(
                 "the recording goes on, and what it had when it was opened has not been flushed \
-                 for 4 s, as with a long --durable: it is waited for up to a minute, and what is \
-                 durable by then is read",
-            );
+                 for 4 s, as with a long {DURABLE}: it is waited for up to a minute, and what is \
+                 durable by then is read"
+            ));
         }
         store.clock.wait_until(store.clock.now() + pause_ns);
     };

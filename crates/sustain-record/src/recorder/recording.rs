@@ -398,8 +398,8 @@ fn check_start(setup: &RecordSetup, slot_bytes: u32) -> Result<(), RecordError> 
     }
     Err(RecordError::Usage(format!(
         "the descriptions of these streams take {bytes} bytes and must not take more than \
-         {most} on this store: use shorter names ({STREAM}), or a store with larger slots ({SLOT} of \
-         `sustain create`)"
+         {most} on this store: use shorter names ({STREAM}), or a store with larger slots ({SLOT} \
+         of `sustain create`)"
     )))
 }
 

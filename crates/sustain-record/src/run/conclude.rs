@@ -8,6 +8,7 @@ use sustain_document::record::{
     BufferPointResult, HostResult, LIMITS_FROM_BYTES, LatencyBinResult, LatencyResult,
     MemberResult, PlanResult, RECORD_SCHEMA, RecordResult, SampleResult, StreamResult, TotalResult,
 };
+use sustain_document::setting::RING;
 use sustain_document::system::System;
 use sustain_targets::others_deeds;
 
@@ -18,8 +19,13 @@ use crate::recorder::{
 use crate::source::framing::Framing;
 
 /// Advice for a store that is full.
-const FULL: &str =
-    "the store is full: use --ring to overwrite its oldest data, or create a larger one";
+fn full() -> String {
+    format!(
+        "the store is full: use {} to overwrite its oldest data, or create a larger one",
+        RING.the()
+    )
+}
+
 /// A recorder thread that used more than this share of its CPU was the limit.
 const BUSY_SHARE: f64 = 0.95;
 
@@ -263,7 +269,7 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
         }
     }
     if recorded.ended == Ending::Full {
-        remarks.push(FULL.to_owned());
+        remarks.push(full());
     }
     remarks
 }

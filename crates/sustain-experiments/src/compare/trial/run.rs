@@ -11,6 +11,7 @@ use sustain_document::compare::{
 };
 use sustain_document::compare::{Side, TrialEnd};
 use sustain_document::host::Host;
+use sustain_document::setting::{TIME, TIME_PER_RUN};
 use sustain_host::Roots;
 use sustain_load::error::LoadError;
 use sustain_load::observer::of_phase;
@@ -218,11 +219,10 @@ impl Trial<'_, '_> {
             );
         }
         if tried.ended == TrialEnd::Time {
-            notes.push(
+            notes.push(format!(
                 "the time was over before a difference showed or could be ruled out: a longer \
-                 --time or --time-per-run detects smaller ones"
-                    .to_owned(),
-            );
+                 {TIME} or {TIME_PER_RUN} detects smaller ones"
+            ));
         }
         notes
     }
@@ -252,7 +252,7 @@ impl Trial<'_, '_> {
             if self.orders.settings[side].window_bytes() as f64 > rate * time_s * WINDOW_SHARE {
                 return Err(MeasureError::Usage(format!(
                     "{letter} ({}) has more bytes in flight than are transferred in half a run at \
-                     {}: use a longer --time-per-run, or smaller records and depths",
+                     {}: use a longer {TIME_PER_RUN}, or smaller records and depths",
                     self.plan.settings[side].words,
                     Rate(rate)
                 )));

@@ -2,6 +2,7 @@
 
 use sustain_disk::units::{DisplayPosition, Rate};
 use sustain_document::profile::{OutlierKind, ProfileOutlier, ProfileTarget};
+use sustain_document::setting::BUDGET;
 
 use crate::profile::chance::PlaceObservation;
 
@@ -25,7 +26,7 @@ pub(super) fn of_pauses(target: &ProfileTarget, can_tell_spots: bool) -> String 
         0 => String::new(),
         count => format!(
             "; at {count} of them the position itself may be slow, which these samples cannot \
-             tell: repeat the profile while nothing else uses the disk, or with a longer --budget"
+             tell: repeat the profile while nothing else uses the disk, or with a longer {BUDGET}"
         ),
     };
     format!(

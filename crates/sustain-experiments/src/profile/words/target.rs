@@ -3,6 +3,7 @@
 use sustain_disk::units::{DisplayPosition, Rate};
 use sustain_document::profile::CurveShape;
 use sustain_document::profile::{ProfileTarget, ProfileZone};
+use sustain_document::setting::BUDGET;
 use sustain_document::vocabulary::Direction;
 
 use super::outlier::{is_passing, of_pauses};
@@ -17,7 +18,7 @@ const ALIKE: f64 = 0.005;
 fn of_noise(target: &ProfileTarget) -> String {
     format!(
         "the noise of the samples is {}, and an effect below {} would not show; repeat the profile \
-         with a longer --budget, or while nothing else uses the disk",
+         with a longer {BUDGET}, or while nothing else uses the disk",
         percent(target.noise),
         percent(target.resolution)
     )
@@ -263,11 +264,10 @@ fn of_unseen(target: &ProfileTarget) -> Option<String> {
 fn of_closer(target: &ProfileTarget) -> Option<String> {
     target.unseen_bytes_max.filter(|bytes| *bytes > 0)?;
     let Some(closer) = &target.closer else {
-        return Some(
-            "no --budget brings the samples much closer together: to see every place, go over all \
+        return Some(format!(
+            "no {BUDGET} brings the samples much closer together: to see every place, go over all \
              of it with `sustain measure`"
-                .to_owned(),
-        );
+        ));
     };
     let seconds = closer.budget_s.round() as u64;
     let budget = if seconds.is_multiple_of(60) {
@@ -275,10 +275,11 @@ fn of_closer(target: &ProfileTarget) -> Option<String> {
     } else {
         format!("{seconds}s")
     };
+    let budget = BUDGET.of(budget);
     Some(match closer.unseen_bytes_max {
-        0 => format!("to look closer: with --budget {budget} samples leave nothing between them"),
+        0 => format!("to look closer: with {budget} samples leave nothing between them"),
         bytes => format!(
-            "to look closer: --budget {budget} leaves at most about {} between samples",
+            "to look closer: {budget} leaves at most about {} between samples",
             DisplayPosition(bytes)
         ),
     })
@@ -451,7 +452,7 @@ mod tests {
         (noisy.shape, noisy.resolution, noisy.noise) = (CurveShape::Flat, 0.67, 0.3);
         let said = of_target(&noisy, CurveShape::Flat, true).remove(0);
         assert!(said.contains("too noisy to tell"), "{said}");
-        assert!(said.contains("longer --budget"), "{said}");
+        assert!(said.contains("longer budget"), "{said}");
         assert!(!said.contains("no effect"), "{said}");
     }
 

@@ -213,8 +213,8 @@ fn a_length_over_the_bound_is_told_once_and_the_rest_has_no_frames() {
     assert_eq!(error.length_bytes_max, 256 << 20);
     assert!(error.to_string().ends_with(
         "(read as 89 50 4E 47), more than the 268435456 that a frame may have; from here on the \
-         bytes are kept and frames are no longer marked. Check the framing length-prefixed-be: does \
-         the source put four bytes of length before each frame?"
+         bytes are kept and frames are no longer marked. Check the framing length-prefixed-be: \
+         does the source put four bytes of length before each frame?"
     ));
 }
 

@@ -45,7 +45,9 @@ fn a_closed_descriptor_is_told_where_it_is_needed_and_changes_nothing_elsewhere(
             let ran = run_closed(&members, command, &["--json", "-"], closed).expect(0);
             assert_eq!(ran.stdout, plain.stdout, "{command} {closed}");
         }
-        run_closed(&members, command, &[], ">&-").expect(0);
+        run_closed(&members, command, &[], ">&-")
+            .expect(2)
+            .says("standard output is closed");
     }
     let whole = run_closed(&members, "extract", &["-o", "whole"], "<&- >&- 2>&-").expect(0);
     assert_eq!(

@@ -17,11 +17,11 @@ use crate::store::Store;
 /// The pause between two of the first looks at a recording that goes on. A member is flushed when
 /// its oldest append is half a second old by default, and the next append tells of it.
 const PAUSE_NS: u64 = 250_000_000;
-/// Looks that are so near to each other. Later ones find a recording that `--durable` has flush less
-/// often.
+/// Looks that are so near to each other. Later ones are for a recording that is flushed less often,
+/// as `--durable` says.
 const NEAR_LOOKS: u32 = 8;
 const LONG_PAUSE_NS: u64 = 1_000_000_000;
-/// The most looks, after a minute: flushes that are farther apart are not waited for.
+/// The most looks, after a minute. Flushes that are farther apart are not waited for.
 const LOOKS_MAX: u32 = NEAR_LOOKS + 58;
 /// From this look on it is told what is waited for.
 const TOLD_LOOK: u32 = NEAR_LOOKS + 3;
@@ -31,8 +31,8 @@ const TOLD_LOOK: u32 = NEAR_LOOKS + 3;
 /// Members are opened one after the other, so what they say of a recording that goes on is of
 /// different times. Such a recording is looked at again: below what one look calls durable, the
 /// next one knows every append. It can be read up to there. What was handed out when the first look
-/// came may have been durable already, which only later appends tell: they are looked for as long as
-/// the recording goes on, and for a minute at most.
+/// came may have been durable already, which only later appends tell: they are looked for as long
+/// as the recording goes on, and for a minute at most.
 ///
 /// In a ring, a power cut leaves damaged appends of the lap before that were being overwritten. The
 /// readable range begins behind them.

@@ -42,7 +42,9 @@ impl Series {
 
     /// Appends the interval that follows.
     pub fn push(&mut self, interval: MeterInterval) {
-        let own_rate = rate(interval.bytes, interval.end_ns - interval.start_ns);
+        // Threads complete out of order, so an interval of one record may end before it begins.
+        let length_ns = interval.end_ns.saturating_sub(interval.start_ns);
+        let own_rate = rate(interval.bytes, length_ns);
         let own_range = [own_rate; 2];
         match (self.intervals.last_mut(), self.rate_ranges.last_mut()) {
             (Some(last), Some(range)) if self.in_last < self.joined => {

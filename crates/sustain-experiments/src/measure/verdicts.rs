@@ -109,8 +109,8 @@ fn buffer_is_for(result: &MeasureResult) -> Option<BufferPurpose> {
 
 /// What most of the memory is for: records that are being filled or written, where these are large;
 /// pauses, where there were any; the time in which the run was slower, where its intervals show
-/// that much; or else nothing that was seen, because the curve between its rates is an estimate from
-/// above.
+/// that much; or else nothing that was seen, because the curve between its rates is an estimate
+/// from above.
 fn most_is_for(result: &MeasureResult, found: &Recommendation) -> BufferPurpose {
     let is_most = |bytes: f64| bytes >= found.buffer_bytes as f64 * MOST_OF_BUFFER;
     let records = 1 + result.targets.len() as u64;

@@ -3,15 +3,17 @@
 
 use sustain_disk::clock::Timestamp;
 use sustain_disk::target::Direction;
-use sustain_disk::units::Rate;
 use sustain_document::system::{Others, Sample};
 
 use crate::beneath::Beneath;
 use crate::counted_once::{Counted, CountedTarget};
 
+mod deeds;
 mod device;
 mod moved;
+mod words;
 
+use deeds::{OthersDeeds, devices_of, mean};
 use device::DeviceWatch;
 use moved::MovedBytes;
 
@@ -241,68 +243,18 @@ pub fn others_bytes_per_s(others: &[Others]) -> Option<f64> {
     rates.reduce(|sum, rate| sum + rate)
 }
 
-/// The devices, each once.
-fn devices_of(others: &[Others]) -> Vec<&str> {
-    let mut devices: Vec<&str> = Vec::new();
-    for one in others {
-        if !devices.contains(&one.device.as_str()) {
-            devices.push(&one.device);
-        }
-    }
-    devices
-}
-
-/// The mean of a rate over the stretches of a device.
-fn mean(others: &[Others], device: &str, rate: fn(&Others) -> f64) -> f64 {
-    let of_device = || others.iter().filter(|one| one.device == device);
-    let seconds: f64 = of_device().map(|one| one.to_s - one.from_s).sum();
-    let bytes: f64 = of_device()
-        .map(|one| rate(one) * (one.to_s - one.from_s))
-        .sum();
-    bytes / seconds.max(1e-9)
-}
-
 /// Says in one sentence what other programs did, what it means for the measurement, and what to do;
 /// `None` if there was no foreign I/O.
 #[must_use]
 pub fn others_words(others: &[Others]) -> Option<String> {
-    Some(format!(
-        "{}: these are the figures of shared disks, which may be faster alone; find the programs \
-         (`pidstat -d 1` shows them) and run again without them",
-        others_deeds(others)?
-    ))
+    OthersDeeds::of(others).map(|deeds| words::of_measurement(&deeds))
 }
 
 /// Says what other programs did, where, when, and beside which load of this run; `None` if there
 /// was no foreign I/O.
 #[must_use]
 pub fn others_deeds(others: &[Others]) -> Option<String> {
-    let first = others.first()?;
-    let last_s = others.iter().map(|one| one.to_s).fold(0.0, f64::max);
-    let devices = devices_of(others);
-    // The sample in which they were first seen may have begun just before the run.
-    let from_s = |one: &Others| one.from_s.max(0.0);
-    let when = match others {
-        [only] => format!("from {:.0} s to {:.0} s", from_s(only), only.to_s),
-        _ => format!("at times between {:.0} s and {last_s:.0} s", from_s(first)),
-    };
-    let sum = |part: fn(&Others) -> u64| others.iter().map(part).sum::<u64>();
-    let (read, written) = (sum(|one| one.read_bytes), sum(|one| one.written_bytes));
-    let verb = match (read > written / 8, written > read / 8) {
-        (true, true) => "read and wrote",
-        (true, false) => "read",
-        _ => "wrote",
-    };
-    let rate = |device: &&str| Rate(mean(others, device, |one| one.rate_bytes_per_s));
-    let places = devices.iter();
-    let places = places.map(|device| format!("{} on {device}", rate(device)));
-    let own = devices.iter();
-    let own = own.map(|device| mean(others, device, |one| one.own_rate_bytes_per_s));
-    Some(format!(
-        "other programs {verb} {} {when}, beside the {} of this run itself",
-        places.collect::<Vec<_>>().join(", "),
-        Rate(own.sum()),
-    ))
+    OthersDeeds::of(others).map(|deeds| words::deeds(&deeds))
 }
 
 #[cfg(test)]

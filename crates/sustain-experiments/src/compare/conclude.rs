@@ -5,13 +5,13 @@ use sustain_document::compare::{
     COMPARE_SCHEMA, CompareAnswer, ComparePlanUsed, CompareResult, ComparedRow, ComparedSide,
 };
 use sustain_document::measure::{MeasureResult, TargetResult};
-use sustain_document::setting::AB;
 use sustain_document::vocabulary::Ending;
 use sustain_document::vocabulary::{DataPath, Direction};
 use sustain_statistics::ratio::effect::OUTSIDE;
 
 use super::limit::{self, LimitedFigures};
 use super::rows::{ComparedQuantity, RunFigures, cpu, latencies, rates};
+use super::words;
 use super::work::{remarks, same_work};
 use crate::error::MeasureError;
 
@@ -62,12 +62,7 @@ pub fn compare(
         .collect();
     let mut notes: Vec<String> = pairing.note.into_iter().collect();
     notes.extend(remarks(a, b));
-    notes.push(format!(
-        "the intervals know only the noise within each run: they show that the runs differ, not \
-         why; `sustain compare {}`, or a third run, tells a lasting difference from one of the \
-         day",
-        AB.flag()
-    ));
+    notes.push(words::within_each_run());
     let rows = rows(&groups);
     Ok(CompareResult {
         schema: COMPARE_SCHEMA.to_owned(),
@@ -95,11 +90,8 @@ fn failure_of(a: &TargetResult, b: &TargetResult) -> Option<String> {
         return None;
     }
     let first = b.errors.first();
-    let what = first.map_or("it ended with an error", |error| error.message.as_str());
-    Some(format!(
-        "{}: requests failed in B, but not in A: {what}",
-        b.name
-    ))
+    let why = first.map_or(words::ENDED_WITH_AN_ERROR, |error| error.message.as_str());
+    Some(words::failed_in_b(&b.name, why))
 }
 
 /// The quantities compared for a target, or for all together; the rate that answers comes first.

@@ -11,6 +11,8 @@
 use sustain_document::compare::CompareLimit;
 use sustain_document::compare::LimitOutcome;
 
+use super::words;
+
 /// One rate that the limit applies to.
 pub(super) struct LimitedFigures<'a> {
     /// The target, or all together.
@@ -37,7 +39,7 @@ pub(super) fn judge(
     for one in watched {
         let Some([low, high]) = one.interval else {
             unknown = true;
-            why.push(format!("{}: cannot be told, {}", one.name, one.how));
+            why.push(words::limit_untold(one.name, one.how));
             continue;
         };
         let (is_slower, is_held) = (high < least, low >= least);
@@ -45,18 +47,8 @@ pub(super) fn judge(
             slower.push(one.name.to_owned());
         }
         unknown |= !is_slower && !is_held;
-        let words = match (is_slower, is_held) {
-            (true, _) => "slower than allowed",
-            (_, true) => "held",
-            _ => "cannot be told, because the runs are too short or too noisy",
-        };
-        why.push(format!(
-            "{}: {words}; B reaches {:.1} to {:.1} % of A's rate, and {:.1} % are required",
-            one.name,
-            low * 100.0,
-            high * 100.0,
-            least * 100.0
-        ));
+        let told = (is_slower || is_held).then_some(is_held);
+        why.push(words::limit_held(one.name, told, [low, high], least));
     }
     let outcome = match (failed, slower.is_empty(), unknown) {
         (true, ..) => LimitOutcome::Failed,

@@ -8,6 +8,7 @@ mod rows;
 #[cfg(test)]
 mod sample;
 mod trial;
+mod words;
 mod work;
 
 pub use conclude::{ComparePlan, compare};

@@ -1,15 +1,15 @@
 //! The rows of a comparison: each quantity in A and in B, whether it differs, and, where the noise
 //! is not known, why. Pure; `conclude` calls it for all targets together and for each.
 
-use sustain_disk::units::DisplayPosition;
 use sustain_document::compare::ComparedRow;
 use sustain_document::compare::{Metric, MetricUnit, RowVerdict};
 use sustain_document::measure::{Interval, Latency, Sustained};
-use sustain_document::setting::INTERVAL;
 use sustain_statistics::judge::Step;
 use sustain_statistics::judge::curve::CumulativeBytes;
 use sustain_statistics::ratio::batches::{ratio_of_rates, ratio_of_typical, ratio_over_same_bytes};
 use sustain_statistics::ratio::effect::{Effect, OUTSIDE};
+
+use super::words;
 
 /// Intervals whose lengths differ by more than this factor have different maxima for that reason
 /// alone.
@@ -129,9 +129,11 @@ impl RunFigures<'_> {
 pub(super) fn rates(a: &RunFigures<'_>, b: &RunFigures<'_>) -> Vec<ComparedQuantity> {
     let whole = [a.rate_bytes_per_s, b.rate_bytes_per_s];
     if a.is_through_memory || b.is_through_memory {
-        let how = "through the page cache a completed request is only in memory: the rate with the \
-                   closing flush is one figure for the whole run, without a confidence interval";
-        return vec![ComparedQuantity::plain(RATE, whole, how)];
+        return vec![ComparedQuantity::plain(
+            RATE,
+            whole,
+            words::THROUGH_PAGE_CACHE,
+        )];
     }
     let (of_a, of_b) = (a.curve(), b.curve());
     let curves = of_a.as_ref().zip(of_b.as_ref());
@@ -142,19 +144,11 @@ pub(super) fn rates(a: &RunFigures<'_>, b: &RunFigures<'_>) -> Vec<ComparedQuant
             metric: RATE,
             values,
             effect: Some(effect),
-            how: format!(
-                "over the first {} that both transferred",
-                DisplayPosition(bytes as u64)
-            ),
+            how: words::over_the_first(bytes as u64),
         })
     });
-    let over_bytes = over_bytes.unwrap_or_else(|| {
-        let how = format!(
-            "fewer than ten intervals in common, so there is no confidence interval (measure \
-             longer, or with a shorter {INTERVAL})"
-        );
-        ComparedQuantity::plain(RATE, whole, &how)
-    });
+    let over_bytes =
+        over_bytes.unwrap_or_else(|| ComparedQuantity::plain(RATE, whole, &words::few_in_common()));
     let sustained = sustained(a, b, curves);
     if sustained.effect.is_some() {
         vec![sustained, over_bytes]
@@ -173,16 +167,14 @@ fn sustained(
         .into_iter()
         .find(|(_, seen)| !seen.sustained.reached);
     if let Some((side, seen)) = missing {
-        let how = format!("not steady in {side}: {}", seen.sustained.why);
+        let how = words::not_steady(side, &seen.sustained.why);
         return ComparedQuantity::plain(SUSTAINED_RATE, values, &how);
     }
     let windows = curves.and_then(|(one, other)| {
         ratio_of_rates((one, a.sustained.from_s), (other, b.sustained.from_s))
     });
     let Some((effect, _)) = windows.filter(|_| values.iter().all(|rate| *rate > 0.0)) else {
-        let how = "fewer than ten intervals in the steady window, so there is no confidence \
-                   interval";
-        return ComparedQuantity::plain(SUSTAINED_RATE, values, how);
+        return ComparedQuantity::plain(SUSTAINED_RATE, values, words::FEW_IN_WINDOW);
     };
     ComparedQuantity {
         metric: SUSTAINED_RATE,
@@ -193,10 +185,7 @@ fn sustained(
             log: (values[1] / values[0]).ln(),
             ..effect
         }),
-        how: format!(
-            "from {:.0} s in A and from {:.0} s in B to the end",
-            a.sustained.from_s, b.sustained.from_s
-        ),
+        how: words::windows(a.sustained.from_s, b.sustained.from_s),
     }
 }
 
@@ -205,7 +194,7 @@ pub(super) fn latencies(a: &RunFigures<'_>, b: &RunFigures<'_>) -> Vec<ComparedQ
     let (Some(of_a), Some(of_b)) = (a.latency, b.latency) else {
         return Vec::new();
     };
-    let how = "one figure for the whole run, without a confidence interval";
+    let how = words::ONE_FIGURE;
     let plain = |name: Metric, one: u64, other: u64| {
         ComparedQuantity::plain(latency_metric(name), [one as f64, other as f64], how)
     };
@@ -239,29 +228,20 @@ fn typical_max(a: &RunFigures<'_>, b: &RunFigures<'_>) -> ComparedQuantity {
     let lengths = a.interval_lengths().into_iter().zip(b.interval_lengths());
     let is_alike = |(one, other): (f64, f64)| one.max(other) <= LENGTHS_ALIKE * one.min(other);
     if !lengths.into_iter().any(is_alike) {
-        let how = "no confidence interval: the intervals of A and B differ in length";
-        return ComparedQuantity::plain(metric, values, how);
+        return ComparedQuantity::plain(metric, values, words::LENGTHS_DIFFER);
     }
     match ratio_of_typical(&of_a, &of_b) {
-        None => ComparedQuantity::plain(
-            metric,
-            values,
-            "fewer than ten intervals, so there is no confidence interval",
-        ),
+        None => ComparedQuantity::plain(metric, values, words::FEW_INTERVALS),
         Some((effect, _)) => ComparedQuantity {
             metric,
             values,
             effect: Some(effect),
-            how: format!(
-                "geometric means of the longest latency in each {:.3} s",
-                a.interval_lengths()[0]
-            ),
+            how: words::typical_latencies(a.interval_lengths()[0]),
         },
     }
 }
 
 /// CPU of the whole process.
 pub(super) fn cpu(a: Option<f64>, b: Option<f64>) -> Option<ComparedQuantity> {
-    let how = "one figure for the whole run, without a confidence interval";
-    Some(ComparedQuantity::plain(CPU, [a?, b?], how))
+    Some(ComparedQuantity::plain(CPU, [a?, b?], words::ONE_FIGURE))
 }

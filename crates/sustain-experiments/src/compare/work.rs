@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 
 use sustain_disk::units::{Rate, Size};
 use sustain_document::measure::{MeasureResult, Plan, TargetResult};
-use sustain_document::setting::{AB, EFFECT};
+use sustain_document::setting::AB;
 use sustain_document::vocabulary::Direction;
 use sustain_document::vocabulary::Ending;
 use sustain_targets::others_bytes_per_s;
 
+use super::words;
 use crate::error::MeasureError;
 
 /// Targets that belong together, A's and B's.
@@ -145,19 +146,12 @@ fn pairing(a: &[TargetResult], b: &[TargetResult]) -> Pairing {
     if let Some(pairs) = by_name.filter(is_each_once) {
         return Pairing { pairs, note: None };
     }
-    let renamed = a
-        .iter()
-        .zip(b)
-        .filter(|(one, other)| one.name != other.name);
-    let renamed: Vec<String> = renamed
-        .map(|(one, other)| format!("{} with {}", one.name, other.name))
-        .collect();
+    let names = a.iter().zip(b);
+    let names = names.map(|(one, other)| (one.name.as_str(), other.name.as_str()));
+    let renamed: Vec<(&str, &str)> = names.filter(|(one, other)| one != other).collect();
     Pairing {
         pairs: (0..a.len()).map(|number| [number, number]).collect(),
-        note: Some(format!(
-            "the names differ, so targets are compared in their order: {}",
-            renamed.join(", ")
-        )),
+        note: Some(words::in_order(&renamed)),
     }
 }
 
@@ -166,7 +160,7 @@ pub(super) fn remarks(a: &MeasureResult, b: &MeasureResult) -> Vec<String> {
     let mut notes = Vec::new();
     let mut differ = |what: &str, one: &str, other: &str| {
         if one != other && !one.is_empty() && !other.is_empty() {
-            notes.push(format!("{what} differs: A {one}, B {other}"));
+            notes.push(words::differs(what, one, other));
         }
     };
     let (plan_a, plan_b) = (&a.plan, &b.plan);
@@ -203,11 +197,7 @@ pub(super) fn remarks(a: &MeasureResult, b: &MeasureResult) -> Vec<String> {
     differ("the capacity", &capacity(a), &capacity(b));
     if a.effect.is_some() != b.effect.is_some() {
         let side = if a.effect.is_some() { "A" } else { "B" };
-        notes.push(format!(
-            "only {side} was measured with {}, whose light probe workloads use a little of the \
-             machine",
-            EFFECT.the()
-        ));
+        notes.push(words::only_one_watched(side));
     }
     notes.extend(troubles(a, b));
     notes
@@ -225,20 +215,14 @@ fn troubles(a: &MeasureResult, b: &MeasureResult) -> Vec<String> {
     let mut notes = Vec::new();
     for (side, result) in [("A", a), ("B", b)] {
         if result.total.tool_limited {
-            notes.push(format!(
-                "in {side} this program had no CPU time left, so its rate is not that of the disks"
-            ));
+            notes.push(words::no_cpu_time_left(side));
         }
         if let Some(rate) = others_bytes_per_s(&result.system.others) {
-            notes.push(format!(
-                "in {side} other programs used its disks, too, at {}: its figures are those of \
-                 shared disks",
-                Rate(rate)
-            ));
+            notes.push(words::shared_disks(side, rate));
         }
         for target in &result.targets {
             if !target.errors.is_empty() {
-                notes.push(format!("in {side} requests to {} failed", target.name));
+                notes.push(words::requests_failed(side, &target.name));
             }
         }
         if result
@@ -246,15 +230,11 @@ fn troubles(a: &MeasureResult, b: &MeasureResult) -> Vec<String> {
             .iter()
             .any(|target| target.ended == Ending::Interrupted)
         {
-            notes.push(format!("{side} was interrupted"));
+            notes.push(words::interrupted(side));
         }
     }
     if a.plan.rate_bytes_per_s.is_some() {
-        notes.push(
-            "both runs were paced: where they held, their rate is that of the source, and only \
-             latencies tell the disks apart"
-                .to_owned(),
-        );
+        notes.push(words::BOTH_PACED.to_owned());
     }
     notes
 }

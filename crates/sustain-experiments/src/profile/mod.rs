@@ -5,6 +5,7 @@
 
 pub(crate) mod chance;
 mod conclude;
+mod course;
 mod cut;
 mod event;
 mod failure;

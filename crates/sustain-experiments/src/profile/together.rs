@@ -39,6 +39,8 @@ const LEAP_MIN: f64 = 0.15;
 const PART_TOLERANCE: f64 = 0.06;
 /// and stays so while the disks fall by at least this part.
 const PART_FALL_MIN: f64 = 0.10;
+/// All at once are less than one alone if they are so by more than this part.
+const LESS_MIN: f64 = 0.02;
 
 /// One position at which all were measured at once, and each alone.
 #[derive(Debug, Clone)]
@@ -67,6 +69,11 @@ pub(super) struct Shared {
     pub(super) is_rising: bool,
     /// The sum is the sum alone divided by this number.
     pub(super) part: Option<u32>,
+}
+
+/// Whether all targets at once get less than the fastest of them alone.
+pub(super) fn is_less_than_one(sum_bytes_per_s: f64, best_alone_bytes_per_s: f64) -> bool {
+    sum_bytes_per_s < best_alone_bytes_per_s * (1.0 - LESS_MIN)
 }
 
 /// The smallest part of the sum alone whose loss is seen.

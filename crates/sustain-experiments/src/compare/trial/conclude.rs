@@ -6,6 +6,7 @@ use sustain_document::compare::{Metric, RowVerdict};
 use sustain_statistics::ratio::sequence::SequentialEstimate;
 
 use super::super::rows::{CPU, Comparand, RATE, latency_metric};
+use super::super::words;
 
 /// A pair: A's run and B's.
 pub(super) type Pair = [TrialRun; 2];
@@ -59,13 +60,9 @@ fn row(metric: Comparand, pairs: &[Pair], value: impl Fn(&TrialRun) -> f64) -> C
         Some(_) => RowVerdict::Slower,
     };
     let how = if verdict == RowVerdict::NotJudged {
-        "too few pairs of runs for a confidence interval".to_owned()
+        words::FEW_PAIRS.to_owned()
     } else {
-        format!(
-            "geometric means of {} pairs of runs; the interval is valid however often it is looked \
-             at",
-            pairs.len()
-        )
+        words::of_pairs(pairs.len())
     };
     ComparedRow {
         target: None,

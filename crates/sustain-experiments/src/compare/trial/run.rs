@@ -11,7 +11,7 @@ use sustain_document::compare::{
 };
 use sustain_document::compare::{Side, TrialEnd};
 use sustain_document::host::Host;
-use sustain_document::setting::{TIME, TIME_PER_RUN};
+use sustain_document::setting::TIME_PER_RUN;
 use sustain_host::Roots;
 use sustain_load::error::LoadError;
 use sustain_load::observer::of_phase;
@@ -22,6 +22,7 @@ use sustain_load::watched::run_watched;
 use sustain_targets::{Stop, others_words};
 
 use super::super::limit::{self, LimitedFigures};
+use super::super::words;
 use super::PAIRS_MIN;
 use super::conclude::{Pair, of_rates, rows};
 use super::open::{announcement, open};
@@ -212,17 +213,10 @@ impl Trial<'_, '_> {
         let [a, b] = &self.plan.settings;
         let mut notes = Vec::new();
         if a.is_same(b) {
-            notes.push(
-                "A and B are the same setting (an A/A trial): a difference that shows here is \
-                 noise, or an effect of one run on the next"
-                    .to_owned(),
-            );
+            notes.push(words::SAME_SETTING.to_owned());
         }
         if tried.ended == TrialEnd::Time {
-            notes.push(format!(
-                "the time was over before a difference showed or could be ruled out: a longer \
-                 {TIME} or {TIME_PER_RUN} detects smaller ones"
-            ));
+            notes.push(words::time_was_over());
         }
         notes
     }
@@ -417,14 +411,8 @@ impl Trial<'_, '_> {
     /// Looks at the pairs so far: a difference shows, or there is none that matters.
     fn look(&mut self, pairs: &[Pair]) -> Option<TrialEnd> {
         let standing = of_rates(pairs)?;
-        if let Some([low, high]) = standing.interval() {
-            self.note(format!(
-                "after {} pairs B reaches {:.1} % of A's rate, {:.1} to {:.1} %",
-                pairs.len(),
-                standing.mean.exp() * 100.0,
-                low * 100.0,
-                high * 100.0
-            ));
+        if let Some(ends) = standing.interval() {
+            self.note(words::after_pairs(pairs.len(), standing.mean.exp(), ends));
         }
         match (standing.is_shown(), standing.is_within(self.plan.alike)) {
             _ if pairs.len() < PAIRS_MIN => None,

@@ -13,9 +13,6 @@ pub(super) use outlier::of_outlier;
 pub(super) use target::of_target;
 pub(super) use together::of_together;
 
-/// A smaller loss is not mentioned, and rates that differ by less are called alike.
-const MUCH: f64 = 0.02;
-
 pub(super) fn of_drift(name: &str, drift: f64) -> String {
     let (how, change) = if drift > 1.0 {
         ("faster", drift - 1.0)

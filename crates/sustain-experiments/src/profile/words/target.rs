@@ -2,17 +2,16 @@
 
 use sustain_disk::units::{DisplayPosition, Rate};
 use sustain_document::profile::CurveShape;
-use sustain_document::profile::{ProfileTarget, ProfileZone};
+use sustain_document::profile::ProfileTarget;
 use sustain_document::setting::BUDGET;
 use sustain_document::vocabulary::Direction;
 
 use super::outlier::{is_passing, of_pauses};
-use super::{MUCH, of_short, percent};
+use super::{of_short, percent};
+use crate::profile::course::{Course, course, slower_than_the_end};
 
 /// So many passing disturbances are listed one by one; more are summed up.
 const LISTED_MAX: usize = 3;
-/// Rates that differ by less than this part are alike.
-const ALIKE: f64 = 0.005;
 
 /// Words for samples that are so noisy that the figures are rough.
 fn of_noise(target: &ProfileTarget) -> String {
@@ -125,81 +124,58 @@ fn of_promise(target: &ProfileTarget, all: &str, mean: f64, inner: f64) -> Strin
 /// Describes how the rate changes from the first zone to the last.
 fn of_course(target: &ProfileTarget, shape: CurveShape) -> Option<String> {
     let (outer, end) = (target.zones.first()?, target.zones.last()?);
-    let (outer, end) = (outer.rate_bytes_per_s, end.rate_bytes_per_s);
+    let (outer, end) = (Rate(outer.rate_bytes_per_s), Rate(end.rate_bytes_per_s));
     let how = match shape {
         CurveShape::Zones => format!("in {} zones", target.zones.len()),
         _ => "smoothly, without zones that these samples could show".to_owned(),
     };
-    let change = end / outer - 1.0;
-    if change.abs() < ALIKE.max(target.resolution) {
-        let rates = target.zones.iter().map(|zone| zone.rate_bytes_per_s);
-        let far = |rate: &f64| (rate / outer).ln().abs();
-        let farthest = rates.max_by(|one, other| far(one).total_cmp(&far(other)))?;
-        let are_alike = if target.resolution < MUCH {
-            "are alike".to_owned()
-        } else {
-            let resolution = percent(target.resolution);
-            format!("differ by less than these samples can show ({resolution})")
-        };
-        return Some(format!(
-            "its ends {are_alike}: {} at its start, {} at its end; between them the rate changes \
-             {how}{}",
-            Rate(outer),
-            Rate(end),
-            if far(&farthest) > change.abs() {
-                format!(", as far as {}", Rate(farthest))
-            } else {
-                String::new()
-            }
-        ));
-    }
-    if !is_one_way(target) {
-        let rates = || target.zones.iter().map(|zone| zone.rate_bytes_per_s);
-        let (least, most) = (rates().reduce(f64::min)?, rates().reduce(f64::max)?);
-        return Some(format!(
-            "the rate changes {how}, up and down between {} and {}: {} at its start, {} at its end",
+    Some(match course(target)? {
+        Course::EndsAlike {
+            is_known,
+            as_far_as,
+        } => {
+            let are_alike = match is_known {
+                true => "are alike".to_owned(),
+                false => format!(
+                    "differ by less than these samples can show ({})",
+                    percent(target.resolution)
+                ),
+            };
+            let far = as_far_as.map(|rate| format!(", as far as {}", Rate(rate)));
+            format!(
+                "its ends {are_alike}: {outer} at its start, {end} at its end; between them the \
+                 rate changes {how}{}",
+                far.unwrap_or_default()
+            )
+        }
+        Course::UpAndDown { least, most } => format!(
+            "the rate changes {how}, up and down between {} and {}: {outer} at its start, {end} \
+             at its end",
             Rate(least),
-            Rate(most),
-            Rate(outer),
-            Rate(end)
-        ));
-    }
-    let (verb, than) = if change < 0.0 {
-        ("falls", "less")
-    } else {
-        ("rises", "more")
-    };
-    Some(format!(
-        "the rate {verb} {how} from {} at its start to {} at its end, {} {than}",
-        Rate(outer),
-        Rate(end),
-        percent(change.abs())
-    ))
-}
-
-/// Whether the rate only falls from zone to zone, or only rises, apart from small steps.
-fn is_one_way(target: &ProfileTarget) -> bool {
-    let pairs = || target.zones.windows(2);
-    let step = |pair: &[ProfileZone]| pair[1].rate_bytes_per_s / pair[0].rate_bytes_per_s - 1.0;
-    let rises = pairs().any(|pair| step(pair) > MUCH);
-    let falls = pairs().any(|pair| step(pair) < -MUCH);
-    !(rises && falls)
+            Rate(most)
+        ),
+        Course::OneWay { change } => {
+            let (verb, than) = match change < 0.0 {
+                true => ("falls", "less"),
+                false => ("rises", "more"),
+            };
+            format!(
+                "the rate {verb} {how} from {outer} at its start to {end} at its end, {} {than}",
+                percent(change.abs())
+            )
+        }
+    })
 }
 
 /// Names the slowest zone, if it is not the last one.
 fn of_slowest(target: &ProfileTarget) -> Option<String> {
-    let end = target.zones.last()?.rate_bytes_per_s;
-    let zones = target.zones.iter();
-    let slowest =
-        zones.min_by(|one, other| one.rate_bytes_per_s.total_cmp(&other.rate_bytes_per_s))?;
-    (slowest.rate_bytes_per_s < end * (1.0 - MUCH)).then(|| {
-        format!(
-            "the slowest zone is not the last one: {} at {}, {} wide",
-            Rate(slowest.rate_bytes_per_s),
-            DisplayPosition(slowest.from_byte),
-            DisplayPosition(slowest.to_byte - slowest.from_byte)
-        )
-    })
+    let slowest = slower_than_the_end(target)?;
+    Some(format!(
+        "the slowest zone is not the last one: {} at {}, {} wide",
+        Rate(slowest.rate_bytes_per_s),
+        DisplayPosition(slowest.from_byte),
+        DisplayPosition(slowest.to_byte - slowest.from_byte)
+    ))
 }
 
 /// Words on one target alone, the answer first.
@@ -287,7 +263,7 @@ fn of_closer(target: &ProfileTarget) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use sustain_document::profile::{OutlierKind, ProfileOutlier, ProfilePoint};
+    use sustain_document::profile::{OutlierKind, ProfileOutlier, ProfilePoint, ProfileZone};
     use sustain_document::vocabulary::TargetKind;
 
     use super::super::outlier::of_outlier;

@@ -4,10 +4,10 @@ use sustain_disk::units::Rate;
 use sustain_document::profile::ProfileHeld;
 use sustain_document::profile::SharedLimitKind;
 
-use super::{MUCH, of_short, percent};
+use super::{of_short, percent};
 use crate::profile::fit::Fit;
 use crate::profile::noise::median;
-use crate::profile::together::{Shared, Spot};
+use crate::profile::together::{Shared, Spot, is_less_than_one};
 
 fn how_it_collapses(shared: &Shared) -> String {
     let rising = "rising while each of them falls";
@@ -96,7 +96,7 @@ fn of_limit(
         ),
         _ => "this limit binds at every position".to_owned(),
     });
-    if sum < best_alone * (1.0 - MUCH) {
+    if is_less_than_one(sum, best_alone) {
         words.push(format!(
             "one alone reaches up to {}, more than all at once: fill them one after the other (a \
              span), or connect them to separate ports or controllers",

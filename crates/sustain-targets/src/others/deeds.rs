@@ -1,0 +1,68 @@
+//! Sums up what other programs did on the disks of a run. Pure; the words and the mean rate of
+//! foreign I/O come from here.
+
+use sustain_document::system::Others;
+
+/// Reading, or writing, of less than this part of the other was no part of what others did.
+const HARDLY: u64 = 8;
+
+/// What other programs did on the disks of a run, and when.
+pub(super) struct OthersDeeds<'a> {
+    pub(super) read: bool,
+    pub(super) wrote: bool,
+    /// Whether they did so all the time between the two moments.
+    pub(super) is_one_stretch: bool,
+    pub(super) from_s: f64,
+    pub(super) to_s: f64,
+    /// Each device with the rate of others on it.
+    pub(super) places: Vec<(&'a str, f64)>,
+    /// The rate of the run itself on these devices meanwhile.
+    pub(super) own_bytes_per_s: f64,
+}
+
+impl<'a> OthersDeeds<'a> {
+    /// `None` if there was no foreign I/O.
+    pub(super) fn of(others: &'a [Others]) -> Option<OthersDeeds<'a>> {
+        let first = others.first()?;
+        let sum = |part: fn(&Others) -> u64| others.iter().map(part).sum::<u64>();
+        let (read, written) = (sum(|one| one.read_bytes), sum(|one| one.written_bytes));
+        let has_read = read > written / HARDLY;
+        let devices = devices_of(others);
+        let rate = |device: &str| mean(others, device, |one| one.rate_bytes_per_s);
+        let own = |device: &&str| mean(others, device, |one| one.own_rate_bytes_per_s);
+        Some(OthersDeeds {
+            read: has_read,
+            wrote: written > read / HARDLY || !has_read,
+            is_one_stretch: others.len() == 1,
+            // The sample in which they were first seen may have begun just before the run.
+            from_s: first.from_s.max(0.0),
+            to_s: others.iter().map(|one| one.to_s).fold(0.0, f64::max),
+            own_bytes_per_s: devices.iter().map(own).sum(),
+            places: devices
+                .into_iter()
+                .map(|device| (device, rate(device)))
+                .collect(),
+        })
+    }
+}
+
+/// The devices, each once.
+pub(super) fn devices_of(others: &[Others]) -> Vec<&str> {
+    let mut devices: Vec<&str> = Vec::new();
+    for one in others {
+        if !devices.contains(&one.device.as_str()) {
+            devices.push(&one.device);
+        }
+    }
+    devices
+}
+
+/// The mean of a rate over the stretches of a device.
+pub(super) fn mean(others: &[Others], device: &str, rate: fn(&Others) -> f64) -> f64 {
+    let of_device = || others.iter().filter(|one| one.device == device);
+    let seconds: f64 = of_device().map(|one| one.to_s - one.from_s).sum();
+    let bytes: f64 = of_device()
+        .map(|one| rate(one) * (one.to_s - one.from_s))
+        .sum();
+    bytes / seconds.max(1e-9)
+}

@@ -41,13 +41,18 @@ done.";
 const OUTPUT: &str = "\
 What the output means:
   A, B, B - A
-      The figure of either run, and the difference in per cent of A.
+      The figure of each run, and how far B's is from A's, in per cent of A's.
   95 % interval
-      Where the difference lies, as far as the noise within the runs tells.
+      The range in which that difference lies with a confidence of 95 %, as far
+      as the noise within the runs can tell.
   verdict
-      faster, slower, or no difference shown. \"no interval\" is shown and not judged.
+      For a rate, whether B is faster or slower; for a latency or CPU time,
+      whether it is more or less. \"no difference shown\" means that noise alone
+      may explain what is seen. \"no interval\" means that the figure is shown,
+      but that nothing is known of its noise.
   resolution
-      A difference of this size would have been seen four times out of five.";
+      The smallest difference that would have been seen four times out of five.
+      A smaller one may be there unseen.";
 
 #[derive(Debug, Args)]
 #[command(after_help = help::short("compare", EXAMPLES))]

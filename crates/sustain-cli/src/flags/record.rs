@@ -62,17 +62,23 @@ fn parse_durable(text: &str) -> Result<DurableFlag, String> {
 const OUTPUT: &str = "\
 What the output means:
   in, out
-      What the sources gave and what the members took, over the last second.
+      The rate at which the sources gave bytes, and the members took them, over
+      the last second.
   buffer
-      How much of --buffer waits for the members.
-  limit
-      What holds the recording up: the source, the members, or this program.
-  slowest append
-      The longest that one write took to complete in the last second.
+      How much of --buffer is filled with bytes that wait for the members.
+  nothing lost
+      Or LOST, with the number of bytes that were lost so far.
   full in
-      When the store will be full, at this rate.
+      When the store will be full if this goes on.
+  limit
+      What holds the recording up: the source, the members, or a single member,
+      by its name, that is much slower than the others. Other programs that use
+      their disks are named with it.
+  slowest append
+      The longest time so far that writing one append to a member took.
   durable within (at the end)
-      The age at which data had reached the medium, so that a power cut could not take it.";
+      How long it took at most, for 999 of 1000 appends, until their bytes were
+      on the medium, where a power cut cannot take them.";
 
 #[derive(Debug, Args)]
 #[command(after_help = help::short("record", EXAMPLES))]

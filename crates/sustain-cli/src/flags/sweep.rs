@@ -35,13 +35,18 @@ done.";
 const OUTPUT: &str = "\
 What the output means:
   record size, depth, ...
-      The settings that differ; what is the same for all of them stands above the table.
+      The settings that differ. What is the same for all of them stands above
+      the table.
   rate, ± 95 %
-      The mean over all runs of the setting, and half the width of its confidence interval.
+      The mean rate of all runs of the setting, and half the width of its 95 %
+      confidence interval, in per cent of the mean.
   spread
-      How far its runs lie apart: their standard deviation in per cent of the mean.
+      How far its runs lie apart: their standard deviation, in per cent of the
+      mean.
   against best
-      The difference to the best setting; \"noise\" if it may be chance alone.
+      How far its rate is from that of the best setting. \"noise\" means that
+      chance alone may explain the difference; \"measured once\", that nothing is
+      known of its noise.
   p99.9
       Of 1000 requests, 999 took no longer than this.
   runs

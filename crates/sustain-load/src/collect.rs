@@ -314,6 +314,7 @@ impl Collector {
             remaining_s: self
                 .time_ns
                 .map(|time_ns| time_ns.saturating_sub(at_ns) as f64 / 1e9),
+            then_s: None,
             done: by_time
                 .into_iter()
                 .chain(by_bytes)

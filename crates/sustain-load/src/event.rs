@@ -52,6 +52,8 @@ pub struct Live {
     pub elapsed_s: f64,
     /// The time until its end, if that is bounded.
     pub remaining_s: Option<f64>,
+    /// The least and the most time of what is to come after it, if the run knows that.
+    pub then_s: Option<[f64; 2]>,
     /// How much of it is done, from 0 to 1, if that is known.
     pub done: Option<f64>,
     /// One entry per target.

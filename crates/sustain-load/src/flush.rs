@@ -55,6 +55,7 @@ impl PreparedTargets<'_> {
         let mut tell = |event: Event| {
             if let Event::Live(live) = event {
                 observer(Event::Live(Live {
+                    then_s: None,
                     done: None,
                     targets: Vec::new(),
                     ..live

@@ -54,6 +54,7 @@ impl PreparedTargets<'_> {
                 phase,
                 elapsed_s: idle.elapsed_s,
                 remaining_s: Some(idle.remaining_s),
+                then_s: None,
                 done: None,
                 targets: Vec::new(),
             }));

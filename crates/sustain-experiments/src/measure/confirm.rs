@@ -13,6 +13,7 @@ use sustain_load::setup::PhaseSetup;
 use sustain_statistics::judge::recommend::{CurvePoint, recommend_by_all};
 use sustain_statistics::judge::worst::{WORST_S, worst};
 
+use super::plan::MeasurePlan;
 use super::recommendation::{BufferAllowance, curve_points, whole_steps};
 use super::run::MeasureRun;
 use super::told::FailedAttempt;
@@ -20,10 +21,12 @@ use super::words;
 use crate::error::MeasureError;
 
 /// A paced run is no longer than this.
-const CONFIRM_NS_MAX: u64 = 10_000_000_000;
+pub(super) const CONFIRM_NS_MAX: u64 = 10_000_000_000;
 /// After a run that did not hold, the next is paced at most at this part of the rate. So there are
 /// at most six runs, which take a minute in all.
 const STEPS_DOWN: [f64; 5] = [0.95, 0.9, 0.8, 0.65, 0.5];
+/// The most paced runs.
+pub(super) const CONFIRM_RUNS_MAX: u32 = 1 + STEPS_DOWN.len() as u32;
 
 /// A paced run in which fewer records than this fell due on each target shows nothing of the rate.
 const RECORDS_DUE_MIN: u64 = 2;
@@ -54,10 +57,7 @@ impl MeasureRun<'_> {
         like: &PhaseSetup,
         observer: &mut Observer<'_>,
     ) -> Result<Recommendation, MeasureError> {
-        // The bytes that a bounded run touched are not known as a part of each target that begins
-        // at 0.
-        let is_elsewhere = self.plan.load.at.is_some() && self.plan.load.bytes.is_some();
-        if !self.plan.confirm || is_elsewhere {
+        if !confirms(self.plan) {
             return Ok(recommended);
         }
         let time_ns = self
@@ -203,6 +203,13 @@ impl MeasureRun<'_> {
         let explained_bytes = (found.buffer_bytes + in_flight_bytes) as f64;
         left_bytes > explained_bytes && left_bytes > STILL_GROWS * backlog_max_bytes as f64
     }
+}
+
+/// Whether paced runs follow a recommendation. The bytes that a bounded run touched elsewhere are
+/// not known as a part of each target that begins at 0.
+pub(super) fn confirms(plan: &MeasurePlan) -> bool {
+    let is_elsewhere = plan.load.at.is_some() && plan.load.bytes.is_some();
+    plan.confirm && !is_elsewhere
 }
 
 /// The longest stall of all targets together, or of a single one.

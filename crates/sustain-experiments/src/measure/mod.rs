@@ -3,6 +3,7 @@
 
 mod active;
 mod backlog;
+mod coming;
 mod common_cause;
 mod conclude;
 mod confirm;

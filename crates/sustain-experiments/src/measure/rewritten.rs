@@ -12,21 +12,24 @@ use sustain_document::measure::{Rewritten, RewrittenRun};
 use sustain_load::collect::rate;
 use sustain_load::event::{Observer, Phase};
 use sustain_load::phase::PhaseOutcome;
+use sustain_load::session::Session;
 use sustain_load::setup::PhaseSetup;
 
+use super::confirm::confirms;
+use super::plan::MeasurePlan;
 use super::run::MeasureRun;
 use crate::error::MeasureError;
 
 /// An even drift of the disk affects both kinds alike.
-const IN_TURN: [DataKind; 4] = [
+pub(super) const IN_TURN: [DataKind; 4] = [
     DataKind::Fresh,
     DataKind::Rewritten,
     DataKind::Rewritten,
     DataKind::Fresh,
 ];
-const TURN_NS: u64 = 1_000_000_000;
+pub(super) const TURN_NS: u64 = 1_000_000_000;
 /// After a shorter run, a trial of four seconds is not worth its time.
-const RUN_NS_MIN: u64 = 10_000_000_000;
+pub(super) const RUN_NS_MIN: u64 = 10_000_000_000;
 /// So many requests are prepared while others are in flight,
 const DEPTH_MIN: u32 = 32;
 /// if they need no more memory than this.
@@ -36,6 +39,18 @@ const WINDOW_BYTES_MAX: u64 = 256 << 20;
 const MAKING_SHARE_MAX: f64 = 0.85;
 /// Four seconds cannot show a smaller difference.
 const DIFFERS: f64 = 0.05;
+
+/// Whether other bytes are tried after a run that is long enough and without failures.
+pub(super) fn is_tried(plan: &MeasurePlan, session: &Session) -> bool {
+    let is_disk = |kind: &TargetKind| *kind != TargetKind::Null;
+    let mut targets = session.targets.iter();
+    session.direction == Direction::Write
+        && plan.load.data == DataKind::Fresh
+        && plan.load.path != DataPath::Buffered
+        && confirms(plan)
+        && plan.load.rate_bytes_per_s.is_none()
+        && targets.any(|target| target.simulated.is_none() && is_disk(&target.target.kind))
+}
 
 impl MeasureRun<'_> {
     /// Writes both kinds of data in turn, if that can show something: after a run that wrote to
@@ -64,18 +79,9 @@ impl MeasureRun<'_> {
     }
 
     fn may_differ(&self, outcome: &PhaseOutcome) -> bool {
-        let (plan, session) = (self.plan, self.prepared.session);
-        let is_disk = |kind: &TargetKind| *kind != TargetKind::Null;
-        let mut targets = session.targets.iter();
         let mut series = outcome.collected.targets.iter();
-        session.direction == Direction::Write
-            && plan.load.data == DataKind::Fresh
-            && plan.load.path != DataPath::Buffered
-            && plan.confirm
-            && plan.load.rate_bytes_per_s.is_none()
-            && !(plan.load.at.is_some() && plan.load.bytes.is_some())
+        is_tried(self.plan, self.prepared.session)
             && outcome.wall_ns >= RUN_NS_MIN
-            && targets.any(|target| target.simulated.is_none() && is_disk(&target.target.kind))
             && series.all(|series| series.failures.is_empty())
     }
 

@@ -19,7 +19,7 @@ use super::plan::{LoadPlan, MeasurePlan};
 use super::position;
 use super::recommendation::recommend;
 use super::told::{Extent, Passes};
-use super::words;
+use super::{coming, words};
 use crate::effect::{self, Watch};
 use crate::error::MeasureError;
 
@@ -111,6 +111,8 @@ fn measure_on(
             monitor: begun.monitor,
         },
     };
+    let mut foretold = coming::foretold(plan, &run.prepared, observer);
+    let observer: &mut Observer<'_> = &mut foretold;
     run.prepared.prewrite(observer)?;
     if is_switched(plan) {
         session.switch_path(plan.load.path)?;

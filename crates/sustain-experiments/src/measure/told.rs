@@ -2,6 +2,7 @@
 //! has the English.
 
 use sustain_document::verdicts::{BacklogNotSeen, RhythmNotSeen};
+use sustain_load::event::Phase;
 
 /// What a reader must know besides the figures.
 pub(super) enum MeasureRemark {
@@ -111,4 +112,53 @@ pub(super) enum Passes {
     Repeated,
     OnceAndToConfirm,
     Once,
+}
+
+/// The parts of a measurement, in order, with their times as far as these are known before.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ForeseenParts {
+    /// Bytes of files that are written once before, at the rate that the disks have.
+    pub(super) prewritten_bytes: u64,
+    /// The idle time before the run, and the same after it.
+    pub(super) idle_s: f64,
+    /// The run; `None` if its bytes decide its length.
+    pub(super) run_s: Option<f64>,
+    /// Whether it may end before that, once it is steady.
+    pub(super) may_end_early: bool,
+    /// Whether caches are flushed after the run, for as long as the disks take.
+    pub(super) is_flushed: bool,
+    /// Other bytes in turn.
+    pub(super) in_turn_s: f64,
+    /// The length of a confirming run; `None` if there is none.
+    pub(super) confirming_s: Option<f64>,
+    /// The most confirming runs.
+    pub(super) confirming_runs_max: u32,
+}
+
+impl ForeseenParts {
+    /// The least and the most time that is to come after a phase, flushing and prewriting apart;
+    /// `confirmed` confirming runs are over or under way. `None` if that is not known.
+    pub(super) fn after(&self, phase: Phase, confirmed: u32) -> Option<[f64; 2]> {
+        let runs = |count: u32| self.confirming_s.unwrap_or(0.0) * f64::from(count);
+        let confirming = [runs(1), runs(self.confirming_runs_max)];
+        let plus = |more: f64| confirming.map(|time_s| time_s + more);
+        let from_turns = plus(self.in_turn_s);
+        let from_after = from_turns.map(|time_s| time_s + self.idle_s);
+        let from_run = self.run_s.map(|run_s| {
+            let least_s = if self.may_end_early { 0.0 } else { run_s };
+            [from_after[0] + least_s, from_after[1] + run_s]
+        });
+        match phase {
+            Phase::Prewrite => from_run.map(|ends| ends.map(|time_s| time_s + self.idle_s)),
+            Phase::Before => from_run,
+            Phase::Measure | Phase::Flush => Some(from_after),
+            Phase::After => Some(from_turns),
+            Phase::Rewrite => Some(confirming),
+            Phase::Confirm => Some([
+                0.0,
+                runs(self.confirming_runs_max.saturating_sub(confirmed)),
+            ]),
+            Phase::Subset => None,
+        }
+    }
 }

@@ -5,9 +5,11 @@ use sustain_disk::units::{Duration, Rate, Size};
 use sustain_document::measure::TargetResult;
 use sustain_document::setting::{DEPTH, EFFECT, PATH, SIZE, THREADS, TIME, joined};
 use sustain_document::verdicts::{BacklogNotSeen, RhythmNotSeen};
+use sustain_load::event::Phase;
 
 use super::told::{
-    EffectBacklog, Extent, FailedAttempt, MeasureRemark, Passes, RemainingTargets, UndecidedReason,
+    EffectBacklog, Extent, FailedAttempt, ForeseenParts, MeasureRemark, Passes, RemainingTargets,
+    UndecidedReason,
 };
 
 const GIB: u64 = 1 << 30;
@@ -207,6 +209,66 @@ pub(super) fn did_not_hold(failed: &FailedAttempt) -> String {
         Size(failed.buffer_bytes),
         Rate(failed.next_bytes_per_s)
     )
+}
+
+/// The parts of a measurement, before they begin, and how long they take together.
+pub(super) fn coming(coming: &ForeseenParts) -> String {
+    let mut parts = Vec::new();
+    if coming.prewritten_bytes > 0 {
+        parts.push(format!("prewriting {}", Size(coming.prewritten_bytes)));
+    }
+    let idle = time(coming.idle_s);
+    parts.push(format!("{idle} of idle time"));
+    parts.push(match (coming.run_s, coming.may_end_early) {
+        (Some(run_s), false) => format!("the run of {}", time(run_s)),
+        (Some(run_s), true) => format!("the run of at most {}", time(run_s)),
+        (None, _) => "the run, whose bytes decide how long it takes".to_owned(),
+    });
+    if coming.is_flushed {
+        parts.push("a flush".to_owned());
+    }
+    parts.push(format!("{idle} of idle time again"));
+    if coming.in_turn_s > 0.0 {
+        parts.push(format!(
+            "other bytes in turn for {}",
+            time(coming.in_turn_s)
+        ));
+    }
+    if let Some(confirming_s) = coming.confirming_s {
+        parts.push(format!(
+            "1 to {} confirming runs of {} each, until a rate holds",
+            coming.confirming_runs_max,
+            time(confirming_s)
+        ));
+    }
+    let all = coming
+        .after(Phase::Prewrite, 0)
+        .map(|[least_s, most_s]| match least_s < most_s {
+            true => format!("; {} to {} in all", time(least_s), time(most_s)),
+            false => format!("; {} in all", time(most_s)),
+        });
+    let besides = match (coming.prewritten_bytes > 0, coming.is_flushed) {
+        _ if all.is_none() => "",
+        (true, true) => ", without the prewriting and the flush",
+        (true, false) => ", without the prewriting",
+        (false, true) => ", without the flush",
+        (false, false) => "",
+    };
+    format!(
+        "to come: {}{}{besides}",
+        parts.join(", "),
+        all.unwrap_or_default()
+    )
+}
+
+/// A time of the plan, as short as it can be said: `30 s`, `1.5 min`.
+fn time(seconds: f64) -> String {
+    let (figure, unit) = match seconds {
+        short if short < 100.0 => (short, "s"),
+        minutes if minutes < 6000.0 => (minutes / 60.0, "min"),
+        hours => (hours / 3600.0, "h"),
+    };
+    format!("{figure:.1} {unit}").replace(".0 ", " ")
 }
 
 /// The part of a target that a run goes over, and how often.

@@ -217,10 +217,28 @@ fn heading(live: &Live) -> String {
         Phase::Confirm => "confirming at a paced rate",
     };
     let elapsed = stretch(live.elapsed_s);
-    match (live.remaining_s, live.done) {
+    let now = match (live.remaining_s, live.done) {
         (Some(seconds), _) => format!("{phase} {elapsed}, {} to go", stretch(seconds)),
         (None, Some(done)) => format!("{phase} {elapsed}, {} done", percent(done)),
         (None, None) => format!("{phase} {elapsed}"),
+    };
+    format!("{now}{}", then(live.then_s))
+}
+
+/// How long what is to come after the phase takes.
+fn then(then_s: Option<[f64; 2]>) -> String {
+    match then_s {
+        None => String::new(),
+        Some([_, most_s]) if most_s < 0.5 => String::new(),
+        Some([least_s, most_s]) if least_s < 0.5 => {
+            format!(", then up to {} more", stretch(most_s))
+        }
+        Some([least_s, most_s]) if most_s - least_s < 0.5 => {
+            format!(", then {} more", stretch(most_s))
+        }
+        Some([least_s, most_s]) => {
+            format!(", then {} to {} more", stretch(least_s), stretch(most_s))
+        }
     }
 }
 

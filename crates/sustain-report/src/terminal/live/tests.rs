@@ -52,6 +52,7 @@ fn live(phase: Phase, elapsed_s: f64, targets: &[LiveTarget]) -> Live {
         phase,
         elapsed_s,
         remaining_s: Some(30.0 - elapsed_s),
+        then_s: None,
         done: None,
         targets: targets.to_vec(),
     }
@@ -149,4 +150,25 @@ fn narrow_terminal_cuts_its_lines() {
         lines.iter().all(|line| line.chars().count() <= 40),
         "{lines:?}"
     );
+}
+
+#[test]
+fn a_heading_tells_what_is_to_come_after_the_phase() {
+    let told = |then_s| {
+        heading(&Live {
+            then_s,
+            ..live(Phase::Measure, 12.0, &[])
+        })
+    };
+    assert_eq!(told(None), "measuring 12 s, 18 s to go");
+    let after = [
+        ([15.0, 65.0], ", then 15 s to 1.08 min more"),
+        ([14.0, 14.0], ", then 14 s more"),
+        ([0.0, 50.0], ", then up to 50 s more"),
+        ([0.0, 0.0], ""),
+    ];
+    for (then_s, words) in after {
+        let expected = format!("measuring 12 s, 18 s to go{words}");
+        assert_eq!(told(Some(then_s)), expected);
+    }
 }

@@ -11,10 +11,6 @@ use crate::system::System;
 /// The schema that a [`RecordResult`] names.
 pub const RECORD_SCHEMA: &str = "sustain.record/1";
 
-/// A recording of less payload says nothing about what limited it: this much is in flight on two
-/// members at once, so beginning and ending took most of the time.
-pub const LIMITS_FROM_BYTES: u64 = 16 << 20;
-
 /// The result of a recording.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordResult {
@@ -46,10 +42,34 @@ pub struct RecordResult {
     pub buffer_curve: Vec<BufferPointResult>,
     /// The state of the recording in even steps of time.
     pub samples: Vec<SampleResult>,
+    /// What the figures mean where a threshold decides it. Null in documents of earlier versions:
+    /// who shows one decides it by the same rules, from the figures.
+    #[serde(default)]
+    pub verdicts: Option<RecordVerdicts>,
     /// What the monitor saw of the machine.
     pub system: System,
     /// Notes for the user.
     pub notes: Vec<String>,
+}
+
+/// The verdicts on a recording.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RecordVerdicts {
+    /// For what data waited longest, if that was a part of the time that is worth a word; null if
+    /// the sources were the limit, or if so little was recorded that nothing can be told.
+    pub waited_for: Option<WaitedFor>,
+    /// Whether enough was recorded for the CPU time per GB to mean anything.
+    pub is_cpu_per_gb_known: bool,
+}
+
+/// What data waited for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitedFor {
+    /// `members`, or the name of a member that was much slower than the others.
+    pub by: LimitedBy,
+    /// The part of the time.
+    pub share: f64,
 }
 
 /// The settings of a recording.

@@ -30,4 +30,5 @@ pub mod recorder;
 pub mod run;
 pub mod source;
 pub mod store;
+pub mod verdicts;
 pub mod walk;

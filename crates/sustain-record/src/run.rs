@@ -6,6 +6,7 @@ mod conclude;
 mod host;
 mod samples;
 mod sources;
+mod words;
 
 use samples::Samples;
 
@@ -14,10 +15,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sustain_disk::clock::{Clock, Timestamp, process_cpu_ns};
-use sustain_disk::error::IoFault;
 use sustain_disk::target::{Direction, Target};
 use sustain_document::record::RecordResult;
-use sustain_document::setting::{BUFFER, SIZE};
+use sustain_document::setting::BUFFER;
 use sustain_host::Roots;
 use sustain_targets::{Monitor, Stop, check_memory, counted, devices_under, neighbour_cautions};
 
@@ -164,7 +164,7 @@ pub fn record(
     let host = host::host(&store, &devices, roots);
     let mut monitor = Monitor::start(roots, &clock, &devices, once);
     if let Some(why) = monitor.unreadable() {
-        notes.push(format!("cannot read the kernel log: {why}"));
+        notes.push(words::kernel_log_unreadable(&why.to_string()));
     }
     // A source that cannot wait may lose what it sends before it is read, and its pipe is soon
     // full.
@@ -210,11 +210,7 @@ fn target_of(member: &OpenMember) -> (&Target, Option<&Path>) {
 fn notes_before(plan: &RecordPlan, store: &Store, is_new: bool) -> Vec<String> {
     let mut notes = store.notes.clone();
     if plan.size_bytes.is_some() && !is_new {
-        let members = plan.members.join(" and ");
-        notes.push(format!(
-            "the store on {members} exists already: {} is not used",
-            SIZE.the()
-        ));
+        notes.push(words::size_not_used(&plan.members));
     }
     notes
 }
@@ -244,11 +240,9 @@ fn caution(
 
 /// Says what would be done.
 fn rehearse(plan: &RecordPlan, observer: &mut RecordObserver<'_>) {
-    let members = plan.members.join(", ");
     for source in &plan.sources {
-        let (typed, stream) = (&source.typed, &source.stream);
-        let words = format!("would record {typed} as stream {stream} on {members}");
-        observer(RecordEvent::Note(words));
+        let would = words::would_record(&source.typed, &source.stream, &plan.members);
+        observer(RecordEvent::Note(would));
     }
 }
 
@@ -382,11 +376,6 @@ fn tell_written(monitor: &mut Monitor, standing: &RecordingProgress, told: &mut 
         let more = member.bytes.saturating_sub(before);
         monitor.drove(&member.name, Direction::Write, more);
     }
-}
-
-/// The message for a source that could not be read any further.
-pub(crate) fn read_error_words(name: &str, errno: IoFault) -> String {
-    format!("cannot read any more of {name}: {errno}; what came before is recorded")
 }
 
 impl Default for RecordPlan {

@@ -141,6 +141,7 @@ fn a_pipe_gets_a_line_for_each_subset_and_how_long_it_still_takes() {
         phase: Phase::Subset,
         elapsed_s: 2.0,
         remaining_s: Some(1.0),
+        then_s: None,
         done: None,
         targets: vec![LiveTarget {
             name: "sda".to_owned(),
@@ -169,6 +170,7 @@ fn an_uncertain_wall_is_told_as_one_that_may_be() {
     result.walls[1].confidence = 0.5;
     let text = diagnosis_text(&result, 100);
     assert!(text.contains("perhaps shared by"), "{text}");
+    assert!(text.contains("; not certain, confidence 50 %"), "{text}");
     let sentence = diagnosis_sentence(&result);
     assert_eq!(sentence.matches(" may share a limit of ").count(), 1);
     assert_eq!(sentence.matches(" share a limit of ").count(), 3);

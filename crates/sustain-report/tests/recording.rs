@@ -11,9 +11,10 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use sample::recording::{standing, troubled, whole};
-use sustain_document::record::RecordingEnd;
+use sustain_document::record::{RecordVerdicts, RecordingEnd};
 use sustain_document::system::KernelMessage;
 use sustain_record::recorder::{LimitedBy, MemberState};
+use sustain_record::verdicts::decide;
 use sustain_report::terminal::{
     LiveKind, RecordRates, RecordView, record_line, record_sentence, record_summary,
 };
@@ -272,7 +273,8 @@ fn of_next_to_nothing_neither_its_cpu_time_nor_what_held_it_is_told() {
         result.streams[0].offered_bytes = bytes;
         result.streams[0].recorded_bytes = bytes;
         result.total.cpu_seconds_per_gb = 67.706;
-        result.total.tool_limited = true;
+        // As the recorder decides it.
+        result.total.tool_limited = bytes >= 16 << 20;
         for sample in result.samples.iter_mut().skip(1) {
             sample.limited_by = LimitedBy::Members;
         }
@@ -292,4 +294,21 @@ fn a_short_recording_is_told_in_milliseconds() {
     result.seconds = 0.00314;
     let sentence = record_sentence(&result);
     assert!(sentence.contains(" in 3.14 ms ("), "{sentence}");
+}
+
+#[test]
+fn a_recording_is_told_by_its_verdicts_and_an_older_one_is_decided_by_the_same_rules() {
+    let mut result = troubled();
+    assert_eq!(result.verdicts, None);
+    let older = record_summary(&result);
+    assert!(older.contains("Data waited"), "{older}");
+    assert!(older.contains(" s of CPU time per GB"), "{older}");
+    result.verdicts = Some(decide(&result));
+    assert_eq!(record_summary(&result), older);
+    result.verdicts = Some(RecordVerdicts::default());
+    let told = record_summary(&result);
+    assert!(
+        !told.contains("Data waited") && !told.contains("per GB"),
+        "{told}"
+    );
 }

@@ -43,6 +43,7 @@ fn recommendation_that_did_not_hold_or_was_not_tried() {
         said(sample::one_target(), |result| {
             let found = result.recommendation.as_mut().unwrap();
             found.confirmed = confirmed;
+            found.held_seconds = confirmed.map(|_| 10.0);
             found.backlog_max_bytes = Some(700 << 20);
         })
     };
@@ -87,7 +88,7 @@ fn a_document_of_an_earlier_version_is_told_with_all_warnings() {
     let told = sentence(&result);
     for warning in [
         "Three ways to count the rate differ",
-        "of a single target 60.0 s",
+        "of a single target 1 min",
     ] {
         assert!(told.contains(warning), "{told}");
     }

@@ -78,6 +78,18 @@ pub struct RecordingProgress {
     pub is_over: bool,
 }
 
+/// That a write is still on its way is told once it takes this long.
+const OVERDUE_NS: u64 = 1_000_000_000;
+
+impl RecordingProgress {
+    /// Whether the longest write so far has not returned, and takes so long that this is worth
+    /// telling.
+    #[must_use]
+    pub fn is_write_overdue(&self) -> bool {
+        self.is_longest_write_under_way && self.longest_write_ns >= OVERDUE_NS
+    }
+}
+
 /// The place through which the state is shared.
 #[derive(Debug)]
 pub struct RecordingBoard {

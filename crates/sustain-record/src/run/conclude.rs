@@ -3,28 +3,19 @@
 use jiff::Timestamp as WallTime;
 use sustain_disk::driver::Ending;
 use sustain_disk::meter::{LatencyMeter, Meter, StallLedger};
-use sustain_disk::units::Duration;
 use sustain_document::record::{
-    BufferPointResult, HostResult, LIMITS_FROM_BYTES, LatencyBinResult, LatencyResult,
-    MemberResult, PlanResult, RECORD_SCHEMA, RecordResult, SampleResult, StreamResult, TotalResult,
+    BufferPointResult, HostResult, LatencyBinResult, LatencyResult, MemberResult, PlanResult,
+    RECORD_SCHEMA, RecordResult, SampleResult, StreamResult, TotalResult,
 };
-use sustain_document::setting::RING;
 use sustain_document::system::System;
 use sustain_targets::others_deeds;
 
-use super::{RecordPlan, SourcePlan, read_error_words};
+use super::{RecordPlan, SourcePlan, words};
 use crate::recorder::{
-    LimitedBy, MemberStanding, MemberState, OnFull, Recorded, Slowness, Taken, recording_end,
+    LimitedBy, MemberStanding, MemberState, OnFull, Recorded, Taken, recording_end,
 };
 use crate::source::framing::Framing;
-
-/// Advice for a store that is full.
-fn full() -> String {
-    format!(
-        "the store is full: use {} to overwrite its oldest data, or create a larger one",
-        RING.the()
-    )
-}
+use crate::verdicts::{self, LIMITS_FROM_BYTES};
 
 /// A recorder thread that used more than this share of its CPU was the limit.
 const BUSY_SHARE: f64 = 0.95;
@@ -60,7 +51,7 @@ pub(super) fn result(
     notes.extend(remarks(plan, recorded, taken));
     let total = total(recorded, cpu_ns);
     let points = recorded.buffer_curve.points();
-    RecordResult {
+    let mut result = RecordResult {
         schema: RECORD_SCHEMA.to_owned(),
         store: recorded.store.to_string(),
         recording: recorded.recording,
@@ -82,9 +73,12 @@ pub(super) fn result(
             })
             .collect(),
         samples,
+        verdicts: None,
         system,
         notes,
-    }
+    };
+    result.verdicts = Some(verdicts::decide(&result));
+    result
 }
 
 /// Who else used the members' disks, and whether the sources had all they needed even so.
@@ -94,11 +88,8 @@ fn shared(samples: &[SampleResult], system: &System) -> Option<String> {
         sample.limited_by != source || sample.gap_bytes.iter().any(|bytes| *bytes > 0)
     };
     let deeds = others_deeds(&system.others)?;
-    let meaning = match samples.iter().any(is_held) {
-        true => "the members had so much less for this recording",
-        false => "the sources had all they needed even so",
-    };
-    Some(format!("{deeds}: {meaning}; `pidstat -d 1` says who it is"))
+    let had_all = !samples.iter().any(is_held);
+    Some(words::shared(&deeds, had_all))
 }
 
 fn plan_result(plan: &RecordPlan, recorded: &Recorded) -> PlanResult {
@@ -230,16 +221,13 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
     for (source, taken) in plan.sources.iter().zip(taken) {
         if let Some(errno) = taken.read_error {
             let errno = sustain_disk::error::IoFault::Kernel(errno.raw_os_error());
-            remarks.push(read_error_words(&source.typed, errno));
+            remarks.push(words::read_error(&source.typed, errno));
         }
         if let Some(error) = &taken.framing_error {
-            remarks.push(format!("{}: {error}", source.stream));
+            remarks.push(words::framing_error(&source.stream, &error.to_string()));
         }
         if taken.offered_bytes == 0 && taken.ending == Ending::Source {
-            remarks.push(format!(
-                "{} was empty: nothing was recorded from it",
-                source.typed
-            ));
+            remarks.push(words::empty(&source.typed));
         }
     }
     for (source, stream) in plan.sources.iter().zip(&recorded.standing.streams) {
@@ -250,51 +238,25 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
     let gaps = recorded.standing.streams.iter().map(|one| one.gap_bytes);
     let has_lost = waits && gaps.sum::<u64>() > 0;
     let members = &recorded.standing.members;
-    let others = match members.iter().any(|one| one.state != MemberState::Failed) {
-        true => "the other members went on",
-        false => "no other member was left",
-    };
+    let is_other_left = members.iter().any(|one| one.state != MemberState::Failed);
     for (member, slowness) in recorded.standing.members.iter().zip(&recorded.slowness) {
         if slowness.times > 0 && member.state != MemberState::Failed {
             let slow_after_ns = plan.options.patience.slow_after_ns;
-            remarks.push(slow_words(&member.name, *slowness, slow_after_ns));
+            remarks.push(words::slow(&member.name, *slowness, slow_after_ns));
         }
         if let (MemberState::Failed, Some(error)) = (member.state, &member.error) {
-            let lost = if has_lost {
-                "; what was written to it since its last flush is lost and recorded as a gap"
-            } else {
-                ""
-            };
-            remarks.push(format!("{error}; {others}{lost}"));
+            remarks.push(words::failed(error, is_other_left, has_lost));
         }
     }
     if recorded.ended == Ending::Full {
-        remarks.push(full());
+        remarks.push(words::full());
     }
     remarks
 }
 
-/// The message for a source in which no frame of its framing was found.
+/// A source in which no frame of its framing was found.
 fn without_frames(source: &SourcePlan, offered_bytes: u64, frames: u64) -> Option<String> {
     let is_framed = source.framing != Framing::None;
-    (is_framed && frames == 0 && offered_bytes > 0).then(|| {
-        format!(
-            "{}: no frame was found in {offered_bytes} bytes, so they can be extracted as bytes \
-             only; see whether `{}` is the framing of this source",
-            source.stream, source.framing
-        )
-    })
-}
-
-/// The message for a member that did not answer for a while, and then did.
-fn slow_words(name: &str, slowness: Slowness, slow_after_ns: u64) -> String {
-    let times = match slowness.times {
-        1 => "once".to_owned(),
-        times => format!("{times} times"),
-    };
-    let (longest, bound) = (Duration(slowness.longest_ns), Duration(slow_after_ns));
-    format!(
-        "{name} kept a request for more than {bound} {times}, for {longest} at the longest: the \
-         other members took its data until it answered, and then it was used again"
-    )
+    (is_framed && frames == 0 && offered_bytes > 0)
+        .then(|| words::without_frames(&source.stream, offered_bytes, source.framing))
 }

@@ -248,6 +248,7 @@ fn kind(wall: &Wall) -> String {
         WallState::MembersUncertain => "which targets share it is not certain",
         WallState::CapacityIsLowerBound => "it is at least this high",
         WallState::Crossing => "it crosses another wall",
+        _ if !wall.is_certain() => "not certain",
         _ => "confirmed",
     };
     let _ = write!(words, "; {state}, confidence {}", percent(wall.confidence));

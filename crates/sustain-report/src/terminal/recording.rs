@@ -5,27 +5,21 @@ use std::io::Write;
 
 use console::{Term, truncate_str};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use sustain_document::record::{
-    LIMITS_FROM_BYTES, MemberResult, RecordResult, RecordingEnd, StreamResult,
-};
+use sustain_document::record::{MemberResult, RecordResult, RecordingEnd, StreamResult};
 use sustain_document::system::KernelMessage;
 use sustain_record::forecast::{Forecast, SpaceUse};
 use sustain_record::recorder::{LimitedBy, MemberState, RecordingProgress};
+use sustain_record::verdicts;
 use sustain_targets::others_bytes_per_s;
 
 use super::forecast::{shortfall_words, unprofiled_words};
 use super::{LiveKind, noted, sentences, without_controls};
 use crate::format::{latency, percent, position, rate, size, stall, stretch};
-use crate::limits::{CPU_FROM_BYTES, LOSS, is_source, limits, recorded_bytes, seconds_by};
 
 /// The seconds between two lines in a pipe.
 const PLAIN_EVERY_S: f64 = 10.0;
 /// Rates are means over the last seconds, at least this many.
 const RATE_OVER_S: f64 = 1.0;
-/// That an append is still on its way is said of one that takes at least so long.
-const UNDER_WAY_SAID_NS: u64 = 1_000_000_000;
-/// A limit that held the recording for a smaller part of the time is not mentioned.
-const LIMIT_TOLD_FROM: f64 = 0.05;
 
 /// Shows a running recording.
 pub struct RecordView {
@@ -223,7 +217,7 @@ fn lines(standing: &RecordingProgress, rates: &RecordRates, full_in_s: Option<f6
 /// The slowest append, which may still be on its way.
 fn slowest(standing: &RecordingProgress) -> String {
     let longest = latency(standing.longest_write_ns);
-    match standing.is_longest_write_under_way && standing.longest_write_ns >= UNDER_WAY_SAID_NS {
+    match standing.is_write_overdue() {
         true => format!("{longest} and not written yet"),
         false => longest,
     }
@@ -262,7 +256,7 @@ pub fn record_summary(result: &RecordResult) -> String {
     lines.extend(kernel_lines(&result.system.kernel_messages));
     lines.extend(result.notes.iter().map(|note| format!("note: {note}")));
     let mut recording = format!("recording {} of store {}", result.recording, result.store);
-    if recorded_bytes(result) >= CPU_FROM_BYTES {
+    if verdicts::of(result).is_cpu_per_gb_known {
         let cpu_s = result.total.cpu_seconds_per_gb;
         recording.push_str(&format!(", at {cpu_s:.3} s of CPU time per GB"));
     }
@@ -415,31 +409,22 @@ const RING: &str = "The store is a ring: when it is full, the newest data takes 
 
 /// The limit of the recording's rate, if it was not the sources alone, and long enough to mention.
 fn limit_words(result: &RecordResult) -> Option<String> {
-    if recorded_bytes(result) < LIMITS_FROM_BYTES {
-        return None;
-    }
     if result.total.tool_limited {
         return Some("The recorder's own thread set the rate, not the members".to_owned());
     }
-    let by = seconds_by(&limits(&result.samples));
-    let all_s: f64 = by.iter().map(|(_, seconds)| seconds).sum();
-    let (worst, seconds) = by
-        .into_iter()
-        .find(|(by, _)| !is_source(by) && *by != LOSS)?;
-    let part = seconds / all_s;
+    let verdicts = verdicts::of(result);
+    let waited = verdicts.waited_for.as_ref()?;
+    let part = percent(waited.share);
     let others = others_bytes_per_s(&result.system.others);
     let shared = others.map_or_else(String::new, |others| {
         format!("; other programs used their disks at {}", rate(others))
     });
-    (part >= LIMIT_TOLD_FROM).then(|| match worst {
-        "members" => format!(
-            "Data waited for the members {} of the time{shared}",
-            percent(part)
+    Some(match &waited.by {
+        LimitedBy::Member(name) => format!(
+            "Data waited {part} of the time, with {name} much slower than the other \
+             members{shared}"
         ),
-        name => format!(
-            "Data waited {} of the time, with {name} much slower than the other members{shared}",
-            percent(part)
-        ),
+        _ => format!("Data waited for the members {part} of the time{shared}"),
     })
 }
 

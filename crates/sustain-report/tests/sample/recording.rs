@@ -48,6 +48,7 @@ pub fn troubled() -> RecordResult {
         members,
         buffer_curve: buffer_curve(),
         samples: (0..=SECONDS).map(sample).collect(),
+        verdicts: None,
         system: super::system(),
         notes: vec!["/dev/sdc: write at 3.2 GB: I/O error; the others went on".to_owned()],
     }

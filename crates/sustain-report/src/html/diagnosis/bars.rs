@@ -5,9 +5,9 @@
 use sustain_document::diagnose::MemberLimit;
 
 use super::super::bars::{Bar, BarChart};
-use super::super::chart::{self, Key, colour};
+use super::super::chart::{self, Key};
 use super::super::escape;
-use super::facts::{DiagnosisPicture, PictureDisk, class, ratio};
+use super::facts::{DiagnosisPicture, PictureDisk, ratio};
 use crate::format::{percent, rate};
 
 /// The chart with its heading; empty if no disk was measured.
@@ -18,7 +18,10 @@ pub(super) fn bars(facts: &DiagnosisPicture<'_>) -> String {
     }
     let chart = BarChart {
         caption: caption(facts),
-        ..BarChart::plain(facts.disks.iter().map(bar).collect(), None)
+        ..BarChart::plain(
+            facts.disks.iter().map(|disk| bar(facts, disk)).collect(),
+            None,
+        )
     };
     format!(
         "<h2>Rate of each disk, alone and together</h2>\n{}{}{}",
@@ -28,14 +31,14 @@ pub(super) fn bars(facts: &DiagnosisPicture<'_>) -> String {
     )
 }
 
-fn bar(disk: &PictureDisk<'_>) -> Bar {
+fn bar(facts: &DiagnosisPicture<'_>, disk: &PictureDisk<'_>) -> Bar {
     Bar {
         name: disk.label.clone(),
         title: disk.name.to_owned(),
         is_alarming: disk.is_below_fair,
         whole: disk.alone_bytes_per_s,
         part: disk.together_bytes_per_s.unwrap_or(0.0),
-        ink: class(disk.limit),
+        ink: facts.class(disk.limit),
         fair: disk.fair_bytes_per_s,
         words: words(disk),
     }
@@ -65,8 +68,9 @@ fn legend(facts: &DiagnosisPicture<'_>) -> String {
         for (index, wall) in facts.walls.iter().enumerate() {
             if has(MemberLimit::Wall { wall: index }) {
                 let limit = rate(wall.wall.limit_bytes_per_s);
-                let words = format!("with all active: limited by wall {} ({limit})", index + 1);
-                part(&colour(index), &words);
+                let (number, doubt) = (index + 1, facts.doubt(index));
+                let words = format!("with all active: limited by wall {number}{doubt} ({limit})");
+                part(&facts.ink(index), &words);
             }
         }
         if has(MemberLimit::Unknown) {

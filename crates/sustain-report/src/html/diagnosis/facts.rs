@@ -43,17 +43,6 @@ pub(super) struct PictureDisk<'a> {
     pub(super) limit: Option<MemberLimit>,
 }
 
-/// The class of the style sheet with the colour of a limit. The grey of a rate alone claims nothing
-/// where the limit is not known.
-pub(super) fn class(limit: Option<MemberLimit>) -> String {
-    match limit {
-        Some(MemberLimit::Nothing) => "free".to_owned(),
-        Some(MemberLimit::Wall { wall }) => colour(wall),
-        Some(MemberLimit::Unknown) => "lost".to_owned(),
-        None => "alone".to_owned(),
-    }
-}
-
 /// A wall with the places of its members in the list of disks.
 pub(super) struct DrawnWall<'a> {
     pub(super) wall: &'a Wall,
@@ -80,6 +69,38 @@ pub(super) struct Subset {
 }
 
 impl<'a> DiagnosisPicture<'a> {
+    /// The classes of the style sheet with the colour of a limit. The grey of a rate alone claims
+    /// nothing where the limit is not known.
+    pub(super) fn class(&self, limit: Option<MemberLimit>) -> String {
+        match limit {
+            Some(MemberLimit::Nothing) => "free".to_owned(),
+            Some(MemberLimit::Wall { wall }) => self.ink(wall),
+            Some(MemberLimit::Unknown) => "lost".to_owned(),
+            None => "alone".to_owned(),
+        }
+    }
+
+    /// The classes with the colour of a wall. One that is not certain is hatched or dashed.
+    pub(super) fn ink(&self, wall: usize) -> String {
+        let is_certain = self.is_certain(wall);
+        let unsure = if is_certain { "" } else { " unsure" };
+        format!("{}{unsure}", colour(wall))
+    }
+
+    /// What follows the number of a wall where it is told that it is not certain.
+    pub(super) fn doubt(&self, wall: usize) -> &'static str {
+        match self.is_certain(wall) {
+            true => "",
+            false => ", not certain",
+        }
+    }
+
+    fn is_certain(&self, wall: usize) -> bool {
+        self.walls
+            .get(wall)
+            .is_none_or(|drawn| drawn.wall.is_certain())
+    }
+
     pub(super) fn new(result: &'a DiagnoseResult) -> DiagnosisPicture<'a> {
         let mut names: Vec<&str> = result.order.names.iter().map(String::as_str).collect();
         for alone in &result.alone {

@@ -2,10 +2,9 @@
 //! hop can carry, the walls in their places, and the walls that no hop explains as brackets around
 //! the disks that share them. The section of a diagnosis calls it.
 
-use super::super::chart::colour;
 use super::super::chart::svg::{Svg, cut};
 use super::super::escape;
-use super::facts::{self, DiagnosisPicture};
+use super::facts::DiagnosisPicture;
 use super::hops::{BoxLine, WallsAtHops, lines};
 use super::tree::{Branch, tree};
 use crate::format::rate;
@@ -192,7 +191,8 @@ impl MachineDrawing<'_, '_> {
                 (bend, below.middle),
                 (end, below.middle),
             ];
-            self.svg.line(&points, &edge_class(placed.wall), "");
+            self.svg
+                .line(&points, &edge_class(self.facts, placed.wall), "");
         }
         self.draw_box(placed, x);
         for below in &placed.below {
@@ -207,13 +207,13 @@ impl MachineDrawing<'_, '_> {
         let own = placed.lines.iter().filter_map(|line| line.wall).next_back();
         let class = own.map_or_else(
             || "hop".to_owned(),
-            |wall| format!("hop walled {}", colour(wall)),
+            |wall| format!("hop walled {}", self.facts.ink(wall)),
         );
         self.svg.rect((x, top), size, &class, &title);
         for (index, line) in placed.lines.iter().enumerate() {
             let y = top + BOX_PADDING + index as f64 * LINE_HEIGHT;
             if let Some(wall) = line.wall {
-                let class = format!("chip {}", colour(wall));
+                let class = format!("chip {}", self.facts.ink(wall));
                 let size = (BOX_WIDTH - 8.0, LINE_HEIGHT - 1.0);
                 self.svg.rect((x + 4.0, y), size, &class, &line.title);
             }
@@ -252,7 +252,7 @@ impl MachineDrawing<'_, '_> {
         let (left, top) = (x + self.label_width, placed.middle - thick / 2.0);
         let whole = alone.unwrap_or(0.0) * scale;
         self.svg.rect((left, top), (whole, thick), "alone", &title);
-        let class = format!("got {}", facts::class(disk.limit));
+        let class = format!("got {}", self.facts.class(disk.limit));
         let got = together.unwrap_or(0.0) * scale;
         self.svg
             .rect((left, top + 2.0), (got, thick - 4.0), &class, &title);
@@ -271,7 +271,7 @@ impl MachineDrawing<'_, '_> {
         let drawn = &self.facts.walls[wall];
         let members = drawn.members.iter().filter_map(|place| rows.get(*place));
         let (mut top, mut bottom) = (f64::INFINITY, 0.0_f64);
-        let class = edge_class(Some(wall));
+        let class = edge_class(self.facts, Some(wall));
         for row in members {
             self.svg.line(&[(x, *row), (x + 12.0, *row)], &class, "");
             top = top.min(*row);
@@ -284,13 +284,15 @@ impl MachineDrawing<'_, '_> {
         let why = why.or(drawn.wall.explained_by.as_deref());
         let number = wall + 1;
         let title = format!(
-            "wall {number}: {}",
+            "wall {number}{}: {}",
+            self.facts.doubt(wall),
             why.unwrap_or("no known part of the machine explains it")
         );
         self.svg
             .line(&[(x + 12.0, top), (x + 12.0, bottom)], &class, &title);
         let middle = (top + bottom) / 2.0;
-        let words = format!("Wall {number}");
+        let open = if drawn.wall.is_certain() { "" } else { "?" };
+        let words = format!("Wall {number}{open}");
         self.svg
             .titled_text((x + 19.0, middle - 2.0), "wallname", &words, &title);
         let limit = rate(drawn.wall.limit_bytes_per_s);
@@ -299,10 +301,10 @@ impl MachineDrawing<'_, '_> {
     }
 }
 
-fn edge_class(wall: Option<usize>) -> String {
+fn edge_class(facts: &DiagnosisPicture<'_>, wall: Option<usize>) -> String {
     wall.map_or_else(
         || "edge".to_owned(),
-        |wall| format!("edge walled {}", colour(wall)),
+        |wall| format!("edge walled {}", facts.ink(wall)),
     )
 }
 
@@ -358,6 +360,9 @@ fn caption(facts: &DiagnosisPicture<'_>, walls: &WallsAtHops) -> String {
     if !walls.unexplained.is_empty() {
         words
             .push_str(" A bracket is a wall that no box explains, around the disks that share it.");
+    }
+    if facts.walls.iter().any(|drawn| !drawn.wall.is_certain()) {
+        words.push_str(" Dashed, with a question mark: a wall that is not certain.");
     }
     if !facts.result.order.known {
         words.push_str(

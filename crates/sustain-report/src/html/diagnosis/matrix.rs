@@ -7,10 +7,9 @@ use std::fmt::Write as _;
 
 use sustain_document::diagnose::MemberLimit;
 
-use super::super::chart::colour;
 use super::super::escape;
 use super::super::table::glued;
-use super::facts::{DiagnosisPicture, Subset, class, off_by, ratio};
+use super::facts::{DiagnosisPicture, Subset, off_by, ratio};
 use crate::format::{percent, rate};
 
 /// With more disks than this cells have no figures, only bars.
@@ -78,10 +77,11 @@ fn wall_row(facts: &DiagnosisPicture<'_>, lane: &[Option<usize>]) -> String {
                 let limit = rate(facts.walls[wall].wall.limit_bytes_per_s);
                 let _ = write!(
                     markup,
-                    "<td colspan=\"{}\" class=\"over {}\" title=\"wall {number}: {}\">{number}\
+                    "<td colspan=\"{}\" class=\"over {}\" title=\"wall {number}{}: {}\">{number}\
                      </td>",
                     run.len(),
-                    colour(wall),
+                    facts.ink(wall),
+                    facts.doubt(wall),
                     escape::text(&limit),
                     number = wall + 1,
                 );
@@ -153,7 +153,7 @@ fn cell(
     let words = part.map_or_else(String::new, |part| format!(", {} of alone", percent(part)));
     format!(
         "<td class=\"at {}\" style=\"--part:{:.0}%\" title=\"{}\">{}</td>",
-        class(limit),
+        facts.class(limit),
         part.unwrap_or(1.0).clamp(0.0, 1.0) * 100.0,
         escape::text(&format!("{}: {}{words}", disk.label, rate(own))),
         escape::text(&figure(own)),

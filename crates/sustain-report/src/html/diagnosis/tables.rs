@@ -69,7 +69,9 @@ pub(super) fn alone(facts: &DiagnosisPicture<'_>) -> String {
             disk.fair_bytes_per_s.map_or_else(String::new, rate),
             match disk.limit {
                 None | Some(MemberLimit::Nothing) => String::new(),
-                Some(MemberLimit::Wall { wall }) => format!("wall {}", wall + 1),
+                Some(MemberLimit::Wall { wall }) => {
+                    format!("wall {}{}", wall + 1, facts.doubt(wall))
+                }
                 Some(MemberLimit::Unknown) => "no wall explains it".to_owned(),
             },
         ]);

@@ -5,7 +5,6 @@
 use sustain_document::diagnose::{Prediction, Wall, WallKind, WallState};
 
 use super::super::bars::{Bar, BarChart};
-use super::super::chart::colour;
 use super::super::chart::svg::Svg;
 use super::super::escape;
 use super::super::table::{Table, glued};
@@ -59,8 +58,9 @@ fn card(facts: &DiagnosisPicture<'_>, index: usize, drawn: &DrawnWall<'_>) -> St
     let wall = drawn.wall;
     let members = facts.list(&wall.members);
     let heading = format!(
-        "Wall {}: {} shared by {} of {} targets",
+        "Wall {}{}: {} shared by {} of {} targets",
         index + 1,
+        facts.doubt(index),
         rate(wall.limit_bytes_per_s),
         wall.members.len(),
         facts.disks.len()
@@ -80,7 +80,7 @@ fn card(facts: &DiagnosisPicture<'_>, index: usize, drawn: &DrawnWall<'_>) -> St
     let prediction = wall.prediction.as_ref();
     format!(
         "<div class=\"wall {}\"><h3>{}</h3>\n{}{}{}</div>\n",
-        colour(index),
+        facts.ink(index),
         escape::text(&glued(&heading)),
         strip(facts, index, drawn),
         table.markup(),
@@ -126,6 +126,7 @@ fn place(wall: &Wall) -> String {
 
 fn certainty(wall: &Wall) -> String {
     let state = match wall.state {
+        WallState::Confirmed if !wall.is_certain() => "not certain",
         WallState::Confirmed => "confirmed",
         WallState::MembersUncertain => "which targets share it is not certain",
         WallState::CapacityIsLowerBound => "it is at least this high",
@@ -209,7 +210,7 @@ fn strip(facts: &DiagnosisPicture<'_>, index: usize, drawn: &DrawnWall<'_>) -> S
             },
         );
         let title = format!("{}: {words}", disk.name);
-        let class = colour(index);
+        let class = facts.ink(index);
         svg.rect((x, STRIP_HEIGHT + 2.0), (thick, 6.0), &class, &title);
         if let Some(share) = share {
             let height = share.rate_bytes_per_s * scale;
@@ -248,7 +249,7 @@ fn tried(facts: &DiagnosisPicture<'_>, prediction: &Prediction, index: usize) ->
     );
     let bars = [
         ("predicted", predicted, "alone".to_owned()),
-        ("measured", measured, colour(index)),
+        ("measured", measured, facts.ink(index)),
     ];
     format!(
         "<p class=\"tried\">{}</p>\n{}",

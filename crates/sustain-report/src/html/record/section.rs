@@ -1,6 +1,7 @@
 //! Draws one recording on the page, from the answer down to everything that is needed to repeat it.
 
 use sustain_document::record::{RecordResult, RecordingEnd, StreamResult};
+use sustain_record::verdicts::recorded_bytes;
 
 use super::super::buffer_chart::{DrawnBufferCurve, curve_chart};
 use super::super::chart::Figure;
@@ -12,7 +13,6 @@ use super::member_charts::{bytes_chart, share_chart};
 use super::{name, tables, time_chart};
 use crate::ReportError;
 use crate::format::{latency, memory, percent, position, rate, stretch};
-use crate::limits::recorded_bytes;
 use crate::terminal::record_sentence;
 
 /// The section of this recording; `index` keeps its charts apart from those of others.

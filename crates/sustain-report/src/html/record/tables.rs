@@ -2,6 +2,7 @@
 //! section of a recording calls it.
 
 use sustain_document::record::{LatencyResult, OnFull, PlanResult, RecordResult};
+use sustain_record::verdicts;
 
 use super::super::samples;
 use super::super::table::Table;
@@ -9,7 +10,6 @@ use super::super::where_tables::{asked_markup, machine};
 use super::time_chart::limit_row;
 use crate::ReportError;
 use crate::format::{latency, memory, percent, position, rate, size, stall, stretch};
-use crate::limits::{CPU_FROM_BYTES, limits, recorded_bytes, seconds_by};
 
 /// The losses and failures; empty if there are none.
 pub(super) fn alarms(result: &RecordResult) -> String {
@@ -149,7 +149,7 @@ fn together(result: &RecordResult) -> Table {
     table.pair("sum of the members' rates", rate(total.sum_bytes_per_s));
     let worst = stall(total.worst_stall_ns, total.is_worst_stall_unreturned);
     table.pair("worst stall of any member", worst);
-    if recorded_bytes(result) >= CPU_FROM_BYTES {
+    if verdicts::of(result).is_cpu_per_gb_known {
         let cpu = format!("{:.3} s", total.cpu_seconds_per_gb);
         table.pair("CPU time per GB", cpu);
     }
@@ -165,10 +165,10 @@ fn together(result: &RecordResult) -> Table {
 
 /// The limits of the rate, in words.
 pub(super) fn limited_by(result: &RecordResult) -> String {
-    let limits = limits(&result.samples);
+    let limits = verdicts::limits(&result.samples);
     let all_s = limits.last().map_or(0.0, |last| last.to_s);
     let mut table = Table::new(&["limited by", "part of the time", "time", "meaning", "when"]);
-    for (by, seconds) in seconds_by(&limits) {
+    for (by, seconds) in verdicts::seconds_by(&limits) {
         table.row(limit_row(&limits, by, seconds, all_s));
     }
     match table.markup() {

@@ -3,6 +3,7 @@
 //! marked. The section of a recording calls it.
 
 use sustain_document::record::RecordResult;
+use sustain_record::verdicts::{LimitPeriod, limits, seconds_by};
 
 use super::super::chart::svg;
 use super::super::chart::{
@@ -15,7 +16,7 @@ use super::super::system_panels::{self, PANEL_PX};
 use super::super::time_chart::{RATE_PX, ends};
 use super::series::{count, drawn, gaps, rates, rates_in_range};
 use crate::format::{memory, percent, size, stretch};
-use crate::limits::{LimitPeriod, limits, meaning, seconds_by};
+use crate::limits::meaning;
 
 /// The height in the page of one line of the panel of limits.
 const LIMIT_PX: usize = 28;

@@ -374,6 +374,37 @@ pub fn own_markup(page: &str) -> String {
     format!("{}{}", &page[..start], &page[end..])
 }
 
+/// The words of a page as a reader sees them, a line for each block or row that has some: for
+/// snapshots that are reviewed whole. Words under the pointer and drawings are not among them.
+pub fn words_of(page: &str) -> String {
+    const WITHIN_A_LINE: [&str; 6] = ["td", "th", "b", "span", "i", "code"];
+    let body = &page[page.find("<body").expect("a page has a body")..];
+    let mut words = String::new();
+    let (mut is_quiet, mut is_new_line) = (false, true);
+    for part in body.split('<').skip(1) {
+        // A script may compare without an end.
+        let Some((tag, text)) = part.split_once('>') else {
+            continue;
+        };
+        let name = tag.split(' ').next().unwrap_or_default();
+        match name {
+            "script" | "style" | "svg" => is_quiet = true,
+            "/script" | "/style" | "/svg" => is_quiet = false,
+            _ => {}
+        }
+        is_new_line |= !WITHIN_A_LINE.contains(&name.trim_start_matches('/'));
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if !is_quiet && !text.is_empty() {
+            words.push_str(if is_new_line { "\n" } else { " | " });
+            words.push_str(&text);
+            is_new_line = false;
+        }
+    }
+    // The snapshots stay when the version changes.
+    let made_by = format!("Made by sustain {}", env!("CARGO_PKG_VERSION"));
+    words.replace(&made_by, "Made by sustain")
+}
+
 /// Fails if anything in this markup would be fetched from somewhere.
 #[track_caller]
 pub fn assert_loads_nothing(own: &str) {

@@ -13,6 +13,7 @@ use sustain_statistics::judge::{Revisits, Step, steady};
 use crate::event::{Event, Live, LiveTarget, Observer, Phase};
 use crate::feed::PhaseStop;
 use crate::series::Series;
+pub use crate::series::rate;
 use crate::setup::PhaseSetup;
 
 mod total;
@@ -381,16 +382,6 @@ pub struct BacklogHigh {
     /// How large it was.
     pub bytes: f64,
 }
-
-/// Bytes per second; 0 for no time.
-pub fn rate(bytes: u64, nanoseconds: u64) -> f64 {
-    if nanoseconds == 0 {
-        0.0
-    } else {
-        bytes as f64 * 1e9 / nanoseconds as f64
-    }
-}
-
 /// A series as the judge takes it.
 pub fn steps(series: &Series) -> Vec<Step> {
     series

@@ -3,8 +3,6 @@
 
 use sustain_disk::meter::MeterInterval;
 
-use crate::collect::rate;
-
 /// The most intervals that a series keeps.
 pub const INTERVALS_MAX: usize = 10_000;
 
@@ -103,6 +101,15 @@ fn in_pairs<T: Copy>(values: &[T], join: fn(T, T) -> T) -> Vec<T> {
 
 fn wider(first: [f64; 2], second: [f64; 2]) -> [f64; 2] {
     [first[0].min(second[0]), first[1].max(second[1])]
+}
+
+/// Bytes per second; 0 for no time.
+pub fn rate(bytes: u64, nanoseconds: u64) -> f64 {
+    if nanoseconds == 0 {
+        0.0
+    } else {
+        bytes as f64 * 1e9 / nanoseconds as f64
+    }
 }
 
 /// The bytes until a time, as if each request had come evenly since the one before.

@@ -78,7 +78,10 @@ pub(super) fn kernel_log_unreadable(why: &str) -> String {
 /// A `--size` of a store that exists.
 pub(super) fn size_not_used(members: &[String]) -> String {
     let members = members.join(" and ");
-    format!("the store on {members} exists already: {} is not used", SIZE.the())
+    format!(
+        "the store on {members} exists already: {} is not used",
+        SIZE.the()
+    )
 }
 
 /// What a dry run would do.

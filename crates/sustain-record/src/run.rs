@@ -164,7 +164,7 @@ pub fn record(
     let host = host::host(&store, &devices, roots);
     let mut monitor = Monitor::start(roots, &clock, &devices, once);
     if let Some(why) = monitor.unreadable() {
-        notes.push(words::kernel_log_unreadable(&why.to_string()));
+        notes.push(words::kernel_log_unreadable(why));
     }
     // A source that cannot wait may lose what it sends before it is read, and its pipe is soon
     // full.

@@ -215,7 +215,7 @@ fn no_line_is_wider_than_a_page() {
 fn libraries_speak_of_settings_and_not_of_flags() {
     let is_library = |path: &str| {
         let of = |name: &&str| path.starts_with(&format!("crates/sustain-{name}/"));
-        WITHOUT_FLAGS.iter().any(|name| of(&name)) && !path.contains(OTHER_PROGRAM)
+        WITHOUT_FLAGS.iter().any(|name| of(name)) && !path.contains(OTHER_PROGRAM)
     };
     let has_flag = |line: &str| {
         let is_comment = line.trim_start().starts_with("//");

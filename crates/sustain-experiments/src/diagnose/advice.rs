@@ -144,7 +144,7 @@ fn independent(facts: &AdviceBasis, foretell: &Foretell<'_>) -> Suggestion {
     if facts.has_uncertain_walls() {
         let (kept, sum_bytes_per_s) = facts.most_measured();
         let why = AdviceReason::OnlyMeasured;
-        return suggestion(of_kept(&kept), sum_bytes_per_s, why);
+        return suggestion(of_kept(kept), sum_bytes_per_s, why);
     }
     let sum = foretell(&facts.walls, all);
     let kept = without_idlers(facts, foretell, sum);

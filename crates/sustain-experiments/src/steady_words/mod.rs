@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn the_page_shows_this_table() {
-        let page = include_str!("../../../docs/method.md");
+        let page = include_str!("../../../../docs/method.md");
         let table = table::markdown();
         assert!(
             page.contains(&table),

@@ -133,7 +133,7 @@ mod tests {
         let command = Arguments::command();
         let flags = command
             .get_subcommands()
-            .flat_map(|one| one.get_arguments());
+            .flat_map(clap::Command::get_arguments);
         let flags: Vec<_> = flags.filter_map(|flag| flag.get_long()).collect();
         for setting in setting::ALL {
             let flag = setting.flag().trim_start_matches("--").split('=').next();

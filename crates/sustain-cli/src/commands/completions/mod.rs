@@ -17,8 +17,8 @@ use crate::flags::generated::CompletionsFlags;
 
 const NAME: &str = "sustain";
 /// What bash needs beside the generated script, and zsh.
-const BASH_WORDS: &str = include_str!("completions/sustain.bash");
-const ZSH_TARGETS: &str = include_str!("completions/sustain.zsh");
+const BASH_WORDS: &str = include_str!("sustain.bash");
+const ZSH_TARGETS: &str = include_str!("sustain.zsh");
 
 pub(crate) fn run(flags: &CompletionsFlags) -> anyhow::Result<Exit> {
     let text = match (&flags.targets, flags.shell) {

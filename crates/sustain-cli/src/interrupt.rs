@@ -4,13 +4,11 @@
 
 use sustain::Stop;
 
-use crate::commands::say;
-
 /// The exit code that a shell expects of a command that SIGINT ended.
 const EXIT_CODE: i32 = 130;
 
-/// Watches SIGINT, SIGTERM and SIGHUP from now on.
-pub(crate) fn watch(stop: &Stop) -> anyhow::Result<()> {
+/// Watches SIGINT, SIGTERM and SIGHUP from now on. `say` prints what a second one has to tell.
+pub(crate) fn watch(stop: &Stop, say: fn(&str)) -> anyhow::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     if !outlives_terminal() {

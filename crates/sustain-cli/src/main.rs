@@ -6,6 +6,7 @@ mod interrupt;
 mod nearest;
 mod request;
 mod startup;
+mod usage_error;
 
 use std::process::ExitCode;
 
@@ -99,7 +100,7 @@ impl Exit {
         match error.downcast_ref::<sustain::measure::MeasureError>() {
             Some(error) if !error.is_usage() => Exit::Failed,
             Some(_) => Exit::Usage,
-            None if error.is::<request::UsageError>() => Exit::Usage,
+            None if error.is::<usage_error::UsageError>() => Exit::Usage,
             None => Exit::Failed,
         }
     }

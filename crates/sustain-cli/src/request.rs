@@ -17,6 +17,7 @@ use sustain::measure::{LoadPlan, MeasurePlan};
 use crate::flags::measure::{DataFlag, LogFlag, MeasureFlags, SettingFlags};
 use crate::flags::shared::{RequestFlags, SafetyFlags};
 use crate::flags::{EngineFlag, LayoutFlag, PathFlag};
+use crate::usage_error::UsageError;
 
 /// The length of a run unless a flag says otherwise.
 const TIME_NS: u64 = 30_000_000_000;
@@ -25,18 +26,6 @@ const UNTIL_STEADY_NS: u64 = 600_000_000_000;
 const CHUNK_BYTES: u64 = 1 << 20;
 /// The bytes per line of the 1998 disk writing test.
 const DSKWTST_BYTES: u64 = 20 << 20;
-
-/// An error in the use of flags, such as flags that contradict each other.
-#[derive(Debug)]
-pub(crate) struct UsageError(pub(crate) String);
-
-impl std::fmt::Display for UsageError {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for UsageError {}
 
 /// The command as typed, to repeat the run. The name of a file may not be UTF-8.
 pub(crate) fn arguments() -> Vec<String> {

@@ -4,8 +4,8 @@
 use std::fmt;
 
 use sustain_document::setting::{DEPTH, PATH, RECORD_SIZE, SIZE};
+use sustain_document::vocabulary::Operation;
 
-use crate::engine::Operation;
 pub use crate::nvme::status::NvmeStatus;
 
 /// Why a request failed, as the kernel or the drive itself says.

@@ -9,8 +9,8 @@ use sustain_document::setting::{CHUNK, DEPTH, PATH, RECORD_SIZE, SIZE};
 use sustain_host::Roots;
 
 use crate::error::LoadError;
+use crate::open_target::OpenTarget;
 use crate::plan::LoadPlan;
-use crate::session::OpenTarget;
 
 /// Decides which part of a target is used, in whole records.
 pub fn fit(target: &mut OpenTarget, plan: &LoadPlan) -> Result<(), LoadError> {

@@ -21,8 +21,9 @@ use sustain_targets::Stop;
 use crate::event::Phase;
 use crate::feed::{Lane, Making, MeasureFeed, PhaseStop};
 use crate::lap::{Flushing, LapEnd};
+use crate::open_target::OpenTarget;
 use crate::pacer::Pacer;
-use crate::session::{OpenTarget, Session};
+use crate::session::Session;
 use crate::setup::{DriverOutcome, PhaseSetup, REPORT_EVERY_NS};
 
 /// A message to the collector.

@@ -34,6 +34,7 @@ mod flush;
 mod job;
 mod lap;
 pub mod observer;
+pub mod open_target;
 mod pacer;
 pub mod phase;
 pub mod plan;

@@ -13,9 +13,10 @@ use sustain_targets::{Idle, Monitor, Stop};
 use crate::closing_flush::ClosingFlush;
 use crate::error::LoadError;
 use crate::event::{Event, Live, Observer, Phase};
+use crate::open_target::OpenTarget;
 use crate::phase::{self, PhaseOutcome};
 use crate::plan::LoadPlan;
-use crate::session::{OpenTarget, Session};
+use crate::session::Session;
 use crate::setup::PhaseSetup;
 
 /// Idle time that is watched before and after a run.

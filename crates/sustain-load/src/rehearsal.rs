@@ -5,8 +5,9 @@ use sustain_disk::target::Direction;
 use sustain_host::Roots;
 
 use crate::error::LoadError;
+use crate::open_target::OpenTarget;
 use crate::plan::LoadPlan;
-use crate::session::{OpenTarget, Session};
+use crate::session::Session;
 
 impl Session {
     /// Opens the targets of a plan so that nothing is created or written.

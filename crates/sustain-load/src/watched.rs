@@ -9,7 +9,8 @@ use sustain_host::{Roots, file_system_of};
 use sustain_targets::{Counted, Growing, Monitor, counted, devices_under, fit_free_space};
 
 use crate::observer::{RunObserver, beside};
-use crate::session::{OpenTarget, Session};
+use crate::open_target::OpenTarget;
+use crate::session::Session;
 
 /// What a run has at its disposal when its work begins.
 pub struct WatchedRun<'a> {

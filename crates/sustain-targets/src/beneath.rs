@@ -10,7 +10,10 @@ use sustain_host::{
     Roots, device_named, devices_directly_under, file_system_of, layers_under_device,
 };
 
-use crate::counted_once::WRITES_ONCE;
+/// File systems that write a file's data once and little else. It is not known what other file
+/// systems write for each record (a copy elsewhere, a second copy, a log), so foreign I/O cannot be
+/// told from it.
+pub(crate) const WRITES_ONCE: [&str; 6] = ["ext2", "ext3", "ext4", "xfs", "vfat", "exfat"];
 
 /// Of arrays and volumes that are no smaller than this part of what they lie on none keeps copies.
 const NO_COPIES_MIN: f64 = 0.999;

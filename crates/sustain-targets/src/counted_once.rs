@@ -7,12 +7,7 @@ use sustain_disk::target::{Target, TargetKind};
 use sustain_document::block_device::BlockDevice;
 use sustain_host::{Roots, device_named, device_of_number, file_system_of, layers_under_device};
 
-use crate::beneath::{Beneath, beneath};
-
-/// File systems that write a file's data once and little else. It is not known what other file
-/// systems write for each record (a copy elsewhere, a second copy, a log), so foreign I/O cannot be
-/// told from it.
-pub(crate) const WRITES_ONCE: [&str; 6] = ["ext2", "ext3", "ext4", "xfs", "vfat", "exfat"];
+use crate::beneath::{Beneath, WRITES_ONCE, beneath};
 
 /// A target, and the device whose counters see each byte that is driven to it exactly once.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -28,7 +28,7 @@ pub(crate) fn begin(targets: &[String], outputs: Outputs<'_>) -> anyhow::Result<
     standard_streams::check(Given::Targets(targets))?;
     outputs.check(targets)?;
     let stop = Stop::default();
-    interrupt::watch(&stop)?;
+    interrupt::watch(&stop, say)?;
     let simulated = targets.iter().all(|target| target.starts_with("sim:"));
     Ok(CommandSetup {
         stop,

@@ -17,7 +17,8 @@ use super::begin::{CommandSetup, begin, rehearsed};
 use super::output::{self, Outputs};
 use crate::Exit;
 use crate::flags::compare::{CompareFlags, TypedSetting};
-use crate::request::{UsageError, arguments, data, data_path, engine, layout, targets_load};
+use crate::request::{arguments, data, data_path, engine, layout, targets_load};
+use crate::usage_error::UsageError;
 
 pub(crate) fn run(flags: &CompareFlags) -> anyhow::Result<Exit> {
     match flags.ab.as_deref() {

@@ -13,7 +13,7 @@ use sustain::report::terminal::create_text;
 use super::progress::ProgressLine;
 use super::{output, stores};
 use crate::flags::create::CreateFlags;
-use crate::request::UsageError;
+use crate::usage_error::UsageError;
 use crate::{Exit, interrupt, nearest};
 
 pub(crate) fn run(flags: &CreateFlags) -> anyhow::Result<Exit> {
@@ -21,7 +21,7 @@ pub(crate) fn run(flags: &CreateFlags) -> anyhow::Result<Exit> {
     stores::check_result(flags.json.as_deref(), &flags.members)?;
     check_new(flags)?;
     let stop = Stop::default();
-    interrupt::watch(&stop)?;
+    interrupt::watch(&stop, super::say)?;
     let mut progress = ProgressLine::new("writing files once beforehand");
     let mut notes = Vec::new();
     let created = create(&plan, &Roots::default(), &stop, &mut |event| match event {

@@ -16,7 +16,7 @@ use super::output::{self, OutputKind};
 use super::stores;
 use crate::Exit;
 use crate::flags::devices::DevicesFlags;
-use crate::request::UsageError;
+use crate::usage_error::UsageError;
 
 pub(crate) fn run(flags: &DevicesFlags) -> anyhow::Result<Exit> {
     if let Some(path) = &flags.json {

@@ -13,7 +13,8 @@ use super::begin::{CommandSetup, begin, rehearsed};
 use super::output::{self, Outputs};
 use crate::Exit;
 use crate::flags::diagnose::DiagnoseFlags;
-use crate::request::{UsageError, arguments, load};
+use crate::request::{arguments, load};
+use crate::usage_error::UsageError;
 
 pub(crate) fn run(flags: &DiagnoseFlags) -> anyhow::Result<Exit> {
     let plan = plan(flags)?;

@@ -13,7 +13,7 @@ use crate::Exit;
 use crate::flags::Arguments;
 use crate::flags::generated::ManFlags;
 use crate::flags::help;
-use crate::request::UsageError;
+use crate::usage_error::UsageError;
 
 /// The words in the last part of a command's help with which its exit codes begin.
 const EXIT_CODES: &str = "Exit codes:";

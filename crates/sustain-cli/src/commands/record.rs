@@ -26,7 +26,8 @@ use super::{say, stores};
 use crate::Exit;
 use crate::flags::record::{DurableFlag, OnFullFlag, RecordFlags, SourceSpecArgument};
 use crate::interrupt;
-use crate::request::{UsageError, arguments, engine, known_profile};
+use crate::request::{arguments, engine, known_profile};
+use crate::usage_error::UsageError;
 
 /// A status line is written at least this often.
 const STATUS_EVERY_S: f64 = 1.0;
@@ -39,7 +40,7 @@ pub(crate) fn run(flags: &RecordFlags) -> anyhow::Result<Exit> {
     // A dry run leaves the status of an earlier recording as it is.
     let status_path = flags.status.as_deref().filter(|_| !flags.dry_run);
     let mut status = StatusWriter::open(status_path)?;
-    interrupt::watch(&stop)?;
+    interrupt::watch(&stop, say)?;
     let view = RecordView::new(LiveKind::for_stderr(false), Box::new(std::io::stderr()));
     let mut view = view.with_forecast(forecast);
     let result = record(&plan, &Roots::default(), &stop, &mut |event| match event {

@@ -20,7 +20,7 @@ use super::output::{self, OutputKind};
 use super::{diagnose, measure, profile, say, sweep};
 use crate::Exit;
 use crate::flags::ReportFlags;
-use crate::request::UsageError;
+use crate::usage_error::UsageError;
 
 pub(crate) fn run(flags: &ReportFlags) -> anyhow::Result<Exit> {
     if let Some(output) = &flags.report {

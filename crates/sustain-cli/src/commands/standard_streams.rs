@@ -10,7 +10,7 @@ use sustain::host::{Refusal, Roots, inspect_stat};
 use sustain::record::store::FILE_NAME;
 
 use crate::Exit;
-use crate::request::UsageError;
+use crate::usage_error::UsageError;
 
 /// What a command was given, where nothing may be printed.
 #[derive(Clone, Copy)]

@@ -10,7 +10,7 @@ use sustain::record::store::{FILE_NAME, Mode, Store};
 use super::output::{self, OutputKind, Outputs};
 use super::say;
 use super::standard_streams::{self, Given};
-use crate::request::UsageError;
+use crate::usage_error::UsageError;
 
 /// Opens the store of these members and prints its notes.
 pub(crate) fn open(members: &[String], mode: Mode) -> anyhow::Result<Store> {

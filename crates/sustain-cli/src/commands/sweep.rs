@@ -17,7 +17,8 @@ use super::say;
 use crate::Exit;
 use crate::flags::sweep::SweepFlags;
 use crate::flags::{LayoutFlag, MdFlag};
-use crate::request::{UsageError, arguments, data_path, engine, targets_load};
+use crate::request::{arguments, data_path, engine, targets_load};
+use crate::usage_error::UsageError;
 
 const CHUNK_BYTES: u64 = 1 << 20;
 

@@ -16,7 +16,7 @@ pub(crate) fn run(flags: &VerifyFlags) -> anyhow::Result<Exit> {
     let mut store = stores::open(&flags.members, Mode::Read)?;
     let recordings = store.recordings()?;
     let stop = Stop::default();
-    interrupt::watch(&stop)?;
+    interrupt::watch(&stop, super::say)?;
     let checkable = Checkable {
         members: &store.members,
         recordings: &recordings,

@@ -7,7 +7,7 @@ use sustain::measure::EffectPlan;
 
 use super::help::group;
 
-use crate::request::UsageError;
+use crate::usage_error::UsageError;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = group::RARE)]

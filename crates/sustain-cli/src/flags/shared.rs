@@ -9,7 +9,7 @@ use sustain::disk::units::parse_size;
 
 use super::help::group;
 use super::{EngineFlag, PathFlag};
-use crate::request::UsageError;
+use crate::usage_error::UsageError;
 
 /// Which way the data goes, if one way only.
 #[derive(Debug, Clone, Copy, Args)]

@@ -1,7 +1,16 @@
 //! A place on a simulated disk at which requests fail, and with what error.
 //! Called by the disk when a request's turn comes, and by the engine for the error's number.
 
-use super::machine_file::FaultDescription;
+/// A byte position at which requests fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FaultDescription {
+    /// A request that covers this byte fails.
+    pub at_bytes: u64,
+    /// The error.
+    pub kind: FaultKind,
+    /// Only the first such request fails.
+    pub once: bool,
+}
 
 /// The reason why a simulated request failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

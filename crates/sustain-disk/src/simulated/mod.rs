@@ -11,6 +11,7 @@ mod machine_file;
 mod medium;
 mod noise;
 mod pages;
+mod request;
 mod rotation;
 mod sharing;
 mod stall;
@@ -19,12 +20,11 @@ mod timetable;
 mod transfer;
 mod zone;
 
-pub use fault::FaultKind;
-pub use machine::{
-    Machine, SimulatedCompletion, SimulatedDiskFacts, SimulatedOperation, SimulatedRequest,
-};
+pub use fault::{FaultDescription, FaultKind};
+pub use machine::{Machine, SimulatedDiskFacts};
 pub use machine_file::{
-    CacheDescription, DiskDescription, FaultDescription, LimitDescription, LimitRates, MachineFile,
-    MachineFileError, SharingRule, SlowDescription, StallDescription, parse_target,
+    CacheDescription, DiskDescription, LimitDescription, LimitRates, MachineFile, MachineFileError,
+    SharingRule, SlowDescription, StallDescription, parse_target,
 };
 pub use medium::Medium;
+pub use request::{SimulatedCompletion, SimulatedOperation, SimulatedRequest};

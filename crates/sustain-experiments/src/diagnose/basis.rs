@@ -3,14 +3,15 @@
 
 use sustain_document::devices::HopKind;
 use sustain_document::diagnose::{TopologyHop, is_certain};
-use sustain_load::session::OpenTarget;
+use sustain_load::open_target::OpenTarget;
 use sustain_statistics::walls::{Findings, FoundWall, MeasuredSubset, Model, SumLimit, WallKind};
 
-use super::advice::{AdviceBasis, KnownWall, Suggestion, advise};
+use super::advice::advise;
 use super::explain::{Explanation, explain};
 use super::fall;
 use super::plan::DiagnosePlan;
 use super::remarks;
+use super::suggestion::{AdviceBasis, KnownWall, Suggestion};
 use super::topology_paths::{TopologyPaths, is_place, links};
 
 /// The advice that follows from the walls for recording on these targets; none if the targets

@@ -7,47 +7,23 @@ use sustain_document::diagnose::{
     LimitLeft, Measurement, NoWall, Order, Prediction, Share, Together, UnexplainedLoss, Wall,
     Weakest,
 };
-use sustain_document::host::Host;
-use sustain_document::system::System;
 use sustain_document::vocabulary::LayoutKind;
-use sustain_load::session::Session;
-use sustain_statistics::walls::{self, Findings, Model, SumLimit, WallKind, WallState};
+use sustain_statistics::walls::{self, Model, SumLimit, WallKind, WallState};
 use sustain_targets::others_words;
 
-use super::advice::{KnownWall, SuggestedLayout, Suggestion};
 use super::basis::{explained, is_refuted, rates_alone};
+use super::diagnosed::Diagnosed;
 use super::explain::Explanation;
 use super::fall;
 use super::member_limits;
-use super::plan::DiagnosePlan;
 use super::remarks;
-use super::topology_paths::TopologyPaths;
+use super::suggestion::{KnownWall, SuggestedLayout, Suggestion};
 use super::words;
 use crate::figures::time_of_day;
 use crate::others::others_untold;
 
 /// A share below this part of the fair one counts as clearly below it.
 const BELOW_FAIR: f64 = 0.9;
-
-/// Everything that a diagnosis has found.
-pub(super) struct Diagnosed<'a> {
-    pub(super) plan: &'a DiagnosePlan,
-    pub(super) session: &'a Session,
-    /// The number of targets, without the dummy.
-    pub(super) targets: usize,
-    pub(super) ways: TopologyPaths,
-    pub(super) findings: Findings,
-    pub(super) advice: Vec<(Suggestion, Option<f64>)>,
-    pub(super) failures: Vec<(usize, String)>,
-    /// Its name, and why it was used.
-    pub(super) engine: Option<(String, String)>,
-    pub(super) threads: u32,
-    pub(super) driver_cpu_share_max: f64,
-    pub(super) host: Host,
-    pub(super) system: System,
-    pub(super) started_unix_s: i64,
-    pub(super) is_interrupted: bool,
-}
 
 /// The document of a diagnosis.
 pub(super) fn conclude(diagnosed: Diagnosed<'_>) -> DiagnoseResult {
@@ -95,22 +71,6 @@ pub(super) fn conclude(diagnosed: Diagnosed<'_>) -> DiagnoseResult {
 }
 
 impl Diagnosed<'_> {
-    fn name(&self, target: usize) -> String {
-        self.session.targets[target].target.name.clone()
-    }
-
-    pub(super) fn names(&self, targets: &[usize]) -> Vec<String> {
-        targets.iter().map(|target| self.name(*target)).collect()
-    }
-
-    pub(super) fn names_unless_all(&self, targets: &[usize]) -> Vec<String> {
-        let alive = self.targets - self.findings.dropped.len();
-        if targets.len() == alive {
-            return Vec::new();
-        }
-        self.names(targets)
-    }
-
     fn plan_used(&self) -> DiagnosePlanUsed {
         let plan = self.plan;
         let simulated = self.session.clock.is_virtual();

@@ -4,10 +4,10 @@
 
 use std::cmp::Reverse;
 
-use super::advice::{
+use super::reason::{AdviceReason, LimitAfterMove, MoveCaution, MoveReason};
+use super::suggestion::{
     AdviceBasis, Foretell, KnownWall, Link, SuggestedLayout, Suggestion, WORTH_MOVING,
 };
-use super::reason::{AdviceReason, LimitAfterMove, MoveCaution, MoveReason};
 
 /// A set that fills a link to this part is limited by it.
 const FULL: f64 = 0.98;

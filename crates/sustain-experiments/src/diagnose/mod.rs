@@ -5,6 +5,7 @@
 mod advice;
 mod basis;
 mod conclude;
+mod diagnosed;
 mod elsewhere;
 mod event;
 mod explain;
@@ -17,6 +18,7 @@ mod remarks;
 mod repeats;
 mod run;
 mod segments;
+mod suggestion;
 mod topology_paths;
 mod tried;
 mod words;

@@ -7,7 +7,7 @@ use sustain_statistics::walls::{
     self, FALLING_TARGETS_MAX, Findings, PAIRS_OF_MAX, TARGETS_MAX, WallKind, WallState,
 };
 
-use super::conclude::Diagnosed;
+use super::diagnosed::Diagnosed;
 
 /// What a reader of a diagnosis must know besides its findings.
 pub(super) enum DiagnosisRemark {

@@ -3,8 +3,9 @@
 
 use sustain_statistics::walls::Unexplained;
 
-use super::advice::{SuggestedLayout, Suggestion, split, weighed};
+use super::advice::{split, weighed};
 use super::reason::AdviceReason;
+use super::suggestion::{SuggestedLayout, Suggestion};
 
 /// Advice that, when tried, falls short of its expected rate by this part says so.
 const NOT_HELD: f64 = 0.05;

@@ -13,7 +13,6 @@ use sustain_statistics::judge::{Revisits, Step, steady};
 
 use super::plan::MeasurePlan;
 use super::position::even_total;
-use super::remarks::writes_buffered;
 use super::told::RemainingTargets;
 use super::words;
 use crate::figures::seconds;
@@ -141,7 +140,7 @@ pub(crate) fn sustained_total(
     session: &Session,
     outcome: &PhaseOutcome,
 ) -> Sustained {
-    if writes_buffered(plan, session) {
+    if plan.writes_buffered(session.direction) {
         let bytes = outcome.meters.iter().map(Meter::bytes).sum();
         let last_ns = outcome.meters.iter().map(Meter::last_ns).max().unwrap_or(0);
         return unknown_through_memory(rate(bytes, last_ns));

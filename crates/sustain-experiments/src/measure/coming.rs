@@ -8,7 +8,6 @@ use sustain_load::session::Session;
 
 use super::confirm::{CONFIRM_NS_MAX, CONFIRM_RUNS_MAX, confirms};
 use super::plan::MeasurePlan;
-use super::remarks::writes_buffered;
 use super::rewritten::{self, IN_TURN, TURN_NS};
 use super::told::ForeseenParts;
 use super::words;
@@ -24,8 +23,9 @@ fn coming(plan: &MeasurePlan, prepared: &PreparedTargets<'_>) -> Option<Foreseen
     let run_ns = plan.load.time_ns.filter(|_| plan.load.bytes.is_none());
     let is_tried = rewritten::is_tried(plan, session)
         && run_ns.is_none_or(|run_ns| run_ns >= rewritten::RUN_NS_MIN);
-    let is_confirmed =
-        confirms(plan) && plan.load.rate_bytes_per_s.is_none() && !writes_buffered(plan, session);
+    let is_confirmed = confirms(plan)
+        && plan.load.rate_bytes_per_s.is_none()
+        && !plan.writes_buffered(session.direction);
     let confirming_ns = run_ns.unwrap_or(CONFIRM_NS_MAX).min(CONFIRM_NS_MAX);
     Some(ForeseenParts {
         prewritten_bytes: prewritten.map(|one| one.size_bytes).sum(),

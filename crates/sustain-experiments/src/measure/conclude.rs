@@ -13,8 +13,9 @@ use sustain_document::measure::{
 use sustain_document::system::System;
 use sustain_document::vocabulary::LayoutKind;
 use sustain_load::collect::{TOOL_SHARE, TargetSeries, rate, steps};
+use sustain_load::open_target::OpenTarget;
 use sustain_load::phase::PhaseOutcome;
-use sustain_load::session::{OpenTarget, Session};
+use sustain_load::session::Session;
 use sustain_statistics::judge::places::{PlaceRates, even_steps};
 use sustain_statistics::judge::{Revisits, steady};
 use sustain_targets::others_words;
@@ -26,7 +27,7 @@ use super::common_cause;
 use super::held::{PacedOutcome, held};
 use super::plan::MeasurePlan;
 use super::position::places;
-use super::remarks::{remarks, writes_buffered};
+use super::remarks::remarks;
 use super::{backlog, verdicts, words};
 use crate::figures::time_of_day;
 use crate::figures::{burst_of, intervals, latency, seconds, target_error};
@@ -75,7 +76,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         .enumerate()
         .map(|(index, ((target, meter), series))| {
             let judged = target_result(plan, target, meter, series, places.get(index));
-            if writes_buffered(plan, session) {
+            if plan.writes_buffered(session.direction) {
                 through_memory(judged)
             } else {
                 judged
@@ -94,7 +95,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         host,
         targets,
         total,
-        buffer_curve: if writes_buffered(plan, session) {
+        buffer_curve: if plan.writes_buffered(session.direction) {
             Vec::new()
         } else {
             curve(&outcome)
@@ -249,7 +250,7 @@ fn total(
             // A single target is always active alone.
             [only] => Some(only.rate_bytes_per_s),
             // It is not known when the bytes of each target reached its disk.
-            _ if writes_buffered(plan, session) => None,
+            _ if plan.writes_buffered(session.direction) => None,
             _ => active
                 .first()
                 .zip(active.last())
@@ -259,7 +260,7 @@ fn total(
         wall_clock_bytes_per_s: rate(bytes, last_ns),
         sustained: sustained_total(plan, session, outcome),
         burst: burst_of(&active, &collected.beginning)
-            .filter(|_| !writes_buffered(plan, session) && begins_with_run(plan, outcome)),
+            .filter(|_| !plan.writes_buffered(session.direction) && begins_with_run(plan, outcome)),
         intervals: total_intervals(plan, outcome),
         cpu_seconds_per_gb: (!session.clock.is_virtual() && bytes > 0)
             .then(|| seconds(outcome.cpu_ns) / (bytes as f64 / 1e9)),

@@ -8,7 +8,6 @@ use sustain_load::collect::BacklogHigh;
 use sustain_load::session::Session;
 
 use super::plan::MeasurePlan;
-use super::remarks::writes_buffered;
 use super::told::UndecidedReason;
 
 /// A run that ended before this part of the time asked for decides nothing.
@@ -99,7 +98,7 @@ fn undecided(
     targets: &[TargetResult],
 ) -> Option<UndecidedReason> {
     let is_rewritten = targets.iter().any(|target| target.laps > 1);
-    if writes_buffered(plan, session) && is_rewritten {
+    if plan.writes_buffered(session.direction) && is_rewritten {
         return Some(UndecidedReason::RewrittenInCache);
     }
     let last_s = targets

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sustain_disk::layout::Layout;
-use sustain_disk::target::DataPath;
+use sustain_disk::target::{DataPath, Direction};
 use sustain_document::profile::ProfileResult;
 use sustain_document::setting::{EFFECT, EFFECT_BOTH, LAYOUT, PATH, PROFILE, UNTIL_STEADY};
 pub use sustain_load::plan::{At, LoadPlan, SIZE_BYTES_DEFAULT, parse_at};
@@ -39,6 +39,12 @@ pub struct MeasurePlan {
 }
 
 impl MeasurePlan {
+    /// Whether a run in this direction writes buffered: completed writes are then in memory, and on
+    /// the disk only after the closing flush.
+    pub(super) fn writes_buffered(&self, direction: Direction) -> bool {
+        self.load.path == DataPath::Buffered && direction == Direction::Write
+    }
+
     /// A plan for half a minute on `targets` with the defaults of the command line.
     pub fn new(targets: impl IntoIterator<Item = impl Into<String>>) -> MeasurePlan {
         MeasurePlan::of(LoadPlan::new(targets))

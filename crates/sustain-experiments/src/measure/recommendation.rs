@@ -11,7 +11,6 @@ use sustain_statistics::judge::{Step, recommend as judge_recommend};
 
 use super::active::{active_steps, sustained_total};
 use super::plan::MeasurePlan;
-use super::remarks::writes_buffered;
 
 /// A shorter run is no basis for a recommendation.
 const RECOMMEND_NS_MIN: u64 = 1_000_000_000;
@@ -36,7 +35,10 @@ pub(crate) fn recommend(
         .any(|series| !series.failures.is_empty());
     let last_ns = outcome.meters.iter().map(Meter::last_ns).max().unwrap_or(0);
     let too_short = last_ns < RECOMMEND_NS_MIN;
-    if plan.load.rate_bytes_per_s.is_some() || failed || too_short || writes_buffered(plan, session)
+    if plan.load.rate_bytes_per_s.is_some()
+        || failed
+        || too_short
+        || plan.writes_buffered(session.direction)
     {
         return None;
     }

@@ -115,12 +115,6 @@ fn buffered(plan: &MeasurePlan, session: &Session, system: &System) -> Option<Me
     })
 }
 
-/// Whether the run writes buffered: completed writes are then in memory, and on the disk only after
-/// the closing flush.
-pub(super) fn writes_buffered(plan: &MeasurePlan, session: &Session) -> bool {
-    plan.load.path == DataPath::Buffered && session.direction == Direction::Write
-}
-
 fn made_too_slowly(result: &MeasureResult) -> Option<MeasureRemark> {
     let rewritten = result.rewritten.as_ref()?;
     rewritten

@@ -7,10 +7,11 @@ use sustain_disk::target::DataPath;
 use sustain_document::measure::MeasureResult;
 use sustain_host::Roots;
 use sustain_load::event::{Observer, Phase};
+use sustain_load::open_target::OpenTarget;
 use sustain_load::phase::PhaseOutcome;
 use sustain_load::prepared::PreparedTargets;
 use sustain_load::rehearsal::verb;
-use sustain_load::session::{OpenTarget, Session};
+use sustain_load::session::Session;
 use sustain_load::watched::{WatchedRun, run_watched};
 use sustain_targets::Stop;
 

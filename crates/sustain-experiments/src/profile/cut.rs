@@ -4,9 +4,9 @@
 //! slower than both its neighbours is not a zone but a spot: it is taken out, and the rest is cut
 //! again. The same is done with a sample that lies across the edge between two zones.
 
-use super::fit::FittedZone;
 use super::partition::partition;
 use super::visits::{VisitedPlace, is_far};
+use super::zone::FittedZone;
 
 /// A spot takes no more than this part of the target; a longer stretch is a zone.
 const SPOT_SPAN_MAX: f64 = 0.03;

@@ -16,6 +16,7 @@ use super::repeats::repeats;
 use super::shape::shape;
 use super::spots::{BadSpot, bad_spot, runs, time_over};
 use super::visits::{VisitedPlace, is_far, scatter};
+use super::zone::FittedZone;
 
 /// A rate that is this near to a half, a third or a fourth counts as whole missed revolutions.
 const REVOLUTION_TOLERANCE: f64 = 0.06;
@@ -42,15 +43,6 @@ impl Flag {
             Flag::Uncertain => OutlierKind::Uncertain,
         }
     }
-}
-
-/// A stretch of one rate, as parts of the target.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct FittedZone {
-    pub(super) from: f64,
-    pub(super) to: f64,
-    pub(super) rate: f64,
-    pub(super) places: usize,
 }
 
 /// The findings about a curve.

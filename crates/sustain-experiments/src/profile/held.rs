@@ -5,7 +5,8 @@
 //! What passes at the beginning of a sample is then no rate that lasts. A run without a break has
 //! that only once, at its beginning, which does not count.
 
-use super::fit::{Fit, FittedZone};
+use super::fit::Fit;
+use super::zone::FittedZone;
 
 /// A run that falls short by less than this part holds the rate,
 const SHORT_MIN: f64 = 0.05;

@@ -15,9 +15,7 @@ use super::run::Profile;
 use super::sample::{SampledCurve, outcome_of, setup_of};
 use crate::error::MeasureError;
 
-/// These runs have this part of the time to themselves,
-pub(super) const SHARE: f64 = 0.08;
-/// and take up to this part if the passes leave it.
+/// Runs without a break take up to this part of the time if the passes leave it.
 const SHARE_MAX: f64 = 0.16;
 /// A run that takes less than this many times the time of a sample shows no more than one.
 const SAMPLES_MIN: u64 = 6;
@@ -66,7 +64,7 @@ impl Profile<'_, '_> {
         }
         let share_ns = (self.profiled.plan.budget_ns as f64 * SHARE_MAX) as u64;
         let time_ns = self.left_ns().min(share_ns) / trials.len().max(1) as u64;
-        let trial = |(curve, zone): (usize, super::fit::FittedZone)| HeldTrial {
+        let trial = |(curve, zone): (usize, super::zone::FittedZone)| HeldTrial {
             curve,
             // In the middle of its zone, or as near to it as the end of the target allows.
             from: {

@@ -28,6 +28,7 @@ mod together;
 mod unseen;
 mod visits;
 mod words;
+mod zone;
 
 pub use event::{ProfileEvent, ProfileObserver, Sampled, Sampling};
 pub use open::rehearse_profile;

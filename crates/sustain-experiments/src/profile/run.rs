@@ -17,7 +17,6 @@ use sustain_targets::Stop;
 
 use super::event::{ProfileEvent, ProfileObserver, Sampled, Sampling};
 use super::fit::fit;
-use super::hold::SHARE as HOLD_SHARE;
 use super::open::{POSITIONS_MIN, curves, open};
 use super::plan::ProfilePlan;
 use super::profiled::Profiled;
@@ -30,6 +29,8 @@ pub(super) const COARSE_SHARE: f64 = 0.28;
 /// and together with the splitting this part. The second pass takes as long again, and the rest is
 /// for third visits and for runs without a break.
 const SPLIT_SHARE: f64 = 0.44;
+/// The runs without a break have this part of the time to themselves.
+const HOLD_SHARE: f64 = 0.08;
 pub(super) const COARSE_MAX: usize = 1025;
 const POSITIONS_MAX: usize = 2048;
 /// Positions of a first run; the next one is used if a position cannot be read.

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use super::fit::FittedZone;
 use super::visits::VisitedPlace;
+use super::zone::FittedZone;
 
 /// A sample at the end of a spot is across the edge of the spot if it loses less than this part of
 /// what its neighbour inside loses.

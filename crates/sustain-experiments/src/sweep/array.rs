@@ -12,7 +12,8 @@ use sustain_disk::error::Error;
 use sustain_disk::target::{DataPath, Direction, OpenRequest, TargetKind};
 use sustain_document::setting::{DESTROY, MD, joined};
 use sustain_host::{Roots, device_named, device_of_number};
-use sustain_load::session::{OpenTarget, Session};
+use sustain_load::open_target::OpenTarget;
+use sustain_load::session::Session;
 use sustain_targets::{
     CreatedFiles, Hold, Machines, Permission, Stop, TargetName, open_under_guard,
 };

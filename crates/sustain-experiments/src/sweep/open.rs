@@ -7,9 +7,10 @@ use sustain_disk::units::{Duration, Size};
 use sustain_document::setting::CHUNK;
 use sustain_host::{Roots, describe_host};
 use sustain_load::error::LoadError;
+use sustain_load::open_target::OpenTarget;
 use sustain_load::plan::LoadPlan;
 use sustain_load::rehearsal::verb;
-use sustain_load::session::{OpenTarget, Session};
+use sustain_load::session::Session;
 
 use super::array::check_members;
 use super::axes::{Grid, LeftOut, SettingConstraints, SweepAxes};

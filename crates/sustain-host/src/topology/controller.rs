@@ -8,7 +8,7 @@ use sustain_document::devices::{Hop, HopKind};
 
 use super::hop::without_rate;
 use super::order::{PciAddress, is_numbered};
-use super::walk::{SysfsPath, link_name, name_of};
+use super::sysfs_path::{SysfsPath, link_name, name_of};
 use crate::roots::attribute;
 
 /// PCI's vendor number of virtio devices.

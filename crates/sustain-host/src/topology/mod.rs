@@ -12,6 +12,7 @@ mod order;
 mod pcie;
 mod sas;
 mod sata;
+mod sysfs_path;
 mod usb;
 mod walk;
 

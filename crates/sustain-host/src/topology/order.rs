@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use super::walk::{SysfsPath, name_of};
+use super::sysfs_path::{SysfsPath, name_of};
 use crate::roots::names_in;
 
 /// Numbers that sort the disks as they are connected, from the host to the slot.

@@ -12,7 +12,7 @@ use super::controller;
 use super::hop::{marked_if_slow, with_rate, without_rate};
 use super::link_rate::{self, giga, parse_giga, pcie_generation};
 use super::order::PciAddress;
-use super::walk::{SysfsPath, name_of};
+use super::sysfs_path::{SysfsPath, name_of};
 use crate::roots::{attribute, number};
 
 /// The largest width that the standard knows; registers say 0 or 255 for "not known".

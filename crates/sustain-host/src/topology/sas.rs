@@ -9,7 +9,7 @@ use sustain_document::devices::{Hop, HopKind};
 
 use super::hop::{marked_if_slow, with_rate, without_rate};
 use super::link_rate::{self, LinkRate, giga, parse_giga};
-use super::walk::{SysfsPath, name_of};
+use super::sysfs_path::{SysfsPath, name_of};
 use crate::roots::{attribute, names_in};
 
 /// Ports and expanders, the disk's own port first.

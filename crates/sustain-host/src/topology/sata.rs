@@ -9,7 +9,7 @@ use sustain_document::devices::{Hop, HopKind};
 use super::hop::{marked_if_slow, with_rate, without_rate};
 use super::link_rate::{self, giga, parse_giga};
 use super::order::{is_numbered, numbers_in};
-use super::walk::{SysfsPath, name_of};
+use super::sysfs_path::{SysfsPath, name_of};
 use crate::roots::{attribute, number};
 
 /// The word in which a drive reports the SATA speeds that it can do: word 76 of IDENTIFY DEVICE,

@@ -9,7 +9,7 @@ use sustain_document::devices::{Hop, HopKind};
 
 use super::hop::{marked_if_slow, with_rate, without_rate};
 use super::link_rate::{self, LinkRate, giga};
-use super::walk::{SysfsPath, link_name, name_of};
+use super::sysfs_path::{SysfsPath, link_name, name_of};
 use crate::roots::{attribute, number};
 
 /// The speeds of the three generations in Mbit/s, as the kernel states them.

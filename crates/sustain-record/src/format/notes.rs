@@ -96,6 +96,11 @@ pub struct EndNote {
     pub torn: Vec<TornNote>,
 }
 
+impl EndNote {
+    /// What `ended` says where `recover` wrote the end mark.
+    pub const RECOVERED: &str = "recovered";
+}
+
 /// A stretch of a stream that a crash took. Everything around it was found whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TornNote {

@@ -6,7 +6,6 @@ use uuid::Uuid;
 use super::facts::{MemberEvidence, slot_start};
 use super::{Asked, MemberTail, PATIENCE_SLOTS};
 use crate::format::{AppendPlace, Descriptor, EndNote, Kind, StartNote};
-use crate::store::Recovered;
 
 /// Appends at either end of a recording that are read for the times of its streams.
 const LOOK_APPENDS: usize = 8;
@@ -113,7 +112,8 @@ pub(super) fn chapter(
 /// The first slot that a recorder cannot have begun that was cut off behind this append; 0 if none
 /// was. Recovering, and an end mark that cannot be read, may follow a cut.
 fn reach(last: &Descriptor, end: Option<&EndNote>) -> u64 {
-    let has_ended = last.kind == Kind::End && end.is_some_and(|end| end.ended != Recovered::ENDED);
+    let has_ended =
+        last.kind == Kind::End && end.is_some_and(|end| end.ended != EndNote::RECOVERED);
     if has_ended {
         return 0;
     }

@@ -8,8 +8,8 @@
 use std::collections::VecDeque;
 use std::ops::Range as Span;
 
-use super::frames::marks_in;
 use super::part::{HoleReason, StreamPart};
+use super::placed_marks::marks_in;
 use crate::format::{MarkKind, marks_range};
 
 /// Bytes of an unknown frame that are kept until the next frame begins. More than this counts as

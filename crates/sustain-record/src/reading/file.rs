@@ -5,8 +5,9 @@ use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom};
 use std::ops::Range as Span;
 
 use super::part::StreamPart;
+use super::range::Range;
 use super::scope::Scope;
-use super::stream::{Range, StreamReader};
+use super::stream::StreamReader;
 use crate::format::GapReason;
 
 /// What to return where bytes are lost.

@@ -1,6 +1,7 @@
 //! Finds where to begin reading: bisection over each member's slots by what their first descriptors
 //! say. Where one is damaged it begins earlier, never later.
 
+use super::located_byte::LocatedByte;
 use super::scope::Scope;
 use crate::error::RecordError;
 use crate::format::{AppendPlace, BLOCK_BYTES, Descriptor};
@@ -15,13 +16,6 @@ pub(super) struct Start {
     /// Nothing that is looked for lies below this byte of the stream, and all above it lies in
     /// these slots.
     pub(super) from: LocatedByte,
-}
-
-/// A byte of a stream, and how many of its frames have begun before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct LocatedByte {
-    pub(super) bytes: u64,
-    pub(super) frames: u64,
 }
 
 /// What bisection has found on a member.

@@ -5,16 +5,21 @@
 //! was right.
 
 pub mod bytes;
+mod checkable;
 mod choice;
 pub mod examine;
 pub mod file;
 pub mod frames;
 mod locate;
+mod located_byte;
 pub mod merge;
 mod missed;
+mod order;
 pub mod part;
 pub mod parts;
+mod placed_marks;
 pub mod pump;
+mod range;
 pub mod readable;
 pub mod scope;
 pub mod stream;

@@ -8,33 +8,19 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use super::examine::{Headless, Slot, Unreadable, examine, headless_first, headless_seals};
-use super::merge::{CheckedPart, Contradiction, Elsewhere, Merge, Ready, Wanted};
+use super::merge::{CheckedPart, Contradiction, Elsewhere, Merge, Ready};
 use super::missed::Missed;
+use super::order::PartOrder;
 use super::part::{Origin, StreamPart};
 use super::pump::{MemberReads, Pump, ReadWindow};
 use super::scope::Scope;
 use crate::error::RecordError;
 use crate::format::AppendPlace;
 
-/// The default bound on what is held in memory while it waits within streams.
-pub const HOLD_BYTES_MAX: u64 = 256 << 20;
 /// Parts that wait for the consumer. Each keeps a read buffer from being used again.
 const PARTS_AHEAD: usize = 16;
 /// The most unreadable places that are kept. The holes name more of them all the same.
 const UNREADABLE_MAX: usize = 10_000;
-
-/// The request for some streams, and how to read them.
-#[derive(Debug, Clone)]
-pub struct PartOrder {
-    /// The streams to return.
-    pub wanted: Vec<Wanted>,
-    /// The first slot to read on each member of the scope.
-    pub first_slots: Vec<u64>,
-    /// How far to read ahead; `None` for as far as is useful.
-    pub reads_ahead: Option<usize>,
-    /// The bound on what may be held while it waits within streams.
-    pub hold_bytes_max: u64,
-}
 
 /// Parts of streams, in the caller's thread.
 pub struct Parts {

@@ -14,9 +14,9 @@ use sustain_disk::error::Error;
 use sustain_disk::target::Target;
 use uuid::Uuid;
 
-use super::locate::LocatedByte;
+use super::located_byte::LocatedByte;
 use super::merge::Wanted;
-use super::parts::{HOLD_BYTES_MAX, PartOrder};
+use super::order::{HOLD_BYTES_MAX, PartOrder};
 use crate::format::{AppendPlace, ClockDrift};
 use crate::member_io::{MemberIo, READS_ARE_GIVEN};
 use crate::opening::Recording;

@@ -1,34 +1,18 @@
 //! One stream of a recording, or a range of it, as its parts in order. The command reads with it;
 //! files and frames are made of it.
 
-use std::ops::Range as Span;
-
 use super::choice::{Choice, Chooser};
-use super::locate::{LocatedByte, Start};
+use super::locate::Start;
+use super::located_byte::LocatedByte;
 use super::merge::Wanted;
+use super::order::{HOLD_BYTES_MAX, PartOrder};
 use super::part::StreamPart;
-use super::parts::{Background, HOLD_BYTES_MAX, PartOrder, Parts};
+use super::parts::{Background, Parts};
+pub use super::range::Range;
 use super::scope::Scope;
 use super::window::WantedWindow;
 use crate::error::RecordError;
 use crate::source::framing::Framing;
-
-/// The range of a stream that is wanted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Range {
-    /// Everything that can be read.
-    All,
-    /// These bytes, counted from the start of the stream.
-    Bytes(Span<u64>),
-    /// What arrived from one time up to another, in nanoseconds since 1970, by the times that the
-    /// stream's source gave. In a framed stream these are the frames that began to arrive then; in
-    /// others whole appends, and so a little more. If the times step, it may lie in several
-    /// stretches.
-    Time(Span<i64>),
-    /// The frames with these numbers, from the first byte of the first to the last byte of the
-    /// last. The first frame of a stream is number 0.
-    Frames(Span<u64>),
-}
 
 /// The parts of one stream in order. A loss is a part, too. In a range of time, or of frames of
 /// which some are lost, unwanted parts in between are left out. After an error the stream is at its

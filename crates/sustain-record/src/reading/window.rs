@@ -2,9 +2,10 @@
 //! outside of it. It also says which frames in it are wanted.
 
 use super::choice::Choice;
-use super::locate::{LocatedByte, Start, locate, locate_end};
+use super::locate::{Start, locate, locate_end};
+use super::located_byte::LocatedByte;
+use super::range::Range;
 use super::scope::Scope;
-use super::stream::Range;
 use crate::error::RecordError;
 use crate::format::ClockDrift;
 

@@ -28,11 +28,6 @@ pub struct Recovered {
     pub notes: Vec<String>,
 }
 
-impl Recovered {
-    /// The ending of a recording that was given its end mark afterwards.
-    pub const ENDED: &'static str = "recovered";
-}
-
 impl Store {
     /// Gives the newest recording an end mark if it has none, and renews superblocks that are
     /// damaged or not up to date. `recordings` comes from [`Store::recordings`], and the store must
@@ -209,7 +204,7 @@ fn end_note(recording: &Recording, torn: Vec<TornNote>) -> EndNote {
             frames: stream.frames,
         });
     EndNote {
-        ended: Recovered::ENDED.to_owned(),
+        ended: EndNote::RECOVERED.to_owned(),
         streams: streams.collect(),
         torn,
     }

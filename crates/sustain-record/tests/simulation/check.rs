@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use sustain_disk::driver::Ending;
-use sustain_record::format::{GapReason, Kind};
+use sustain_record::format::{EndNote, GapReason, Kind};
 use sustain_record::opening::Recording;
 use sustain_record::reading::part::{HoleReason, StreamPart};
 use sustain_record::reading::parts::Parts;
@@ -12,7 +12,7 @@ use sustain_record::reading::readable::readable;
 use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range as Wanted, StreamReader};
 use sustain_record::reading::verify::{Checkable, VerifiedStream, VerifyResult, verify};
-use sustain_record::store::{Mode, Recovered, Store};
+use sustain_record::store::{Mode, Store};
 use sustain_targets::Stop;
 use uuid::Uuid;
 
@@ -145,7 +145,7 @@ fn check_crash(history: &History, checked: &VerifyResult, has_bad_byte: bool) {
 fn check_recovered(found: &[Recording], checked: &VerifyResult, known: &BTreeMap<Uuid, u64>) {
     for recording in found {
         let end = recording.end.as_ref();
-        if end.is_none_or(|end| end.ended != Recovered::ENDED) {
+        if end.is_none_or(|end| end.ended != EndNote::RECOVERED) {
             continue;
         }
         let verified = checked
@@ -411,7 +411,7 @@ impl View<'_> {
             return;
         };
         assert!(!read.is_open);
-        if end.ended == Recovered::ENDED {
+        if end.ended == EndNote::RECOVERED {
             let total = end.streams[usize::from(stream)].offered;
             assert_eq!(read.end_bytes, total, "to the end that was found");
         } else {

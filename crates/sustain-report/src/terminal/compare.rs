@@ -8,7 +8,7 @@ use sustain_document::compare::{
     CompareResult, ComparedRow, LimitOutcome, Metric, MetricUnit, RowVerdict, TrialEnd,
 };
 
-use super::summary::wrapped;
+use super::wrapped::wrapped;
 use super::{SIMULATED, sentences, without_controls};
 use crate::format::{latency, rate, stretch};
 

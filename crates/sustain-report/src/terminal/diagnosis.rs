@@ -11,7 +11,7 @@ use sustain_document::vocabulary::LayoutKind;
 use sustain_experiments::diagnose::{DiagnoseEvent, Measured, Measuring};
 use sustain_load::event::Live;
 
-use super::summary::wrapped;
+use super::wrapped::wrapped;
 use super::{LiveKind, LiveView, SIMULATED, sentences, without_controls};
 use crate::format::{percent, rate, rates_of_each, size, stretch};
 

@@ -5,8 +5,8 @@
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use sustain_document::effect::{EffectResult, PathEffect};
 
-use super::summary::wrapped;
 use super::without_controls;
+use super::wrapped::wrapped;
 use crate::effect_rows::{EffectRow, cpu_words, load_words, rows};
 use crate::format::rate;
 

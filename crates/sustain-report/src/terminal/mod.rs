@@ -16,6 +16,7 @@ mod recordings;
 mod sentence;
 mod summary;
 pub(crate) mod sweep;
+mod wrapped;
 
 pub use compare::{compare_answer, compare_sentence, compare_text};
 pub use devices::devices_text;
@@ -28,9 +29,10 @@ pub use recording::{RecordRates, RecordView, record_line, record_sentence, recor
 pub use recordings::{create_text, list_text, recover_text, verify_text};
 pub use sentence::sentence;
 pub(crate) use sentence::{half_width, held_words};
+pub use summary::summary;
 pub(crate) use summary::{cause_words, latency_of};
-pub use summary::{summary, wrapped};
 pub use sweep::{SweepView, sweep_answer, sweep_text};
+pub use wrapped::wrapped;
 
 /// The statement that every answer about a simulated machine has.
 pub(crate) const SIMULATED: &str = "These figures are of a simulated machine, not of real disks";

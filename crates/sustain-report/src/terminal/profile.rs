@@ -10,7 +10,7 @@ use sustain_document::vocabulary::ExperimentEnd;
 use sustain_experiments::profile::{ProfileEvent, Sampled, Sampling};
 use sustain_load::event::Live;
 
-use super::summary::wrapped;
+use super::wrapped::wrapped;
 use super::{LiveKind, LiveView, SIMULATED, without_controls};
 use crate::format::{part, percent, position, rate, stretch};
 

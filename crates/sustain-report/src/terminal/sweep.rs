@@ -13,7 +13,7 @@ use sustain_document::vocabulary::{ExperimentEnd, LayoutKind};
 use sustain_experiments::sweep::{MeasuredPoint, MeasuringPoint, SweepEvent, is_told_as_good};
 use sustain_load::event::Live;
 
-use super::summary::wrapped;
+use super::wrapped::wrapped;
 use super::{LiveKind, LiveView, SIMULATED, without_controls};
 use crate::format::{latency, rate, size, stretch};
 

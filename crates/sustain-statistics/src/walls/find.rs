@@ -3,6 +3,7 @@
 
 use crate::walls::evidence::drift::Anchor;
 use crate::walls::evidence::{Evidence, PlacedReading, SearchStop, SubsetLog};
+use crate::walls::findings::NOISE_MAX;
 use crate::walls::model::{SumLimit, common};
 use crate::walls::search::members::FoundMembers;
 use crate::walls::search::scan::{KnownWalls, Loss};
@@ -10,8 +11,6 @@ use crate::walls::search::windows::{Covered, FILL};
 use crate::walls::search::{FLAG, WallSearch};
 use crate::walls::types::{Findings, Probe, SearchBasis, SearchStep};
 
-/// With more noise than this, a limit cannot be told from chance.
-pub(super) const NOISE_MAX: f64 = 0.12;
 /// With this noise or less, one reading of each set suffices
 const NOISE_SINGLE: f64 = 0.0175;
 /// if there are at least this many targets; among fewer targets a single one has more weight in
@@ -28,19 +27,6 @@ const NOISE_IN_DOUBT_MAX: f64 = 0.035;
 const FULL: f64 = 1.05;
 /// The most readings of each set.
 const READINGS_MAX: f64 = 4.0;
-
-/// The usual number of readings if one limit is shared, and if several are, one inside another: the
-/// numbers for generated machines, rounded up.
-#[must_use]
-pub fn expected_readings(targets: usize) -> (usize, usize) {
-    let (one, several) = match targets {
-        0..8 => (4.0, 6.0),
-        8..16 => (3.0, 6.0),
-        _ => (2.5, 4.0),
-    };
-    let of = |each: f64| (each * targets as f64).ceil() as usize;
-    (of(one), of(several))
-}
 
 /// Finds the limits that the targets share.
 ///

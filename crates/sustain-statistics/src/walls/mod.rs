@@ -10,6 +10,7 @@
 //! `findings` names its kind, tests it by a prediction and weighs another explanation.
 
 mod evidence;
+mod expected;
 mod find;
 mod findings;
 mod model;
@@ -17,7 +18,8 @@ mod reading;
 mod search;
 mod types;
 
-pub use find::{expected_readings, find};
+pub use expected::expected_readings;
+pub use find::find;
 pub use findings::reconsider::{FALLING_TARGETS_MAX, PAIRS_OF_MAX, TARGETS_MAX};
 pub use model::{Model, SumLimit};
 pub use reading::SubsetReading;

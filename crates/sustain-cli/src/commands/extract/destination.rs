@@ -20,7 +20,7 @@ use super::super::output::{self, no_directory};
 use super::frames;
 use super::selection::Selection;
 use crate::flags::extract::{ExtractFlags, HolesFlag};
-use crate::request::UsageError;
+use crate::usage_error::UsageError;
 
 /// The destination of a stream.
 pub(super) enum Destination {

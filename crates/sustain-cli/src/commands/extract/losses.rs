@@ -4,10 +4,11 @@
 use std::ops::Range;
 
 use sustain::document::extract::{LOST_MAX, Lost, LostKind};
+use sustain::record::format::EndNote;
 use sustain::record::format::GapReason;
 use sustain::record::opening::Recording;
 use sustain::record::reading::part::{HoleReason, StreamPart};
-use sustain::record::store::{Missing, Recovered, Store};
+use sustain::record::store::{Missing, Store};
 
 /// The most losses that get a line each.
 const LINES_MAX: usize = 10;
@@ -26,7 +27,7 @@ impl Losses {
     /// Of a recording that a crash may have ended.
     pub(super) fn of(recording: &Recording) -> Losses {
         let end = recording.end.as_ref();
-        let is_recovered = end.is_some_and(|end| end.ended == Recovered::ENDED);
+        let is_recovered = end.is_some_and(|end| end.ended == EndNote::RECOVERED);
         Losses {
             is_crashed: recording.open_end || is_recovered,
             listed: Vec::new(),

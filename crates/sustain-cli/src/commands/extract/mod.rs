@@ -26,7 +26,7 @@ use super::output;
 use super::progress::ProgressLine;
 use super::{say, stores};
 use crate::flags::extract::{ExtractFlags, HolesFlag};
-use crate::request::UsageError;
+use crate::usage_error::UsageError;
 use crate::{Exit, interrupt};
 
 /// The outcome of reading a stream back.
@@ -75,7 +75,7 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
     };
     destination.check(&selection, flags)?;
     let stop = Stop::default();
-    interrupt::watch(&stop)?;
+    interrupt::watch(&stop, say)?;
     selection
         .notices()
         .iter()

@@ -4,10 +4,10 @@
 use sustain::record::document::time_text;
 use sustain::record::opening::StreamSummary;
 use sustain::record::reading::stream::Range;
+use sustain::record::source::framing::Framing;
 
-use super::selection::has_frames;
 use crate::flags::extract::ExtractFlags;
-use crate::request::UsageError;
+use crate::usage_error::UsageError;
 
 /// Whether the flags ask for no range.
 pub(super) fn is_all(flags: &ExtractFlags) -> bool {
@@ -164,4 +164,16 @@ fn check_order(is_ordered: bool, from: &str, to: &str) -> Result<(), UsageError>
     Err(UsageError(format!(
         "{from} must be before {to}: there is nothing between them"
     )))
+}
+
+/// How the frames of a stream are told apart.
+pub(super) fn framing(stream: &StreamSummary) -> Framing {
+    let name = stream.framing.as_deref();
+    name.and_then(|name| name.parse().ok())
+        .unwrap_or(Framing::None)
+}
+
+/// Whether a stream has frames. A source may mark frames without any framing of its bytes.
+pub(super) fn has_frames(stream: &StreamSummary) -> bool {
+    framing(stream) != Framing::None || stream.frames > 0
 }

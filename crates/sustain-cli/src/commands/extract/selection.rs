@@ -8,7 +8,7 @@ use sustain::record::store::Store;
 
 use super::range;
 use crate::flags::extract::ExtractFlags;
-use crate::request::UsageError;
+use crate::usage_error::UsageError;
 
 /// A stream of a recording, and the range of it that is wanted.
 pub(super) struct Selection<'a> {
@@ -88,12 +88,12 @@ impl<'a> Selection<'a> {
 
     /// How frames are told apart.
     pub(super) fn framing(&self) -> Framing {
-        framing(self.stream)
+        range::framing(self.stream)
     }
 
     /// Whether it has frames, or may still get some.
     pub(super) fn has_frames(&self) -> bool {
-        has_frames(self.stream)
+        range::has_frames(self.stream)
     }
 
     /// The number of bytes that are wanted, if that is known before.
@@ -104,18 +104,6 @@ impl<'a> Selection<'a> {
             Range::Time(_) | Range::Frames(_) => None,
         }
     }
-}
-
-/// How the frames of a stream are told apart.
-fn framing(stream: &StreamSummary) -> Framing {
-    let name = stream.framing.as_deref();
-    name.and_then(|name| name.parse().ok())
-        .unwrap_or(Framing::None)
-}
-
-/// Whether a stream has frames. A source may mark frames without any framing of its bytes.
-pub(super) fn has_frames(stream: &StreamSummary) -> bool {
-    framing(stream) != Framing::None || stream.frames > 0
 }
 
 fn recording(number: Option<u32>, recordings: &[Recording]) -> Result<&Recording, UsageError> {

@@ -18,8 +18,8 @@ use sustain::report::terminal::wrapped;
 
 use super::say;
 use crate::flags::shared::OutputFlags;
-use crate::request::UsageError;
 use crate::startup::is_output_closed;
+use crate::usage_error::UsageError;
 
 /// The kind of document to write, which also decides what kind of file it may replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use super::fault::FaultKind;
+use super::fault::{FaultDescription, FaultKind};
 use disk::disk_description;
 use section::{MachineDocument, Section};
 
@@ -129,17 +129,6 @@ pub struct StallDescription {
     pub every_ns: u64,
     /// Length, shorter than the period.
     pub for_ns: u64,
-}
-
-/// A byte position at which requests fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FaultDescription {
-    /// A request that covers this byte fails.
-    pub at_bytes: u64,
-    /// The error.
-    pub kind: FaultKind,
-    /// Only the first such request fails.
-    pub once: bool,
 }
 
 /// A stretch of a disk that is slower than its zone, because sectors are read again or were moved

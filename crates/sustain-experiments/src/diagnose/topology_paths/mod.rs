@@ -11,10 +11,11 @@ use sustain_host::{
     Roots, device_of_number, disks_under_file_system, file_system_of, layers_under_device,
     paths_under,
 };
-use sustain_load::session::{OpenTarget, Session};
+use sustain_load::open_target::OpenTarget;
+use sustain_load::session::Session;
 use sustain_targets::{SharedDisk, shared_disks};
 
-use super::advice::Link;
+use super::suggestion::Link;
 
 /// Whether another place of its kind may be free: another port or another controller. The memory,
 /// and a disk that several targets are on, cannot be exchanged.

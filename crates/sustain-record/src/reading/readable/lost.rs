@@ -6,12 +6,13 @@ use std::ops::Range;
 use uuid::Uuid;
 
 use crate::error::RecordError;
+use crate::format::EndNote;
 use crate::opening::Recording;
+use crate::reading::checkable::Checkable;
 use crate::reading::part::{HoleReason, Origin, StreamPart};
+use crate::reading::range::Range as Wanted;
 use crate::reading::scope::Scope;
-use crate::reading::stream::{Range as Wanted, StreamReader};
-use crate::reading::verify::Checkable;
-use crate::store::Recovered;
+use crate::reading::stream::StreamReader;
 
 /// What a member does not have any more, or not whole.
 #[derive(Debug)]
@@ -89,7 +90,7 @@ impl Doubt {
 
 pub(super) fn is_recovered(recording: &Recording) -> bool {
     let end = recording.end.as_ref();
-    end.is_some_and(|end| end.ended == Recovered::ENDED)
+    end.is_some_and(|end| end.ended == EndNote::RECOVERED)
 }
 
 pub(in crate::reading) fn is_crashed(recording: &Recording) -> bool {

@@ -11,7 +11,7 @@ use sustain_document::setting::DURABLE;
 use crate::error::RecordError;
 use crate::member_io::tell_long_wait;
 use crate::opening::Recording;
-use crate::reading::verify::Checkable;
+use crate::reading::checkable::Checkable;
 use crate::store::Store;
 
 /// The pause between two of the first looks at a recording that goes on. A member is flushed when

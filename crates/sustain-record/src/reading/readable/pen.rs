@@ -14,11 +14,11 @@ use crate::format::{AppendPlace, Kind, Position};
 use crate::member_io::MemberIo;
 use crate::opening::{PATIENCE_SLOTS, Recording, StreamExtent};
 use crate::reading::bytes::SharedBytes;
+use crate::reading::checkable::Checkable;
 use crate::reading::examine::{Slot, examine};
 use crate::reading::merge::CheckedPart;
 use crate::reading::part::{HoleReason, Origin};
 use crate::reading::scope::open_io;
-use crate::reading::verify::Checkable;
 use crate::store::OpenMember;
 
 /// A trace of being written over on one member.

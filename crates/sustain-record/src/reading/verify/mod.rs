@@ -13,8 +13,6 @@ mod torn;
 
 use serde::Serialize;
 
-use sustain_disk::clock::Clock;
-use sustain_disk::engine::SharedMachine;
 use sustain_disk::units::Size;
 use sustain_targets::Stop;
 
@@ -22,43 +20,19 @@ use self::account::Account;
 pub use self::meanwhile::{RemainingFrom, left_by_now};
 use self::names::Names;
 pub(crate) use self::tail::torn_tail;
+pub use super::checkable::Checkable;
 use super::parts::Parts;
 use super::readable::readable;
 use super::scope::Scope;
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Superblock, SuperblockError};
 use crate::opening::Recording;
-use crate::store::{OpenMember, Store};
+use crate::store::OpenMember;
 
 /// The schema that a [`VerifyResult`] names.
 pub const SCHEMA: &str = "sustain.verify/1";
 /// The most flaws that are listed. More are only counted.
 const BAD_MAX: usize = 100_000;
-
-/// An open store to check.
-#[derive(Clone, Copy)]
-pub struct Checkable<'a> {
-    /// Its members that are there.
-    pub members: &'a [OpenMember],
-    /// All recordings on them.
-    pub recordings: &'a [Recording],
-    /// The simulated machines of the members, if they are simulated.
-    pub machines: &'a [SharedMachine],
-    /// The clock of the machines.
-    pub clock: &'a Clock,
-}
-
-impl<'a> Checkable<'a> {
-    /// Takes a store with all its recordings.
-    pub fn of(store: &'a Store, recordings: &'a [Recording]) -> Checkable<'a> {
-        Checkable {
-            members: &store.members,
-            recordings,
-            machines: store.machines(),
-            clock: store.clock(),
-        }
-    }
-}
 
 /// The progress of the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

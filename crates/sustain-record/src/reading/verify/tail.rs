@@ -7,8 +7,9 @@ use crate::format::TornNote;
 use crate::member_io::{GIVEN_UP_AFTER_NS, READS_ARE_GIVEN};
 use crate::opening::Recording;
 use crate::reading::part::{HoleReason, StreamPart};
+use crate::reading::range::Range;
 use crate::reading::scope::Scope;
-use crate::reading::stream::{Range, StreamReader};
+use crate::reading::stream::StreamReader;
 use crate::store::Store;
 
 /// The most stretches that an end mark names, in all streams: it has to fit into the smallest slot.

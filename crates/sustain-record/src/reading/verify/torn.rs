@@ -4,9 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::{Bad, VerifiedStream};
-use crate::format::TornNote;
+use crate::format::{EndNote, TornNote};
 use crate::opening::Recording;
-use crate::store::Recovered;
 
 /// A flaw that a crash leaves where nothing was durable yet.
 pub(super) struct Torn {
@@ -68,7 +67,7 @@ pub(super) fn is_crashed(recording: &Recording) -> bool {
 
 pub(super) fn is_recovered(recording: &Recording) -> bool {
     let end = recording.end.as_ref();
-    end.is_some_and(|end| end.ended == Recovered::ENDED)
+    end.is_some_and(|end| end.ended == EndNote::RECOVERED)
 }
 
 /// Whether a stretch goes on in this one. A stretch that is lost for one reason is one flaw.

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use sustain_document::devices::{DeviceFacts, DeviceKind, DevicesDocument, DiskFacts, Hop};
 
-use super::summary::wrapped;
 use super::without_controls;
+use super::wrapped::wrapped;
 use crate::format::{memory, rate, size};
 
 /// The text of a branch gets at least this many columns, however deep the branch is.

@@ -10,8 +10,8 @@ use sustain_document::record::RecordingEnd;
 use sustain_document::recover::RecoverDocument;
 use sustain_document::verify::{BadRange, CheckedStream, VerifyDocument};
 
-use super::summary::wrapped;
 use super::without_controls;
+use super::wrapped::wrapped;
 use crate::format::{position, size};
 
 /// A narrower table would break its figures over two lines: one block per stream is easier to read.

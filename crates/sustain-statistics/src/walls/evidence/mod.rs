@@ -9,7 +9,7 @@ pub(in crate::walls) mod scatter;
 use std::collections::{HashMap, VecDeque};
 
 use crate::walls::evidence::contradict::agreeing;
-use crate::walls::find::expected_readings;
+use crate::walls::expected::expected_readings;
 use crate::walls::model::{Model, SumLimit, common};
 use crate::walls::reading::SubsetReading;
 use crate::walls::types::{Ask, Findings, FoundWall, Halt, MeasuredSubset, Probe, SearchStep};

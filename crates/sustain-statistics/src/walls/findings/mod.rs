@@ -5,13 +5,15 @@ pub(in crate::walls) mod predict;
 pub(in crate::walls) mod reconsider;
 
 use crate::walls::evidence::SearchStop;
-use crate::walls::find::NOISE_MAX;
 use crate::walls::model::common;
 use crate::walls::search::{FLAG, LOSS_MIN, WallSearch};
 use crate::walls::types::{
     AllTogether, Findings, FoundWall, MemberShare, SearchBasis, TooNoisy, WallKind, WallState,
     WeakestEvidence,
 };
+
+/// With more noise than this, a limit cannot be told from chance.
+pub(super) const NOISE_MAX: f64 = 0.12;
 
 /// The highest confidence in a wall beside which something is left that no wall explains. On
 /// generated machines whose limits cross any order, hardly any such wall was right; in a known

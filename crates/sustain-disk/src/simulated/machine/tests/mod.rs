@@ -6,6 +6,8 @@ mod shares;
 
 use std::path::Path;
 
+use super::super::fault::FaultKind;
+use super::super::request::SimulatedOperation;
 use super::super::{CacheDescription, DiskDescription, FaultDescription, StallDescription};
 use super::*;
 

@@ -21,8 +21,7 @@ pub(crate) fn typed() -> impl Iterator<Item = String> {
 pub(crate) fn hint(arguments: impl Iterator<Item = String>, error: &str) -> Option<String> {
     let given = arguments.filter(|typed| !typed.starts_with('-'));
     let mut missing = paths(given).filter(|path| {
-        let is_named = error.contains(&path.display().to_string());
-        is_named && path.symlink_metadata().is_err()
+        is_named_in(error, &path.display().to_string()) && path.symlink_metadata().is_err()
     });
     let names: Vec<String> = near(&missing.next()?)
         .iter()
@@ -32,6 +31,15 @@ pub(crate) fn hint(arguments: impl Iterator<Item = String>, error: &str) -> Opti
     Some(match others {
         [] => format!("did you mean {last}?"),
         others => format!("did you mean {} or {last}?", others.join(", ")),
+    })
+}
+
+/// Whether a text has a name as a whole, and not as a part of other words.
+fn is_named_in(text: &str, name: &str) -> bool {
+    let continues = |next: Option<char>| next.is_some_and(|next| next.is_alphanumeric());
+    text.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + name.len()..]);
+        !continues(before.chars().next_back()) && !continues(after.chars().next())
     })
 }
 
@@ -51,7 +59,7 @@ pub(crate) fn paths(arguments: impl Iterator<Item = String>) -> impl Iterator<It
 
 /// Existing paths that differ from this one by few letters in one part, the nearest first.
 fn near(path: &Path) -> Vec<PathBuf> {
-    let allowed = |wrong: &str| wrong.chars().count().div_ceil(LETTERS_PER_MISTAKE);
+    let allowed = |wrong: &str| wrong.chars().count() / LETTERS_PER_MISTAKE;
     near_within(path, &allowed)
 }
 

@@ -111,3 +111,19 @@ fn a_new_member_that_is_nearly_named_as_something_else_needs_its_size() {
         assert!(!ran.stderr.contains("differs by one letter"), "{ran:?}");
     }
 }
+
+#[test]
+fn a_size_is_no_name_of_a_new_member() {
+    let place = Place::new();
+    let refused = place.run(&["create", "store", "100MiB"]).expect(2);
+    refused.says("100MiB is a size and no member: give --size 100MiB, or ./100MiB to make");
+    assert!(!place.path("store").exists() && !place.path("100MiB").exists());
+}
+
+#[test]
+fn a_short_name_is_near_to_no_other() {
+    let place = Place::new();
+    place.write("d1", "");
+    let run = place.run(&["verify", "q"]);
+    assert!(!run.stderr.contains("did you mean"), "{run:#?}");
+}

@@ -1,6 +1,8 @@
 //! Checks what fits a plan: the part of a target that is used, in whole records, and the memory for
 //! buffers.
 
+use std::path::Path;
+
 use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
 use sustain_disk::target::TargetKind;
@@ -54,14 +56,22 @@ pub fn fit(target: &mut OpenTarget, plan: &LoadPlan) -> Result<(), LoadError> {
         }
     }
     if target.size_bytes < record {
-        let longer = match target.target.kind {
-            TargetKind::File if plan.size_bytes.is_none() => {
+        let is_machine = target
+            .path
+            .as_ref()
+            .is_some_and(|path| is_machine_file(path));
+        let is_written = plan.destroy.contains(&name) && plan.size_bytes.is_none();
+        let instead = match target.target.kind {
+            TargetKind::File if is_machine => {
+                format!("; the simulated disks of a machine file are named sim:{name}")
+            }
+            TargetKind::File if is_written => {
                 format!(", or use {} to make the file longer", SIZE.the())
             }
             _ => String::new(),
         };
         let why = format!(
-            "it can hold {}, less than one record of {}: use a smaller {RECORD_SIZE}{longer}",
+            "it can hold {}, less than one record of {}: use a smaller {RECORD_SIZE}{instead}",
             Size(target.size_bytes),
             Size(record)
         );
@@ -69,6 +79,12 @@ pub fn fit(target: &mut OpenTarget, plan: &LoadPlan) -> Result<(), LoadError> {
     }
     target.size_bytes -= target.size_bytes % record;
     Ok(())
+}
+
+/// Whether a path looks like a machine file that was named without `sim:`.
+fn is_machine_file(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "toml")
 }
 
 /// Checks that there is memory for all requests in flight.

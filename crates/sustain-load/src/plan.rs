@@ -46,6 +46,11 @@ pub fn parse_at(text: &str) -> Result<At, String> {
             .map(At::Part)
             .map_err(|error| error.to_string());
     }
+    if let Ok(number @ 1..=100) = text.parse::<u64>() {
+        return Err(format!(
+            "{text} may be meant as a percentage or as bytes: write {number}% or {number}B"
+        ));
+    }
     parse_size(text)
         .map(At::Byte)
         .map_err(|error| format!("{error}; or a percentage of each target, such as 50%"))
@@ -353,6 +358,9 @@ mod tests {
     fn a_start_is_a_part_or_a_byte() {
         assert_eq!(parse_at("50%"), Ok(At::Part(0.5)));
         assert_eq!(parse_at("100GB"), Ok(At::Byte(100_000_000_000)));
+        assert_eq!(parse_at("0"), Ok(At::Byte(0)));
+        let why = parse_at("95").unwrap_err();
+        assert!(why.contains("write 95% or 95B"), "{why}");
         assert!(parse_at("half").unwrap_err().contains("50%"));
         assert!(parse_at("150%").is_err());
     }

@@ -70,7 +70,7 @@ fn memory_is_said_to_be_needed_for_what_needs_it() {
             interval.bytes = 10_000_000_000;
         }
     });
-    let cause = "(at most 280 MiB of it needed, as the rate hardly varied; ";
+    let cause = "(at most 280 MiB of it needed; ";
     assert!(constant.contains(cause), "{constant}");
     let large = said(|result| result.plan.record_size_bytes = 128 << 20);
     let cause = "needed for the records that are being filled and written; ";

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use sustain::Stop;
-use sustain::disk::units::Size;
+use sustain::disk::units::{Size, parse_size};
 use sustain::host::Roots;
 use sustain::record::document::create_document;
 use sustain::record::format::{SLOT_BYTES_MAX, SLOT_BYTES_MIN};
@@ -45,6 +45,16 @@ pub(crate) fn run(flags: &CreateFlags) -> anyhow::Result<Exit> {
 /// probably mistyped, unless it is told how large the file should be.
 fn check_new(flags: &CreateFlags) -> Result<(), UsageError> {
     let members = flags.members.iter();
+    let is_size = |member: &&String| {
+        let has_unit = member.parse::<u64>().is_err();
+        has_unit && parse_size(member).is_ok() && !Path::new(member).exists()
+    };
+    if let Some(member) = members.clone().find(is_size) {
+        return Err(UsageError(format!(
+            "{member} is a size and no member: give --size {member}, or ./{member} to make a new \
+             file of this name"
+        )));
+    }
     let mistyped = members
         .filter(|_| flags.size.is_none())
         .find(|member| nearest::is_mistyped(Path::new(member)));

@@ -134,8 +134,8 @@ pub(super) fn few_in_common() -> String {
 /// What the intervals of two saved runs do not know.
 pub(super) fn within_each_run() -> String {
     format!(
-        "the intervals know only the noise within each run: they show that the runs differ, not \
-         why; `sustain compare {}`, or a third run, tells a lasting difference from one of the \
+        "the intervals know only the noise within each run: they show whether the runs differ, \
+         not why; `sustain compare {}`, or a third run, tells a lasting difference from one of the \
          day",
         AB.flag()
     )

@@ -129,8 +129,11 @@ fn stripe(facts: &AdviceBasis, independent: &Suggestion) -> Suggestion {
     if is_at_most {
         // In lockstep they reach no more than side by side.
         let together_bytes_per_s = facts.together_bytes_per_s.unwrap_or(f64::INFINITY);
-        expected_bytes_per_s = expected_bytes_per_s.min(together_bytes_per_s);
-        rate = expected_bytes_per_s / all.len() as f64;
+        if together_bytes_per_s < expected_bytes_per_s {
+            expected_bytes_per_s = together_bytes_per_s;
+            rate = expected_bytes_per_s / all.len() as f64;
+            held_by = WallPlace::WallOf(facts.named(&all));
+        }
     }
     let loss = 1.0 - expected_bytes_per_s / independent.expected_bytes_per_s;
     let why = AdviceReason::Lockstep {

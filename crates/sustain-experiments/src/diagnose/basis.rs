@@ -123,9 +123,7 @@ fn known_wall(
         members: wall.members.clone(),
         limit_bytes_per_s: wall.limit_bytes_per_s,
         collapses_to_bytes_per_s: wall.at_full_load_bytes_per_s,
-        is_certain: is_certain(wall.confidence)
-            && findings.unexplained.is_none()
-            && !is_refuted(wall),
+        is_certain: is_certain(wall.confidence) && !is_doubted(wall, findings),
     }
 }
 
@@ -138,9 +136,15 @@ pub(super) fn explained(wall: &FoundWall, dropped: &[usize], ways: &TopologyPath
     explain(&wall.members, wall.limit_bytes_per_s, &alive)
 }
 
-/// Whether a prediction by the wall failed: then it is not certain, however clear its own evidence
-/// was.
-pub(super) fn is_refuted(wall: &FoundWall) -> bool {
+/// Whether readings contradict the wall. Then it is not certain, however clear its own evidence was.
+pub(super) fn is_doubted(wall: &FoundWall, findings: &Findings) -> bool {
+    findings.unexplained.is_some()
+        || remarks::furthest_below(findings).is_some()
+        || is_refuted(wall)
+}
+
+/// Whether a prediction by the wall failed.
+fn is_refuted(wall: &FoundWall) -> bool {
     wall.prediction.as_ref().is_some_and(|prediction| {
         let off = prediction.measured_bytes_per_s - prediction.predicted_bytes_per_s;
         let noise = 4.0 * prediction.deviation_bytes_per_s;

@@ -11,7 +11,7 @@ use sustain_document::vocabulary::LayoutKind;
 use sustain_statistics::walls::{self, Model, SumLimit, WallKind, WallState};
 use sustain_targets::others_words;
 
-use super::basis::{explained, is_refuted, rates_alone};
+use super::basis::{explained, is_doubted, rates_alone};
 use super::diagnosed::Diagnosed;
 use super::explain::Explanation;
 use super::fall;
@@ -150,11 +150,7 @@ impl Diagnosed<'_> {
                 Explanation::None(why) => not_explained = Some(words::not_explained(&why)),
             }
         }
-        // A wall that does not predict the readings is not certain, however clear its own evidence
-        // was.
-        let doubted = self.findings.unexplained.is_some()
-            || remarks::unexplained(self).is_some()
-            || is_refuted(wall);
+        let doubted = is_doubted(wall, &self.findings);
         let state = match wall.state {
             WallState::Confirmed if doubted => WallState::MembersUncertain,
             state => state,

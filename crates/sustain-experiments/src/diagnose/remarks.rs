@@ -4,7 +4,8 @@
 use sustain_disk::target::Direction;
 use sustain_load::collect::TOOL_SHARE;
 use sustain_statistics::walls::{
-    self, FALLING_TARGETS_MAX, Findings, PAIRS_OF_MAX, TARGETS_MAX, WallKind, WallState,
+    self, FALLING_TARGETS_MAX, Findings, MeasuredSubset, PAIRS_OF_MAX, TARGETS_MAX, WallKind,
+    WallState,
 };
 
 use super::diagnosed::Diagnosed;
@@ -67,22 +68,24 @@ pub(super) fn explained_within(noise: f64, members: usize) -> f64 {
 }
 
 /// The subset that is furthest below the prediction of the walls, if one is.
-pub(super) fn unexplained(diagnosed: &Diagnosed<'_>) -> Option<DiagnosisRemark> {
-    let findings = &diagnosed.findings;
+pub(super) fn furthest_below(findings: &Findings) -> Option<&MeasuredSubset> {
     if !findings.complete || findings.too_noisy.is_some() {
         return None;
     }
     let measurements = findings.measurements.iter();
-    let lost = measurements
+    let shares = measurements
         .filter(|one| !one.failed && !one.with_dummy && one.members.len() > 1)
         .filter_map(|one| Some((one, one.sum_bytes_per_s / one.predicted_bytes_per_s?)));
-    let (worst, share) = lost.min_by(|one, other| one.1.total_cmp(&other.1))?;
-    (share < 1.0 - explained_within(findings.noise, worst.members.len())).then(|| {
-        DiagnosisRemark::SubsetUnexplained {
-            members: diagnosed.names(&worst.members),
-            measured_bytes_per_s: worst.sum_bytes_per_s,
-            predicted_bytes_per_s: worst.predicted_bytes_per_s.unwrap_or(0.0),
-        }
+    let (worst, share) = shares.min_by(|one, other| one.1.total_cmp(&other.1))?;
+    (share < 1.0 - explained_within(findings.noise, worst.members.len())).then_some(worst)
+}
+
+fn unexplained(diagnosed: &Diagnosed<'_>) -> Option<DiagnosisRemark> {
+    let worst = furthest_below(&diagnosed.findings)?;
+    Some(DiagnosisRemark::SubsetUnexplained {
+        members: diagnosed.names(&worst.members),
+        measured_bytes_per_s: worst.sum_bytes_per_s,
+        predicted_bytes_per_s: worst.predicted_bytes_per_s.unwrap_or(0.0),
     })
 }
 

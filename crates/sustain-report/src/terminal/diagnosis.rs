@@ -104,7 +104,7 @@ pub fn diagnosis_text(result: &DiagnoseResult, width: usize) -> String {
         }
     }
     if !result.advice.is_empty() {
-        text.push_str("\nWhat to do, the best first\n");
+        text.push_str("\nWhat to do, the best first, other cables last\n");
         for (number, advice) in result.advice.iter().enumerate() {
             text.push_str(&wrapped(&advice_line(number + 1, advice), width));
         }

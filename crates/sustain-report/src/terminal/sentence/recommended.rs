@@ -54,7 +54,7 @@ fn needed_for(purpose: BufferPurpose, buffer_bytes: u64) -> String {
         BufferPurpose::Pauses => "for the pauses seen",
         BufferPurpose::SlowPeriods => "for the periods in which the run was slower than that",
         BufferPurpose::Margin => {
-            return format!("at most {needed} of it needed, as the rate hardly varied");
+            return format!("at most {needed} of it needed");
         }
     };
     format!("{needed} of it needed {cause}")

@@ -3,6 +3,7 @@
 mod alignment;
 mod kernel_files;
 mod lock;
+mod lock_holder;
 mod open;
 mod passthrough;
 

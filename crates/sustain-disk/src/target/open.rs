@@ -13,7 +13,7 @@ use sustain_document::setting::{PATH, READ};
 
 use super::alignment::{self, Alignment};
 use super::kernel_files::kernel_file_system;
-use super::lock::{NoLock, PATIENCE_NS, WriteLock, is_being_written, patiently};
+use super::lock::{NoLock, PATIENCE_NS, WriteLock, is_being_written, is_waited_for, patiently};
 use super::{DataPath, Direction, Guard, Target, TargetKind, WriteCandidate};
 use crate::clock::Clock;
 use crate::error::Error;
@@ -188,21 +188,17 @@ fn open_block_device(
 }
 
 /// A claim outlives a process that was killed for a moment, because the kernel closes the files of
-/// its io_uring only later. As long as the lock of a writer is there, too, this waits longer.
+/// its io_uring only later. As long as the lock of such a writer is there, too, this waits longer;
+/// one that lives is not waited for.
 fn open_claimed(path: &Path, flags: OFlags) -> Result<(OwnedFd, u64), Errno> {
     let clock = Clock::Real;
     let claim = || open(path, flags, Mode::empty());
-    let claimed = patiently(&clock, CLAIM_PATIENCE_NS, Errno::BUSY, claim);
-    let is_locked = || {
-        let seen = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-        seen.is_ok_and(is_being_written)
+    let seen = || open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    let may_wait = |waited_ns| match seen() {
+        Ok(seen) if is_being_written(&seen) => is_waited_for(&seen, waited_ns),
+        _ => waited_ns < CLAIM_PATIENCE_NS,
     };
-    if claimed.as_ref().err() != Some(&Errno::BUSY) || !is_locked() {
-        return claimed;
-    }
-    let left_ns = PATIENCE_NS - CLAIM_PATIENCE_NS;
-    let (file, waited_ns) = patiently(&clock, left_ns, Errno::BUSY, claim)?;
-    Ok((file, CLAIM_PATIENCE_NS + waited_ns))
+    patiently(&clock, PATIENCE_NS, Errno::BUSY, may_wait, claim)
 }
 
 /// The device is claimed: this lets the guard find out by whom.

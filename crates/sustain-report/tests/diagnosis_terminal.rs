@@ -64,13 +64,13 @@ fn what_is_least_sure_says_whether_the_target_is_in_the_wall() {
     weakest.target = Some(wall.members[0].clone());
     let text = unwrapped(&diagnosis_text(&result, 100));
     assert!(
-        text.contains("the weakest evidence is that for /dev/sda"),
+        text.contains("least certain is that /dev/sda is one of them"),
         "{text}"
     );
     result.walls[0].weakest.as_mut().unwrap().target = Some("/dev/sde".to_owned());
     let text = unwrapped(&diagnosis_text(&result, 100));
     assert!(
-        text.contains("the weakest evidence is that against /dev/sde"),
+        text.contains("least certain is that /dev/sde is none of them"),
         "{text}"
     );
 }

@@ -406,7 +406,7 @@ impl Profiled<'_> {
         match shortest {
             Some(shortest_s) => Some(format!(
                 "the rates were tried in runs of {shortest_s:.1} s without a break{}: a cache or a \
-                 throttle's credit that outlasts such a run does not show; `sustain measure` runs \
+                 throttle's credit that lasts longer does not show; `sustain measure` runs \
                  as long as is asked",
                 self.untried_words()
             )),

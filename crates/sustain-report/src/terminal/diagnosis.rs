@@ -246,7 +246,7 @@ fn kind(wall: &Wall) -> String {
     }
     let state = match wall.state {
         WallState::MembersUncertain => "which targets share it is not certain",
-        WallState::CapacityIsLowerBound => "it is at least this high",
+        WallState::CapacityIsLowerBound => "it may be higher",
         WallState::Crossing => "it crosses another wall",
         _ if !wall.is_certain() => "not certain",
         _ => "confirmed",
@@ -255,15 +255,15 @@ fn kind(wall: &Wall) -> String {
     if let Some(weakest) = &wall.weakest
         && let Some(target) = &weakest.target
     {
-        let what = if wall.members.contains(target) {
-            "for"
-        } else {
-            "against"
-        };
+        let is_member = wall.members.contains(target);
         let target = without_controls(target);
+        let least = match is_member {
+            true => format!("least certain is that {target} is one of them"),
+            false => format!("least certain is that {target} is none of them"),
+        };
         let _ = write!(
             words,
-            "; the weakest evidence is that {what} {target} ({:.1} standard deviations)",
+            "; {least} ({:.1} standard deviations)",
             weakest.margin_sd
         );
     }

@@ -258,7 +258,7 @@ fn axis_line(result: &SweepResult, axis: &SweepAxis) -> String {
     let is_as_good = |value: &SweepValue| is_told_as_good(&value.against_best);
     if axis.values.iter().all(is_as_good) {
         return format!(
-            "  {name}: every value comes within 2 % of the best if the rest of the setting suits it"
+            "  {name}: makes less than 2 % of difference, if the other settings suit it"
         );
     }
     let value = |value: &SweepValue| {

@@ -44,7 +44,7 @@ pub(super) fn of(
     };
     notices.push(format!(
         "the stream is readable from byte {readable_bytes}{frame} on, and is written from there: \
-         of what lies below it the ring has overwritten all or a part. --from-byte 0 --holes fill \
+         earlier bytes are overwritten, all or in part. --from-byte 0 --holes fill \
          -o FILE writes what is left of that, too"
     ));
     Ok(Range::Bytes(readable_bytes..u64::MAX))

@@ -16,8 +16,8 @@ const LISTED_MAX: usize = 3;
 /// Words for samples that are so noisy that the figures are rough.
 fn of_noise(target: &ProfileTarget) -> String {
     format!(
-        "the noise of the samples is {}, and an effect below {} would not show; repeat the profile \
-         with a longer {BUDGET}, or while nothing else uses the disk",
+        "the samples differ by {}, so that only differences above {} would show; repeat the \
+         profile with a longer {BUDGET}, or while nothing else uses the disk",
         percent(target.noise),
         percent(target.resolution)
     )
@@ -415,8 +415,8 @@ mod tests {
                 (noisy.resolution, noisy.noise) = (0.25, 0.3);
                 let said = of_target(&noisy, shape, true).remove(0);
                 assert!(said.contains("can be promised at every position"), "{said}");
-                let caveat = "these figures are rough: the noise of the samples is 30 %, and an \
-                              effect below 25 % would not show";
+                let caveat = "these figures are rough: the samples differ by 30 %, so that only \
+                              differences above 25 % would show";
                 assert!(said.contains(caveat), "{said}");
             }
         }

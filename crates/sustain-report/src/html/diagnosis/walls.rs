@@ -129,7 +129,7 @@ fn certainty(wall: &Wall) -> String {
         WallState::Confirmed if !wall.is_certain() => "not certain",
         WallState::Confirmed => "confirmed",
         WallState::MembersUncertain => "which targets share it is not certain",
-        WallState::CapacityIsLowerBound => "it is at least this high",
+        WallState::CapacityIsLowerBound => "it may be higher",
         WallState::Crossing => "it crosses another wall, with some members in both",
     };
     format!("{state}; confidence {}", percent(wall.confidence))

@@ -303,8 +303,8 @@ fn list_remarks(document: &ListDocument) -> Vec<String> {
             .filter(|stream| stream.readable_from_byte > 0)
         {
             lines.push(format!(
-                "recording {}, stream {}: readable from byte {} on; of what lies below it the ring \
-                 has overwritten all or a part",
+                "recording {}, stream {}: readable from byte {} on; earlier bytes are overwritten, \
+                 all or in part",
                 recording.recording,
                 without_controls(&stream.name),
                 stream.readable_from_byte

@@ -18,7 +18,7 @@ use recommended::records;
 const WORST_S: f64 = 10.0;
 /// The answer: "A stream can be recorded at 3.80 GB/s on this target with a 512 MiB buffer
 /// (confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 41.0 ms. The
-/// run rewrote 4 GiB 26 times and cannot see a cache larger than that (use a larger --size)."
+/// run rewrote 4 GiB 26 times: a cache larger than that would not show (use a larger --size)."
 #[must_use]
 pub fn sentence(result: &MeasureResult) -> String {
     let mut clauses: Vec<String> = Vec::new();
@@ -221,7 +221,7 @@ fn unsteady(result: &MeasureResult) -> String {
             "{why}. Take the following with care. {}",
             records(result, found)
         ),
-        None => format!("{why}, from which no rate to rely on follows"),
+        None => format!("{why}. No rate to rely on follows from that"),
     }
 }
 
@@ -234,8 +234,8 @@ pub(crate) fn half_width(ci95_bytes_per_s: [f64; 2]) -> f64 {
 fn rewritten(result: &MeasureResult) -> Option<String> {
     let found = result.rewritten.as_ref().filter(|found| found.is_slower)?;
     Some(format!(
-        "With bytes that are all new for each write, as a recorder's are, the rate was {}, against \
-         {} with bytes that stay the same, as in this run",
+        "A trial in which every byte was new, as in a recording, reached {}; one with this run's \
+         bytes, most of which stay the same, reached {}",
         rate(found.rate_bytes_per_s),
         rate(found.fresh_bytes_per_s)
     ))
@@ -457,7 +457,7 @@ fn not_seen(result: &MeasureResult) -> Option<String> {
     if open.laps > 1 {
         let again = if reads(result) { "reread" } else { "rewrote" };
         return Some(format!(
-            "The run {again} {seen} {} times and cannot see a cache larger than that (use a \
+            "The run {again} {seen} {} times: a cache larger than that would not show (use a \
              larger --size)",
             open.laps
         ));
@@ -481,13 +481,13 @@ fn not_seen(result: &MeasureResult) -> Option<String> {
                 false => seen,
             };
             Some(format!(
-                "The run {did} {seen} once and cannot see a larger cache or the rest of {whose} \
-                 (use {more})"
+                "The run {did} {seen} once: a larger cache, or a slower part in the rest of \
+                 {whose}, would not show (use {more})"
             ))
         }
         Some(_) => Some(format!("The run {did} {seen} once, from end to end")),
         None => Some(format!(
-            "The run {did} {seen} once and cannot see a cache larger than that (use {more})"
+            "The run {did} {seen} once: a cache larger than that would not show (use {more})"
         )),
     }
 }

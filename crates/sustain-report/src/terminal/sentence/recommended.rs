@@ -50,7 +50,7 @@ pub(super) fn records(result: &MeasureResult, found: &Recommendation) -> String 
 fn needed_for(purpose: BufferPurpose, buffer_bytes: u64) -> String {
     let needed = memory(buffer_bytes);
     let cause = match purpose {
-        BufferPurpose::Records => "for the records that are being filled and written",
+        BufferPurpose::Records => "for the requests under way",
         BufferPurpose::Pauses => "for the pauses seen",
         BufferPurpose::SlowPeriods => "for the periods in which the run was slower than that",
         BufferPurpose::Margin => {

@@ -1,5 +1,5 @@
-//! Who holds the lock on a file, by what the kernel tells of locks and processes. A process that was
-//! killed holds its locks until its requests have ended, and is waited for. One that lives may
+//! Who holds the lock on a file, by what the kernel tells of locks and processes. A process that
+//! was killed holds its locks until its requests have ended, and is waited for. One that lives may
 //! still write, and what it has written until it ends must not be overwritten a moment later.
 
 use std::os::fd::AsFd;

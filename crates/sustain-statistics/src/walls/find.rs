@@ -1,10 +1,10 @@
 //! The search for walls from the first measurement to the findings. Called by `diagnose`. It
 //! decides which subset is measured next; the neighbouring modules decide what the readings mean.
 
-use crate::walls::evidence::drift::Anchor;
 use crate::walls::evidence::{Evidence, PlacedReading, SearchStop, SubsetLog};
 use crate::walls::findings::NOISE_MAX;
 use crate::walls::model::{SumLimit, common};
+use crate::walls::search::drift::Anchor;
 use crate::walls::search::members::FoundMembers;
 use crate::walls::search::scan::{KnownWalls, Loss};
 use crate::walls::search::windows::{Covered, FILL};

@@ -1,14 +1,12 @@
 //! Keeps what was measured so far, and measures more. The search asks here by position in the
 //! hint's order; the probe and the log know targets. Nothing is decided here.
 
-pub(in crate::walls) mod contradict;
-pub(in crate::walls) mod drift;
-pub(in crate::walls) mod recheck;
+pub(in crate::walls) mod agreeing;
 pub(in crate::walls) mod scatter;
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::walls::evidence::contradict::agreeing;
+use crate::walls::evidence::agreeing::agreeing;
 use crate::walls::expected::expected_readings;
 use crate::walls::model::{Model, SumLimit, common};
 use crate::walls::reading::SubsetReading;

@@ -5,6 +5,7 @@ use crate::walls::evidence::{PlacedReading, SearchStop};
 use crate::walls::model::{SumLimit, common};
 use crate::walls::reading::median;
 use crate::walls::search::WallSearch;
+use crate::walls::search::members::{COLLAPSE, COLLAPSE_SCORE};
 use crate::walls::types::{SearchBasis, SearchStep};
 
 /// A ratio counts as whole if it is this near to a whole number, relative to itself,
@@ -13,10 +14,6 @@ const FRACTION: f64 = 0.06;
 const FRACTION_PART: f64 = 0.9;
 /// and above this in the median.
 const FRACTION_LEAST: f64 = 1.7;
-/// If the sum of all members is below the best sum seen by this part, it is a collapse,
-pub(in crate::walls) const COLLAPSE: f64 = 0.05;
-/// if it is so by this many standard deviations as well.
-pub(in crate::walls) const COLLAPSE_SCORE: f64 = 3.5;
 /// A subset shows a fall if it can reach this many times as much more as a fall must be,
 const CLEARLY: f64 = 1.3;
 /// and so many standard deviations more than all members.

@@ -3,6 +3,7 @@
 
 use crate::walls::evidence::SearchStop;
 use crate::walls::search::WallSearch;
+use crate::walls::search::prediction::PredictionTrial;
 use crate::walls::types::{PredictedSubset, SearchStep};
 
 /// A subset tests a wall if it could reach this many times the limit.
@@ -10,38 +11,8 @@ const FULL: f64 = 1.05;
 /// Walls are tested together in sets of this many: in larger sets one wrong member would not be
 /// noticed.
 const BESIDE_MAX: usize = 16;
-/// A prediction that is off by this part, and by this many deviations, has failed.
-const OFF: f64 = 0.02;
-const OFF_SCORE: f64 = 4.0;
 /// Members that may be none are tried one by one up to this number for each wall.
 const IDLE_MAX: usize = 4;
-
-/// A subset by position that was predicted, then measured.
-pub(in crate::walls) struct PredictionTrial {
-    pub(in crate::walls) set: Vec<usize>,
-    /// The members of the wall that it was made for.
-    of: Vec<usize>,
-    least: f64,
-    most: f64,
-    pub(in crate::walls) measured: f64,
-    deviation: f64,
-}
-
-impl PredictionTrial {
-    /// Of all that the walls allow, what is nearest to what came.
-    pub(in crate::walls) fn nearest(&self) -> f64 {
-        self.measured.clamp(self.least, self.most)
-    }
-
-    /// How far it came from what the walls allow.
-    pub(in crate::walls) fn off(&self) -> f64 {
-        (self.measured - self.nearest()).abs()
-    }
-
-    pub(in crate::walls) fn is_missed(&self) -> bool {
-        self.off() > (OFF_SCORE * self.deviation).max(OFF * self.most)
-    }
-}
 
 impl WallSearch<'_> {
     /// Measures as few subsets as possible so that each wall is tested by one.

@@ -32,7 +32,7 @@ struct WallHypothesis {
     deviations: Vec<f64>,
     falls_from: Vec<Option<usize>>,
     found: Vec<crate::walls::search::members::FoundMembers>,
-    predictions: Vec<crate::walls::findings::predict::PredictionTrial>,
+    predictions: Vec<crate::walls::search::prediction::PredictionTrial>,
     with_dummy: Vec<(Vec<usize>, f64)>,
     dropped: Vec<Vec<usize>>,
     order_known: bool,
@@ -159,7 +159,7 @@ impl WallSearch<'_> {
 
     /// The run of those that try a prediction that is furthest from it, if one missed it.
     pub(in crate::walls) fn refuted(&self) -> Option<Unexplained> {
-        let off = |one: &crate::walls::findings::predict::PredictionTrial| one.off();
+        let off = |one: &crate::walls::search::prediction::PredictionTrial| one.off();
         let missed = self.predictions.iter().filter(|tried| tried.is_missed());
         let worst = missed.max_by(|one, next| off(one).total_cmp(&off(next)))?;
         Some(Unexplained {

@@ -3,10 +3,14 @@
 //! nothing.
 
 use crate::walls::evidence::SearchStop;
-use crate::walls::findings::kind::{COLLAPSE, COLLAPSE_SCORE};
 use crate::walls::model::{Model, SumLimit};
 use crate::walls::search::{Core, WallSearch};
 use crate::walls::types::SearchStep;
+
+/// If the sum of all members is below the best sum seen by this part, it is a collapse,
+pub(in crate::walls) const COLLAPSE: f64 = 0.05;
+/// if it is so by this many standard deviations as well.
+pub(in crate::walls) const COLLAPSE_SCORE: f64 = 3.5;
 
 /// Standard deviations at which a membership is settled.
 pub(in crate::walls) const SETTLED: f64 = 3.0;

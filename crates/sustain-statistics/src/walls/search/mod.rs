@@ -2,8 +2,12 @@
 //! be left out. Called by `find`. Every decision is repeated until its sum is far from the
 //! threshold, or the repeats are used up.
 
+pub(in crate::walls) mod contradict;
+pub(in crate::walls) mod drift;
 pub(in crate::walls) mod edges;
 pub(in crate::walls) mod members;
+pub(in crate::walls) mod prediction;
+pub(in crate::walls) mod recheck;
 pub(in crate::walls) mod scan;
 pub(in crate::walls) mod siblings;
 pub(in crate::walls) mod windows;
@@ -56,7 +60,7 @@ pub(in crate::walls) struct WallSearch<'a> {
     /// The most readings of a set whose loss may be due to chance.
     pub(in crate::walls) readings_in_doubt: usize,
     pub(in crate::walls) found: Vec<crate::walls::search::members::FoundMembers>,
-    pub(in crate::walls) anchor: crate::walls::evidence::drift::Anchor,
+    pub(in crate::walls) anchor: crate::walls::search::drift::Anchor,
     /// Number of runs whose losses were examined.
     pub(in crate::walls) scanned: usize,
     /// Whether a wall was dropped or lost members, so that old runs may show a loss again.
@@ -68,7 +72,7 @@ pub(in crate::walls) struct WallSearch<'a> {
     /// Sets and their sums with the dummy's rate.
     pub(in crate::walls) with_dummy: Vec<(Vec<usize>, f64)>,
     /// Sets that were predicted, then measured.
-    pub(in crate::walls) predictions: Vec<crate::walls::findings::predict::PredictionTrial>,
+    pub(in crate::walls) predictions: Vec<crate::walls::search::prediction::PredictionTrial>,
 }
 
 /// A set that overloads one wall and contains only members of it.

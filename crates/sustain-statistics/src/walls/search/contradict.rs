@@ -4,16 +4,13 @@
 //! that stays after the repeats is real, as with targets whose sum falls when more of them are
 //! active.
 
+use crate::walls::evidence::agreeing::{OFF, OFF_SCORE, agreeing};
 use crate::walls::evidence::{Evidence, PlacedReading, ReadingMean, SearchStop};
 use crate::walls::model::{SumLimit, common};
 use crate::walls::search::WallSearch;
 use crate::walls::search::members::Growth;
 use crate::walls::types::SearchStep;
 
-/// Sums contradict each other beyond this part of them,
-const OFF: f64 = 0.02;
-/// and beyond this many standard deviations of their difference.
-const OFF_SCORE: f64 = 4.5;
 /// The most readings of a set for this purpose.
 const READINGS: usize = 4;
 /// After this many contradictions that stayed, sums do fall on this machine, and no more are
@@ -179,20 +176,4 @@ impl WallSearch<'_> {
         growth.limit = limit.unwrap_or(growth.limit);
         Ok(true)
     }
-}
-
-/// The readings that agree with the median; of two readings, both.
-pub(in crate::walls) fn agreeing<'a>(
-    runs: &[&'a PlacedReading],
-    noise: f64,
-) -> Vec<&'a PlacedReading> {
-    if runs.len() < 3 {
-        return runs.to_vec();
-    }
-    let mut sums: Vec<f64> = runs.iter().map(|run| run.sum()).collect();
-    sums.sort_by(f64::total_cmp);
-    let middle = sums[(sums.len() - 1) / 2];
-    let near = (OFF_SCORE * noise).max(OFF) * middle;
-    let agree = |run: &&&PlacedReading| (run.sum() - middle).abs() <= near;
-    runs.iter().filter(agree).copied().collect()
 }

@@ -17,6 +17,10 @@ pub struct Series {
     joined: usize,
     /// Number of intervals in the last entry.
     in_last: usize,
+    /// The last interval of the last entry, to which one without length may add.
+    newest: MeterInterval,
+    /// The range of the last entry without its last interval; `None` if it is alone.
+    range_before: Option<[f64; 2]>,
 }
 
 impl Default for Series {
@@ -35,30 +39,60 @@ impl Series {
             intervals_max,
             joined: 1,
             in_last: 1,
+            newest: MeterInterval::default(),
+            range_before: None,
         }
     }
 
-    /// Appends the interval that follows.
+    /// Appends the interval that follows. One without length has no rate: what it completed came
+    /// with the end of the one before, and belongs to that.
     pub fn push(&mut self, interval: MeterInterval) {
-        // Threads complete out of order, so an interval of one record may end before it begins.
-        let length_ns = interval.end_ns.saturating_sub(interval.start_ns);
-        let own_rate = rate(interval.bytes, length_ns);
-        let own_range = [own_rate; 2];
-        match (self.intervals.last_mut(), self.rate_ranges.last_mut()) {
-            (Some(last), Some(range)) if self.in_last < self.joined => {
-                *last = join(*last, interval);
-                *range = wider(*range, own_range);
-                self.in_last += 1;
-                return;
+        if self.intervals.is_empty() {
+            self.append(interval, interval);
+        } else if interval.end_ns == interval.start_ns {
+            self.grow_newest(interval);
+        } else if self.newest.end_ns == self.newest.start_ns {
+            // The first of all had no length, so that none before it could take its bytes.
+            let first = join(self.newest, interval);
+            self.intervals.pop();
+            self.append(first, first);
+        } else if self.in_last < self.joined {
+            let last = self.intervals.len() - 1;
+            self.range_before = Some(self.rate_ranges[last]);
+            self.in_last += 1;
+            self.set_last(join(self.intervals[last], interval), interval);
+        } else {
+            if self.intervals.len() == self.intervals_max {
+                self.thin();
             }
-            _ => {}
+            self.append(interval, interval);
         }
-        if self.intervals.len() == self.intervals_max {
-            self.thin();
-        }
-        self.intervals.push(interval);
-        self.rate_ranges.push(own_range);
+    }
+
+    fn append(&mut self, entry: MeterInterval, newest: MeterInterval) {
+        self.intervals.push(entry);
+        self.rate_ranges.truncate(self.intervals.len() - 1);
+        self.rate_ranges.push([0.0; 2]);
+        self.range_before = None;
         self.in_last = 1;
+        self.set_last(entry, newest);
+    }
+
+    fn grow_newest(&mut self, interval: MeterInterval) {
+        let newest = join(self.newest, interval);
+        let last = self.intervals[self.intervals.len() - 1];
+        self.set_last(join(last, interval), newest);
+    }
+
+    /// Sets the last entry, of which `newest` is the last part.
+    fn set_last(&mut self, entry: MeterInterval, newest: MeterInterval) {
+        let last = self.intervals.len() - 1;
+        let own_range = [interval_rate(newest); 2];
+        self.intervals[last] = entry;
+        self.rate_ranges[last] = self
+            .range_before
+            .map_or(own_range, |range| wider(range, own_range));
+        self.newest = newest;
     }
 
     fn thin(&mut self) {
@@ -75,9 +109,13 @@ impl Series {
             && last.end_ns - last.start_ns < least_ns
         {
             *before = join(*before, *last);
+            let joined_rate = interval_rate(*before);
             self.intervals.pop();
-            // The odd rate of that short one is no extreme.
+            // The odd rate of that short one is no extreme; that of both together may be.
             self.rate_ranges.pop();
+            if let Some(range) = self.rate_ranges.last_mut() {
+                *range = wider(*range, [joined_rate; 2]);
+            }
         }
     }
 
@@ -101,6 +139,10 @@ fn in_pairs<T: Copy>(values: &[T], join: fn(T, T) -> T) -> Vec<T> {
 
 fn wider(first: [f64; 2], second: [f64; 2]) -> [f64; 2] {
     [first[0].min(second[0]), first[1].max(second[1])]
+}
+
+fn interval_rate(interval: MeterInterval) -> f64 {
+    rate(interval.bytes, interval.end_ns - interval.start_ns)
 }
 
 /// Bytes per second; 0 for no time.
@@ -189,6 +231,60 @@ mod tests {
         assert_eq!(ranges[77 / 16], [100.0, 500.0]);
         assert_eq!(ranges[0], [100.0, 100.0]);
         assert_eq!(Series::bounded(8).rate_ranges(), None);
+    }
+
+    #[test]
+    fn completions_of_one_moment_make_no_hole() {
+        for batch in [1, 2, 3, 5, 32] {
+            let mut series = Series::bounded(8);
+            let mut start_ns = 0;
+            for index in 0..960u64 {
+                // The first of all is at the start itself.
+                let end_ns = index.div_ceil(batch) * batch * 100;
+                series.push(MeterInterval {
+                    start_ns,
+                    end_ns,
+                    bytes: 1000,
+                    latency_max_ns: 1,
+                });
+                start_ns = end_ns;
+            }
+            let kept = series.as_slice();
+            assert!(kept.len() <= 8);
+            let bytes: u64 = kept.iter().map(|interval| interval.bytes).sum();
+            assert_eq!(bytes, 960_000);
+            let ranges = series.rate_ranges().map_or_else(Vec::new, <[_]>::to_vec);
+            assert!(batch == 32 || ranges.len() == kept.len());
+            for (interval, [low, high]) in kept.iter().zip(ranges) {
+                let own = interval_rate(*interval);
+                assert!(
+                    low > 4e9 && low <= own && own <= high && high <= 21e9,
+                    "{low} {own} {high}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_completed_in_no_time_belongs_to_the_interval_before() {
+        let interval = |start_ns, end_ns, bytes| MeterInterval {
+            start_ns,
+            end_ns,
+            bytes,
+            latency_max_ns: 1,
+        };
+        let mut series = Series::bounded(8);
+        series.push(interval(0, 0, 5));
+        series.push(interval(0, 0, 5));
+        series.push(interval(0, 10, 10));
+        series.push(interval(10, 10, 7));
+        series.push(interval(10, 30, 1));
+        assert_eq!(
+            series.as_slice(),
+            [interval(0, 10, 27), interval(10, 30, 1)]
+        );
+        series.join_short_end(50);
+        assert_eq!(series.as_slice(), [interval(0, 30, 28)]);
     }
 
     #[test]

@@ -129,7 +129,7 @@ impl Meter {
             self.stalls.cut_off(now.since_ns(self.start));
         }
         self.close_until(self.last_ns);
-        if self.last_ns > self.current.start_ns && self.current.bytes > 0 {
+        if self.current.bytes > 0 {
             self.close(self.last_ns);
         }
     }
@@ -151,7 +151,10 @@ impl Meter {
         }
     }
 
-    fn close(&mut self, end_ns: u64) {
+    /// Threads complete out of order, so the completion that ends an interval may be earlier than
+    /// the one that began it: such an interval has no length.
+    fn close(&mut self, at_ns: u64) {
+        let end_ns = at_ns.max(self.current.start_ns);
         self.closed.push(MeterInterval {
             end_ns,
             ..self.current
@@ -260,6 +263,28 @@ mod tests {
             .map(|interval| (interval.end_ns, interval.bytes))
             .collect();
         assert_eq!(ends, [(20, 20), (30, 10)]);
+    }
+
+    #[test]
+    fn no_interval_ends_before_it_begins_when_completions_are_out_of_order() {
+        let mut meter = Meter::new(0, Timestamp(0), IntervalRule::Bytes(20));
+        for (at, bytes) in [(10, 20), (40, 20), (30, 20), (50, 20), (45, 7)] {
+            complete(&mut meter, 5, at, bytes);
+        }
+        meter.finish(Timestamp(50));
+        let intervals = meter.take_intervals();
+        let intervals: Vec<(u64, u64, u64)> = intervals
+            .iter()
+            .map(|interval| (interval.start_ns, interval.end_ns, interval.bytes))
+            .collect();
+        let expected = [
+            (0, 10, 20),
+            (10, 40, 20),
+            (40, 40, 20),
+            (40, 50, 20),
+            (50, 50, 7),
+        ];
+        assert_eq!(intervals, expected);
     }
 
     #[test]

@@ -76,6 +76,13 @@ pub fn recorded_bytes(result: &RecordResult) -> u64 {
     result.streams.iter().map(|one| one.recorded_bytes).sum()
 }
 
+/// The payload of all streams over the whole time. It is the one average of a recording that is
+/// told as such; rates of what the members were written are higher, by the format's own bytes.
+#[must_use]
+pub fn average_bytes_per_s(result: &RecordResult) -> f64 {
+    recorded_bytes(result) as f64 / result.seconds.max(1e-9)
+}
+
 /// The periods in order of time. A sample describes the time since the one before.
 #[must_use]
 pub fn limits(samples: &[SampleResult]) -> Vec<LimitPeriod<'_>> {

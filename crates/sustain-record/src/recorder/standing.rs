@@ -116,7 +116,7 @@ struct MemberPace<'a> {
 }
 
 fn limited_by<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> LimitedBy {
-    if !feed.has_backlog(now) {
+    if !feed.has_backlog(now) && !feed.was_buffer_short(now) {
         return LimitedBy::Source;
     }
     let members = feed.members.iter().enumerate();

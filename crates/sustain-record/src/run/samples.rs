@@ -1,7 +1,7 @@
 //! The state of a recording over time, as its document keeps it: bounded in number, with every peak
 //! of the buffer. The run takes a sample whenever it looks at the board.
 
-use sustain_document::record::SampleResult;
+use sustain_document::record::{LimitedBy, SampleResult};
 
 use crate::recorder::RecordingProgress;
 
@@ -17,6 +17,8 @@ pub(super) struct Samples {
     /// The fullest buffer since the last sample, because what a source feels lasts less than a
     /// step.
     fill_max: f64,
+    /// What the source waited for, or lost bytes to, since the last sample.
+    held_by: Option<LimitedBy>,
 }
 
 impl Default for Samples {
@@ -26,6 +28,7 @@ impl Default for Samples {
             step_s: 1.0,
             next_s: 0.0,
             fill_max: 0.0,
+            held_by: None,
         }
     }
 }
@@ -34,6 +37,9 @@ impl Samples {
     /// Takes a sample if one is due, or if it is the last.
     pub(super) fn take(&mut self, standing: &RecordingProgress, is_last: bool) {
         self.fill_max = self.fill_max.max(standing.buffer_fill);
+        if standing.limited_by != LimitedBy::Source {
+            self.held_by = Some(standing.limited_by.clone());
+        }
         if standing.time_s < self.next_s && !is_last {
             return;
         }
@@ -41,14 +47,27 @@ impl Samples {
             self.next_s += self.step_s;
         }
         let streams = || standing.streams.iter();
+        let gap_bytes: Vec<u64> = streams().map(|stream| stream.gap_bytes).collect();
+        let lost_before = self
+            .kept
+            .last()
+            .map_or(0, |last| last.gap_bytes.iter().sum());
+        let has_lost = gap_bytes.iter().sum::<u64>() > lost_before;
+        let fill_max = std::mem::take(&mut self.fill_max);
+        let held_by = self.held_by.take();
+        let limited_by = match held_by {
+            Some(by) if is_full(fill_max) || has_lost => by,
+            None if is_full(fill_max) => LimitedBy::Members,
+            _ => standing.limited_by.clone(),
+        };
         self.kept.push(SampleResult {
             time_s: standing.time_s,
-            buffer_fill: std::mem::take(&mut self.fill_max),
+            buffer_fill: fill_max,
             offered_bytes: streams().map(|stream| stream.offered_bytes).collect(),
             durable_bytes: streams().map(|stream| stream.durable_bytes).collect(),
-            gap_bytes: streams().map(|stream| stream.gap_bytes).collect(),
+            gap_bytes,
             member_bytes: standing.members.iter().map(|member| member.bytes).collect(),
-            limited_by: standing.limited_by.clone(),
+            limited_by,
         });
         if self.kept.len() > SAMPLES_MAX {
             self.thin();
@@ -65,6 +84,9 @@ impl Samples {
                 continue;
             }
             if let Some(passed) = passed.take() {
+                if is_full(passed.buffer_fill) && sample.limited_by == LimitedBy::Source {
+                    sample.limited_by = passed.limited_by;
+                }
                 sample.buffer_fill = sample.buffer_fill.max(passed.buffer_fill);
             }
             kept.push(sample);
@@ -76,11 +98,54 @@ impl Samples {
     }
 }
 
+/// A source that met a full buffer waited, or lost what it had: it was not the limit then.
+fn is_full(fill: f64) -> bool {
+    fill >= 1.0
+}
+
 #[cfg(test)]
 mod tests {
-    use sustain_document::record::LimitedBy;
-
     use super::*;
+    use crate::recorder::StreamStanding;
+
+    fn standing(time_s: f64, buffer_fill: f64, gap_bytes: u64) -> RecordingProgress {
+        RecordingProgress {
+            time_s,
+            streams: vec![StreamStanding {
+                gap_bytes,
+                ..StreamStanding::default()
+            }],
+            members: Vec::new(),
+            buffer_fill,
+            longest_write_ns: 0,
+            is_longest_write_under_way: false,
+            limited_by: LimitedBy::Source,
+            others_bytes_per_s: None,
+            flushes: 0,
+            is_over: false,
+        }
+    }
+
+    #[test]
+    fn the_source_is_not_the_limit_of_a_time_in_which_it_met_a_full_buffer() {
+        let named = LimitedBy::Member("slow".to_owned());
+        let mut samples = Samples::default();
+        samples.take(&standing(0.0, 0.0, 0), false);
+        samples.take(&standing(0.5, 1.0, 0), false);
+        samples.take(&standing(1.0, 0.2, 0), false);
+        let mut held = standing(1.5, 0.9, 7);
+        held.limited_by = named.clone();
+        samples.take(&held, false);
+        samples.take(&standing(2.0, 0.2, 7), false);
+        samples.take(&standing(3.0, 0.2, 7), true);
+        let by: Vec<LimitedBy> = samples
+            .kept
+            .iter()
+            .map(|one| one.limited_by.clone())
+            .collect();
+        let source = LimitedBy::Source;
+        assert_eq!(by, [source.clone(), LimitedBy::Members, named, source]);
+    }
 
     fn sample(time_s: f64, buffer_fill: f64) -> SampleResult {
         SampleResult {

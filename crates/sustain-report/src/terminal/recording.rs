@@ -364,7 +364,7 @@ pub fn record_sentence(result: &RecordResult) -> String {
             "{} were recorded in {} ({})",
             position(recorded),
             length(result.seconds),
-            rate(recorded as f64 / result.seconds.max(1e-9)),
+            rate(verdicts::average_bytes_per_s(result)),
         ),
     };
     // What a member lost is an upper bound: a part of it may still be there.

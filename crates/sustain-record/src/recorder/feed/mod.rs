@@ -42,6 +42,8 @@ const LOOK_NS: u64 = 100_000_000;
 /// An append that was accepted so long ago waits for members: a disk that keeps up begins the next
 /// one sooner.
 const WAITS_NS: u64 = 10_000_000;
+/// For so long it is shown that a source found no memory.
+const SHORT_SHOWN_NS: u64 = 1_000_000_000;
 /// One that is on its way to a member for so long is held up there, even if nothing waits behind
 /// it.
 const HANGS_NS: u64 = 500_000_000;
@@ -130,6 +132,10 @@ pub struct RecordFeed<I: Inlet> {
     has_changed: bool,
     board: Arc<RecordingBoard>,
     board_at: Timestamp,
+    /// What had found no memory when the board was last written.
+    board_lost_bytes: u64,
+    /// When a source last found no memory, as far as the board shows it.
+    short_at: Option<Timestamp>,
     flushes: u64,
     /// The longest time from an append's handing over to the return of its write, also of writes
     /// that failed, or for which another member answered by then.
@@ -168,6 +174,8 @@ impl<I: Inlet> RecordFeed<I> {
             durable_latency: (0..streams).map(|_| LatencyMeter::new()).collect(),
             next_sequence: setup.first_sequence,
             board_at: setup.start,
+            board_lost_bytes: 0,
+            short_at: None,
             watch_at: setup.start,
             end_waits_since: setup.start,
             is_out_of_room: false,
@@ -358,6 +366,10 @@ impl<I: Inlet> RecordFeed<I> {
     fn show(&mut self, now: Timestamp, at_once: bool) {
         if at_once || now >= self.board_at {
             self.board_at = now + BOARD_EVERY_NS;
+            if self.is_buffer_short() {
+                self.short_at = Some(now);
+            }
+            self.board_lost_bytes = self.found_no_memory_bytes();
             let standing = standing::of(self, now);
             self.board.write(|entry| *entry = standing);
         }
@@ -406,6 +418,24 @@ impl<I: Inlet> RecordFeed<I> {
     /// Share of the buffer that waits for members, from 0 to 1.
     pub(super) fn buffer_fill(&self) -> f64 {
         self.inlet.buffer_fill()
+    }
+
+    /// Whether a source has found no memory in the last second. A small buffer is full before
+    /// anything in it is old, so the age of what waits does not tell; and it is full at times, while
+    /// the rates that are shown are those of seconds.
+    pub(super) fn was_buffer_short(&self, now: Timestamp) -> bool {
+        self.short_at
+            .is_some_and(|at| now.since_ns(at) <= SHORT_SHOWN_NS)
+    }
+
+    fn is_buffer_short(&self) -> bool {
+        self.buffer_fill() >= 1.0 || self.found_no_memory_bytes() > self.board_lost_bytes
+    }
+
+    fn found_no_memory_bytes(&self) -> u64 {
+        let streams = 0..self.setup.streams.len();
+        let lost = streams.map(|stream| self.inlet.offered(stream).lost_bytes);
+        lost.sum()
     }
 
     /// Whether appends wait for members, not only for this thread to look at them.

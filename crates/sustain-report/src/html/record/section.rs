@@ -1,7 +1,7 @@
 //! Draws one recording on the page, from the answer down to everything that is needed to repeat it.
 
 use sustain_document::record::{RecordResult, RecordingEnd, StreamResult};
-use sustain_record::verdicts::recorded_bytes;
+use sustain_record::verdicts::{average_bytes_per_s, recorded_bytes};
 
 use super::super::buffer_chart::{DrawnBufferCurve, curve_chart};
 use super::super::chart::Figure;
@@ -74,7 +74,7 @@ fn answer(result: &RecordResult) -> String {
     }
     let recorded = format!("recorded in {}", stretch(result.seconds));
     tiles.add(&position(recorded_bytes(result)), &recorded);
-    tiles.add(&rate(result.total.wall_clock_bytes_per_s), "on average");
+    tiles.add(&rate(average_bytes_per_s(result)), "on average");
     let fills = result.samples.iter().map(|at| at.buffer_fill);
     let fill = fills.fold(0.0, f64::max);
     let words = format!(

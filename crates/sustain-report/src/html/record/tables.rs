@@ -143,7 +143,7 @@ fn together(result: &RecordResult) -> Table {
     let total = &result.total;
     let mut table = Table::new(&[]);
     table.pair(
-        "all bytes over the whole time",
+        "all that was written, with the format's own bytes, over the whole time",
         rate(total.wall_clock_bytes_per_s),
     );
     table.pair("sum of the members' rates", rate(total.sum_bytes_per_s));

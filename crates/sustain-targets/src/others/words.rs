@@ -16,19 +16,24 @@ pub(super) fn of_measurement(found: &OthersDeeds<'_>) -> String {
 /// What they did, where, when, and beside which load of the run.
 pub(super) fn deeds(found: &OthersDeeds<'_>) -> String {
     let verb = match (found.read, found.wrote) {
-        (true, true) => "read and wrote",
+        // The rates are of both together.
+        (true, true) => "moved",
         (true, false) => "read",
         _ => "wrote",
     };
     let places = found.places.iter();
     let places = places.map(|(device, rate)| format!("{} on {device}", Rate(*rate)));
+    let parts = match (found.read, found.wrote) {
+        (true, true) => ", reading and writing",
+        _ => "",
+    };
     let (from_s, to_s) = (found.from_s, found.to_s);
     let when = match found.is_one_stretch {
         true => format!("from {from_s:.0} s to {to_s:.0} s"),
         false => format!("at times between {from_s:.0} s and {to_s:.0} s"),
     };
     format!(
-        "other programs {verb} {} {when}, beside the {} of this run itself",
+        "other programs {verb} {}{parts} {when}, beside the {} of this run itself",
         places.collect::<Vec<_>>().join(", "),
         Rate(found.own_bytes_per_s),
     )

@@ -265,6 +265,8 @@ impl Profiled<'_> {
                 &spots,
                 best_alone.fold(0.0, f64::max),
                 least_loss(alone_noise),
+                alone.iter().any(|one| !fits[*one].bad_spots.is_empty())
+                    || !fits[number].bad_spots.is_empty(),
                 &held,
             ),
             held,

@@ -1,6 +1,7 @@
 //! Tries at the end whether what the samples promise holds: a run without a break in the slowest
 //! zone of each curve, and one in the fastest. The run calls it.
 
+use sustain_disk::meter::Meter;
 use sustain_disk::target::Direction;
 use sustain_load::collect::rate;
 use sustain_load::observer::of_phase;
@@ -137,6 +138,9 @@ impl Profile<'_, '_> {
         let size_bytes = self.profiled.facts[curve.members[0]].size_bytes as f64;
         let steady = steady(phase)?;
         let part = |bytes: f64| bytes / size_bytes;
+        if self.crosses_bad_spot_alone(curve, phase, trial.from) {
+            return None;
+        }
         let from = trial.from + part(steady.before_bytes);
         let promised = promised_rate(&fit, from, part(steady.bytes))?;
         let mut held = steady.rate;
@@ -159,6 +163,42 @@ impl Profile<'_, '_> {
             held,
         })
     }
+}
+
+impl Profile<'_, '_> {
+    /// Whether a run of several targets went over a bad spot that one of them shows alone. While
+    /// that one crawls, the others go on: what the sum is then, samples cannot promise.
+    fn crosses_bad_spot_alone(
+        &self,
+        curve: &SampledCurve,
+        phase: &PhaseOutcome,
+        from: f64,
+    ) -> bool {
+        let profiled = &self.profiled;
+        let crosses = |(target, meter): (&usize, &Meter)| {
+            let is_of = |other: &SampledCurve| {
+                other.members == [*target] && other.direction == curve.direction
+            };
+            let Some(alone) = profiled.curves.iter().position(is_of) else {
+                return false;
+            };
+            let length = meter.bytes() as f64 / profiled.facts[*target].size_bytes as f64;
+            let spots = fit(&profiled.places(alone).1).bad_spots;
+            spots
+                .iter()
+                .any(|spot| is_within(spot.from, spot.to, from, length))
+        };
+        curve.members.len() > 1 && curve.members.iter().zip(&phase.meters).any(crosses)
+    }
+}
+
+/// Whether a run over a part `length` of a target from `from` on, which goes on at the start behind
+/// the end, touches the stretch.
+fn is_within(stretch_from: f64, stretch_to: f64, from: f64, length: f64) -> bool {
+    [0.0, 1.0].into_iter().any(|round| {
+        let (begins, ends) = (stretch_from + round, stretch_to + round);
+        begins < from + length && ends > from
+    })
 }
 
 /// The steady part of a run.
@@ -191,4 +231,19 @@ fn steady(phase: &PhaseOutcome) -> Option<Steady> {
         bytes: moved(first),
         end_ns,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_touches_what_it_goes_over_also_behind_the_end() {
+        assert!(is_within(0.1, 0.2, 0.0, 0.15));
+        assert!(is_within(0.1, 0.2, 0.15, 0.01));
+        assert!(!is_within(0.1, 0.2, 0.2, 0.3));
+        assert!(!is_within(0.1, 0.2, 0.0, 0.1));
+        assert!(is_within(0.1, 0.2, 0.9, 0.25));
+        assert!(!is_within(0.1, 0.2, 0.9, 0.15));
+    }
 }

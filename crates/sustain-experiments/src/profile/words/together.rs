@@ -9,6 +9,9 @@ use crate::profile::fit::Fit;
 use crate::profile::noise::median;
 use crate::profile::together::{Shared, Spot, is_less_than_one};
 
+/// A sum that is below the rate of the slowest zone by this part lies in a bad spot.
+const FAR_BELOW: f64 = 0.1;
+
 fn how_it_collapses(shared: &Shared) -> String {
     let rising = "rising while each of them falls";
     match (shared.part, shared.is_erratic, shared.is_rising) {
@@ -21,18 +24,39 @@ fn how_it_collapses(shared: &Shared) -> String {
 }
 
 /// Words on all targets at once, the answer first. `best_alone` is the rate of the fastest target
-/// alone; a limit that costs less than `least_loss` would not have been seen.
+/// alone; a limit that costs less than `least_loss` would not have been seen. `has_bad_spots` tells
+/// whether one of the targets has any alone.
 pub(in crate::profile) fn of_together(
     found: &Option<Option<Shared>>,
     fit: &Fit,
     spots: &[Spot],
     best_alone: f64,
     least_loss: f64,
+    has_bad_spots: bool,
     held: &[ProfileHeld],
 ) -> Vec<String> {
-    let mut words = of_limit(found, fit, spots, best_alone, least_loss);
+    let promise = of_promise(fit, spots, has_bad_spots);
+    let mut words = of_limit(found, fit, spots, best_alone, least_loss, &promise);
     words.extend(of_short(held));
     words
+}
+
+/// What can be promised, and where not: a bad spot of one target lowers the sum of all.
+fn of_promise(fit: &Fit, spots: &[Spot], has_bad_spots: bool) -> String {
+    let Some(zone) = fit.slowest_zone() else {
+        return String::new();
+    };
+    let rate = Rate(zone.rate);
+    let sums = spots.iter().flat_map(|spot| spot.sums.iter().copied());
+    let least = sums.fold(f64::INFINITY, f64::min);
+    match (least < zone.rate * (1.0 - FAR_BELOW), has_bad_spots) {
+        (true, _) => format!(
+            "; {rate} can be promised outside the bad spots; in them as little as {} was measured",
+            Rate(least)
+        ),
+        (false, true) => format!("; {rate} can be promised outside the bad spots of each"),
+        (false, false) => format!("; {rate} can be promised at every position"),
+    }
 }
 
 fn of_limit(
@@ -41,6 +65,7 @@ fn of_limit(
     spots: &[Spot],
     best_alone: f64,
     least_loss: f64,
+    promise: &str,
 ) -> Vec<String> {
     let Some(mean) = fit.mean_rate() else {
         return vec!["all at once: nothing was measured".to_owned()];
@@ -63,14 +88,7 @@ fn of_limit(
     let within = || spots.iter().filter(|spot| spot.position < until);
     let sum = median(within().map(|spot| median(spot.sums.clone())).collect());
     let alone = median(within().map(|spot| spot.alone).collect());
-    let mut words = vec![format!(
-        "all at once: {} on average{}",
-        Rate(mean),
-        match fit.slowest_zone() {
-            Some(zone) => format!("; {} can be promised at every position", Rate(zone.rate)),
-            None => String::new(),
-        }
-    )];
+    let mut words = vec![format!("all at once: {} on average{promise}", Rate(mean),)];
     words.push(match shared.kind {
         SharedLimitKind::Limit => format!(
             "they share a limit of {}: the sum stays at that rate, where their rates alone add up \

@@ -18,8 +18,10 @@ use super::setting::Setting;
 
 /// The first part of a point does not count: queues fill, and heads find their place.
 const SKIPPED: f64 = 1.0 / 8.0;
-/// Members of a stripe that are further apart than this are not in lockstep yet.
-const LOCKSTEP: f64 = 0.9;
+/// Members of a stripe that are further apart than this are not in lockstep yet,
+const LOCKSTEP: f64 = 0.99;
+/// if the slowest is behind their mean by more than this many requests as well.
+const REQUESTS_APART: f64 = 2.0;
 
 /// The outcome of a point.
 #[derive(Debug, Clone)]
@@ -203,16 +205,40 @@ fn rate_of(setting: &Setting, setup: &PhaseSetup, outcome: &PhaseOutcome, bytes:
         // Until its window is full, the faster members run ahead; from then on, rows complete at
         // the pace of the slowest.
         Layout::Stripe { .. } => {
-            let rows = rates.iter().copied().fold(f64::INFINITY, f64::min) * rates.len() as f64;
-            if rows < LOCKSTEP * sum { rows } else { sum }
+            let requests_bytes = REQUESTS_APART * setting.request_bytes() as f64;
+            rate_of_rows(&rates, requests_bytes / (until_ns - from_ns) * 1e9)
         }
         Layout::Independent | Layout::Span => sum,
+    }
+}
+
+/// The rate that a stripe keeps up, from the rates of its members in a run that may be too short to
+/// fill its window. Members whose rates differ by less than `apart_bytes_per_s` are in lockstep.
+fn rate_of_rows(rates: &[f64], apart_bytes_per_s: f64) -> f64 {
+    let sum: f64 = rates.iter().sum();
+    let slowest = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    let rows = slowest * rates.len() as f64;
+    let is_apart = sum - rows > apart_bytes_per_s * rates.len() as f64;
+    if rows < LOCKSTEP * sum && is_apart {
+        rows
+    } else {
+        sum
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stripe_whose_window_still_fills_is_as_fast_as_its_slowest_member() {
+        // Two disks share 17 MB/s, and one beside them runs ahead at 11.
+        let rate = rate_of_rows(&[8.5e6, 8.5e6, 11e6], 1e5);
+        assert!((rate - 25.5e6).abs() < 1.0, "{rate}");
+        // What differs by less than a few requests is in lockstep.
+        let rate = rate_of_rows(&[8.5e6, 8.5e6, 9e6], 4e5);
+        assert!((rate - 26e6).abs() < 1.0, "{rate}");
+    }
 
     #[test]
     fn the_tail_is_of_all_repeats() {

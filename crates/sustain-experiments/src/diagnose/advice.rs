@@ -171,8 +171,19 @@ fn span(facts: &AdviceBasis, independent: &Suggestion) -> Suggestion {
     let expected_bytes_per_s = bytes / seconds;
     let slowest = order.last().map_or(0.0, |target| facts.alone[*target]);
     let gain = independent.expected_bytes_per_s / expected_bytes_per_s - 1.0;
+    let at_limit: Vec<usize> = order
+        .iter()
+        .copied()
+        .filter(|target| {
+            facts
+                .walls
+                .iter()
+                .any(|wall| facts.fills_alone(*target, wall))
+        })
+        .collect();
     let why = AdviceReason::OneAfterTheOther {
         slowest_bytes_per_s: slowest,
+        at_limit: facts.named(&at_limit),
         all_at_once_gain: (gain >= WORTH_MOVING).then_some(gain),
     };
     Suggestion::of_all(SuggestedLayout::Span, order, expected_bytes_per_s, why)

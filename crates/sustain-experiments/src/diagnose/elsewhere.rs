@@ -6,11 +6,9 @@ use std::cmp::Reverse;
 
 use super::reason::{AdviceReason, LimitAfterMove, MoveCaution, MoveReason};
 use super::suggestion::{
-    AdviceBasis, Foretell, KnownWall, Link, SuggestedLayout, Suggestion, WORTH_MOVING,
+    AdviceBasis, FULL, Foretell, KnownWall, Link, SuggestedLayout, Suggestion, WORTH_MOVING,
 };
 
-/// A set that fills a link to this part is limited by it.
-const FULL: f64 = 0.98;
 /// A nominal rate is not believed if more than this many times as much was seen to pass.
 const BELIEVED: f64 = 1.02;
 
@@ -56,6 +54,11 @@ pub(super) fn elsewhere(
         outside: facts.named(&outside),
         then: then.iter().map(limit_after).collect(),
         gain: sum / now - 1.0,
+        held_alone: {
+            let moved = moved.targets.iter().copied();
+            let held: Vec<usize> = moved.filter(|one| facts.fills_alone(*one, wall)).collect();
+            facts.named(&held)
+        },
         caution: caution(wall, &moved, facts, foretell),
     };
     Some(Suggestion {

@@ -25,9 +25,11 @@ pub(super) enum AdviceReason {
         /// What that costs, if it is worth a word.
         loss: Option<LockstepLoss>,
     },
-    /// A span meets no shared limit.
+    /// A span meets no limit that several share, unless one alone reaches it.
     OneAfterTheOther {
         slowest_bytes_per_s: f64,
+        /// The targets that each alone reach a limit.
+        at_limit: Vec<String>,
         /// What using all at once gains, if it is worth a word.
         all_at_once_gain: Option<f64>,
     },
@@ -77,6 +79,8 @@ pub(super) struct MoveReason {
     pub(super) from_limit_bytes_per_s: f64,
     /// The targets that are connected past that wall already.
     pub(super) outside: Vec<String>,
+    /// Those of the moved targets that reach that limit alone, so that they may be faster.
+    pub(super) held_alone: Vec<String>,
     /// The limits that are full after the move.
     pub(super) then: Vec<LimitAfterMove>,
     /// Less one.

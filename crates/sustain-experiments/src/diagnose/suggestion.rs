@@ -4,6 +4,8 @@
 use super::fall::SeenFall;
 use super::reason::{AdviceReason, NamedFall, WallPlace};
 
+/// A set that fills a link to this part is limited by it.
+pub(super) const FULL: f64 = 0.98;
 /// Another port is worth the effort from this gain on.
 pub(super) const WORTH_MOVING: f64 = 0.05;
 /// A measured subset that is faster by this part than the best prediction is better advice.
@@ -117,6 +119,11 @@ impl AdviceBasis {
             fewer: self.named(&fall.fewer),
             fewer_bytes_per_s: fall.fewer_sum,
         })
+    }
+
+    /// Whether a target is held by this wall by itself, so that its own rate is not known.
+    pub(super) fn fills_alone(&self, target: usize, wall: &KnownWall) -> bool {
+        wall.members.contains(&target) && self.alone[target] >= FULL * wall.limit_bytes_per_s
     }
 
     pub(super) fn named(&self, targets: &[usize]) -> Vec<String> {

@@ -140,8 +140,9 @@ pub(super) fn advice(reason: &AdviceReason) -> String {
         } => lockstep(*each_bytes_per_s, loss.as_ref()),
         AdviceReason::OneAfterTheOther {
             slowest_bytes_per_s,
+            at_limit,
             all_at_once_gain,
-        } => one_after_the_other(*slowest_bytes_per_s, *all_at_once_gain),
+        } => one_after_the_other(*slowest_bytes_per_s, at_limit, *all_at_once_gain),
         AdviceReason::Moved(moved) => moved_elsewhere(moved),
         AdviceReason::Refuted {
             measured_bytes_per_s,
@@ -189,14 +190,25 @@ fn queues_on(targets: &[String]) -> String {
     }
 }
 
-fn one_after_the_other(slowest_bytes_per_s: f64, all_at_once_gain: Option<f64>) -> String {
+fn one_after_the_other(
+    slowest_bytes_per_s: f64,
+    at_limit: &[String],
+    all_at_once_gain: Option<f64>,
+) -> String {
+    let meets = match at_limit {
+        [] => "meets no shared limit".to_owned(),
+        [one] => format!("meets a limit as well, as {one} reaches it alone"),
+        some => format!(
+            "meets limits as well, as {} reach them alone",
+            some.join(", ")
+        ),
+    };
     let compared = match all_at_once_gain {
         None => "using all at once is hardly faster, or slower".to_owned(),
         Some(gain) => format!("using all at once reaches {:.0} % more", gain * 100.0),
     };
     format!(
-        "using one after the other meets no shared limit, and reaches {} on the slowest; \
-         {compared}",
+        "using one after the other {meets}, and reaches {} on the slowest; {compared}",
         Rate(slowest_bytes_per_s)
     )
 }
@@ -216,11 +228,23 @@ fn moved_elsewhere(moved: &MoveReason) -> String {
         None => ("", String::new()),
     };
     format!(
-        "{}; {}; {up_to}{:.0} % more{caution}",
+        "{}; {}; {up_to}{:.0} % more{caution}{}",
         where_to(moved),
         what_is_left(moved),
-        moved.gain * 100.0
+        moved.gain * 100.0,
+        may_be_faster(&moved.held_alone)
     )
+}
+
+/// What a target gives that no other place has shown is at least what it gave here.
+fn may_be_faster(held_alone: &[String]) -> String {
+    match held_alone {
+        [] => String::new(),
+        some => format!(
+            "; {} alone reached that limit, so this counts at least what may be more there",
+            some.join(", ")
+        ),
+    }
 }
 
 /// From where to where: away from the wall, to a place such as the targets outside it have.

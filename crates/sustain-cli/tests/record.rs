@@ -37,6 +37,8 @@ mod outputs;
 mod refused;
 #[path = "record/running.rs"]
 mod running;
+#[path = "record/share.rs"]
+mod share;
 #[path = "record/short.rs"]
 mod short;
 mod support;

@@ -25,6 +25,7 @@ pub mod reader;
 pub mod record;
 pub mod recover;
 pub mod setting;
+pub mod share;
 pub mod status;
 pub mod sweep;
 pub mod system;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::block_device::BlockDevice;
 use crate::host::{Description, FileSystem};
+use crate::share::ShareResult;
 use crate::system::System;
 
 /// The schema that a [`RecordResult`] names.
@@ -46,6 +47,10 @@ pub struct RecordResult {
     /// who shows one decides it by the same rules, from the figures.
     #[serde(default)]
     pub verdicts: Option<RecordVerdicts>,
+    /// What the recorder took for itself beside other programs. Null in documents of earlier
+    /// versions, which took nothing.
+    #[serde(default)]
+    pub share: Option<ShareResult>,
     /// What the monitor saw of the machine.
     pub system: System,
     /// Notes for the user.

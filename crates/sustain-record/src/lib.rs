@@ -28,6 +28,7 @@ pub mod opening;
 pub mod reading;
 pub mod recorder;
 pub mod run;
+pub mod share_words;
 pub mod source;
 pub mod store;
 pub mod verdicts;

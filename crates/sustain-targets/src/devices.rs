@@ -49,7 +49,7 @@ fn disks_under_one(target: &Target, path: Option<&Path>, roots: &Roots) -> Vec<B
 }
 
 /// The device that a target is.
-fn own_device(target: &Target, roots: &Roots) -> Option<BlockDevice> {
+pub(crate) fn own_device(target: &Target, roots: &Roots) -> Option<BlockDevice> {
     match (target.kind, target.device) {
         (TargetKind::BlockDevice, Some((major, minor))) => {
             device_of_number(roots, major, minor).ok()
@@ -82,10 +82,19 @@ pub fn neighbour_cautions<'a>(
 }
 
 /// The devices directly under the file system that a file is on.
-fn devices_of_file(target: &Target, path: Option<&Path>, roots: &Roots) -> Vec<BlockDevice> {
+pub(crate) fn devices_of_file(
+    target: &Target,
+    path: Option<&Path>,
+    roots: &Roots,
+) -> Vec<BlockDevice> {
     let (TargetKind::File | TargetKind::ScratchFile, Some(path)) = (target.kind, path) else {
         return Vec::new();
     };
+    devices_of_place(path, roots)
+}
+
+/// The devices directly under the file system of this path.
+pub(crate) fn devices_of_place(path: &Path, roots: &Roots) -> Vec<BlockDevice> {
     // A file that does not exist yet lies in its directory.
     let file_system =
         file_system_of(roots, path).or_else(|_| file_system_of(roots, folder_of(path)));

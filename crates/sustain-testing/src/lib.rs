@@ -33,6 +33,8 @@ pub enum Requirement {
     Program(&'static str),
     /// To start programs as another user, who may enter the build directory.
     AnotherUser,
+    /// The first of all priorities, of I/O and of the CPU.
+    Priorities,
     /// A SIGHUP that whoever started the tests has not had ignored.
     Hangup,
     /// A disk that is visible under the build directory.
@@ -55,6 +57,7 @@ impl fmt::Display for Requirement {
             Requirement::Engine(name) => return write!(to, "engine:{name}"),
             Requirement::Program(name) => return write!(to, "program:{name}"),
             Requirement::AnotherUser => "another-user",
+            Requirement::Priorities => "priorities",
             Requirement::Hangup => "hangup",
             Requirement::VisibleDisk => "visible-disk",
             Requirement::QuietMachine => "quiet-machine",

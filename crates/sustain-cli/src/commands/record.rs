@@ -14,8 +14,8 @@ use sustain::record::source::SourceSpec;
 use sustain::record::source::framing::Framing;
 use sustain::record::store::{Mode, Store};
 use sustain::record::{
-    Durability, OnFull, RecordEvent, RecordOptions, RecordPlan, RecordingProgress, SourcePlan,
-    record,
+    Durability, OnFull, RecordEvent, RecordOptions, RecordPlan, RecorderShare, RecordingProgress,
+    SourcePlan, record,
 };
 use sustain::report::html;
 use sustain::report::terminal::{LiveKind, RecordView, record_summary};
@@ -24,7 +24,7 @@ use super::output::{self, OutputKind, Outputs};
 use super::standard_streams::{self, Given};
 use super::{say, stores};
 use crate::Exit;
-use crate::flags::record::{DurableFlag, OnFullFlag, RecordFlags, SourceSpecArgument};
+use crate::flags::record::{DurableFlag, OnFullFlag, RecordFlags, ShareFlag, SourceSpecArgument};
 use crate::interrupt;
 use crate::request::{arguments, engine, known_profile};
 use crate::usage_error::UsageError;
@@ -175,6 +175,10 @@ fn plan(flags: &RecordFlags) -> Result<RecordPlan, UsageError> {
                 },
             },
             ring: flags.ring,
+            share: match flags.share {
+                ShareFlag::First => RecorderShare::First,
+                ShareFlag::Fair => RecorderShare::Fair,
+            },
             ..RecordOptions::default()
         },
         size_bytes: flags.size,

@@ -61,6 +61,12 @@ fn parse_durable(text: &str) -> Result<DurableFlag, String> {
 
 const OUTPUT: &str = "\
 What the output means:
+  share first
+      What the recorder has taken for itself: the I/O priority of its requests,
+      the CPU priority (nice) of its threads, and how much of --buffer is locked
+      in memory. What it may not have is said with what that would need, and the
+      recording goes on without it. At last, whether the I/O schedulers of the
+      disks heed priorities: mq-deadline and bfq do, none and kyber do not.
   in, out
       The rate at which the sources gave bytes, and the members took them, over
       the last second.
@@ -126,6 +132,12 @@ pub(crate) struct RecordFlags {
     #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_enum, default_value_t = EngineFlag::Auto)]
     pub(crate) engine: EngineFlag,
+    /// How the recorder shares the machine with other programs. first takes the best priorities on
+    /// the disk and on the CPU that it may have, and locks its buffer in memory; fair leaves these
+    /// as they are. What was got, and what the disks make of it, is said first.
+    #[arg(help_heading = group::HOW)]
+    #[arg(long, value_enum, default_value_t = ShareFlag::First)]
+    pub(crate) share: ShareFlag,
     /// End after this time.
     #[arg(help_heading = group::HOW_LONG)]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
@@ -186,6 +198,12 @@ impl std::str::FromStr for SourceSpecArgument {
 pub(crate) enum OnFullFlag {
     Block,
     Drop,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShareFlag {
+    First,
+    Fair,
 }
 
 #[cfg(test)]

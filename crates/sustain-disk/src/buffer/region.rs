@@ -5,7 +5,9 @@
 use std::ptr::NonNull;
 
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::mm::{
+    Advice, MapFlags, MlockFlags, ProtFlags, madvise, mlock_with, mmap_anonymous, munmap,
+};
 
 use super::BUFFER_ALIGNMENT;
 use crate::error::Error;
@@ -81,6 +83,20 @@ impl Region {
                 error: errno.into(),
             }),
         }
+    }
+
+    /// Keeps the first `length` bytes in memory from the moment at which they are there, without
+    /// supplying them now. They stay so until the region is unmapped.
+    ///
+    /// # Panics
+    /// Panics if that reaches past the end of the region.
+    pub(super) fn lock(&self, length: usize) -> Result<(), Errno> {
+        assert!(
+            length <= self.length,
+            "what is locked lies within its region"
+        );
+        // SAFETY: the range is mapped as long as this value lives, and its content does not change.
+        unsafe { mlock_with(self.pointer.as_ptr().cast(), length, MlockFlags::ONFAULT) }
     }
 
     /// First byte of the memory, for registration with the kernel.

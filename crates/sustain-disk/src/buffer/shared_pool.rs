@@ -6,9 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use super::Buffer;
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+use sustain_document::share::LockedBufferResult;
+
 use super::pool::map_buffers;
 use super::region::{REGION_BYTES_MAX, Region};
+use super::{BUFFER_ALIGNMENT, Buffer};
 use crate::error::Error;
 
 /// The part that is registered with the kernel, and so taken at once: as much as a virtual machine
@@ -111,6 +115,23 @@ impl SharedPool {
         Ok(())
     }
 
+    /// Has the kernel keep the memory of all buffers from the moment at which it is there, so that
+    /// a machine that is short of memory does not take it back. Nothing is supplied now, so this
+    /// takes no time. Where RLIMIT_MEMLOCK does not allow all of it, the buffers that are lent
+    /// first are kept.
+    pub fn lock_memory(&self) -> LockedBufferResult {
+        let limit = getrlimit(Resource::Memlock).current;
+        let limit = limit.map_or(usize::MAX, |limit| limit.try_into().unwrap_or(usize::MAX));
+        let regions: Vec<usize> = self.0.regions.iter().map(|one| one.length()).collect();
+        let lock = |region: usize, length| self.0.regions[region].lock(length);
+        let (bytes, refused) = lock_in_turn(&regions, limit, lock);
+        LockedBufferResult {
+            bytes: bytes as u64,
+            of_bytes: self.bytes() as u64,
+            refused: refused.map(|errno| std::io::Error::from(errno).to_string()),
+        }
+    }
+
     /// Bytes for which memory has been asked, by [`SharedPool::find`].
     pub fn found_bytes(&self) -> usize {
         self.0.found_bytes.load(Ordering::Relaxed).min(self.bytes())
@@ -210,6 +231,29 @@ impl SharedPool {
     fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.0.state.lock().expect(UNBROKEN)
     }
+}
+
+/// Locks regions of these lengths in turn: each whole, and of the first that is refused as much as
+/// the limit has left. Returns the bytes locked, and the answer to what was refused.
+fn lock_in_turn(
+    regions: &[usize],
+    limit: usize,
+    lock: impl Fn(usize, usize) -> Result<(), Errno>,
+) -> (usize, Option<Errno>) {
+    let mut locked = 0;
+    for (region, length) in regions.iter().enumerate() {
+        let Err(errno) = lock(region, *length) else {
+            locked += length;
+            continue;
+        };
+        let left = limit.saturating_sub(locked).min(*length);
+        let part = left - left % BUFFER_ALIGNMENT;
+        if part > 0 && lock(region, part).is_ok() {
+            locked += part;
+        }
+        return (locked, Some(errno));
+    }
+    (locked, None)
 }
 
 const UNBROKEN: &str = "no panic leaves a pool in disorder";
@@ -326,6 +370,46 @@ mod tests {
                 .iter()
                 .all(|byte| *byte == 0)
         );
+    }
+
+    #[test]
+    fn memory_is_locked_in_the_order_of_lending_as_far_as_the_limit_allows() {
+        const MIB: usize = 1 << 20;
+        let regions = [8 * MIB, 1024 * MIB, 512 * MIB];
+        let locked_within = |allowed: usize, limit: usize| {
+            let held = std::cell::Cell::new(0);
+            lock_in_turn(&regions, limit, |_, length| {
+                if held.get() + length > allowed {
+                    return Err(Errno::NOMEM);
+                }
+                held.set(held.get() + length);
+                Ok(())
+            })
+        };
+        assert_eq!(locked_within(usize::MAX, 0), (1544 * MIB, None));
+        assert_eq!(
+            locked_within(64 * MIB + 5, 64 * MIB + 5),
+            (64 * MIB, Some(Errno::NOMEM))
+        );
+        assert_eq!(
+            locked_within(8 * MIB, 8 * MIB),
+            (8 * MIB, Some(Errno::NOMEM))
+        );
+        // Another part of the process has locked some of the limit already.
+        assert_eq!(locked_within(7 * MIB, 8 * MIB), (0, Some(Errno::NOMEM)));
+        assert_eq!(locked_within(0, 0), (0, Some(Errno::NOMEM)));
+    }
+
+    #[test]
+    fn locking_supplies_nothing_and_takes_buffers_as_they_are() {
+        let pool = SharedPool::new(1024, 1 << 20).unwrap();
+        let locked = pool.lock_memory();
+        assert_eq!(locked.of_bytes, 1 << 30);
+        assert_eq!(locked.refused.is_none(), locked.bytes == 1 << 30);
+        assert_eq!(pool.found_bytes(), 0);
+        let mut buffer = pool.try_take().unwrap();
+        buffer.bytes_mut()[5] = 1;
+        pool.give(buffer);
     }
 
     #[test]

@@ -9,12 +9,14 @@ use sustain_disk::driver::{Driver, DriverSetup, Ending, QueueSetup};
 use sustain_disk::engine::{self, Engine, Limits, SimulatedEngine};
 use sustain_disk::meter::{BufferCurve, IntervalRule, RateGrid};
 use sustain_disk::target::WriteLock;
+use sustain_document::share::ShareResult;
 
 use super::board::RecordingBoard;
 use super::channel::{ChannelInlet, Exchange};
 use super::feed::{Patience, RecordFeed, RecordSetup};
 use super::member::MemberState;
 use super::recording::{RecordOptions, Recorded, append_bytes};
+use super::share;
 use crate::error::RecordError;
 use crate::member_io::{MemberIo, StepsPatience};
 use crate::store::Store;
@@ -45,6 +47,12 @@ pub(super) struct RecorderJob {
     pub(super) exchange: Arc<Exchange>,
     pub(super) options: RecordOptions,
     pub(super) superblocks: SuperblockWriter,
+}
+
+/// What the recorder's thread says when it is ready.
+pub(super) struct ReadyRecorder {
+    pub(super) board: Arc<RecordingBoard>,
+    pub(super) share: ShareResult,
 }
 
 /// Keeps members locked for as long as the process lives, unless it is known that nothing is in
@@ -90,10 +98,15 @@ impl RecorderJob {
     pub(super) fn run(
         mut self,
         open_engine: impl FnOnce(&RecorderJob) -> Result<OpenedEngine, RecordError>,
-        ready: &Sender<Arc<RecordingBoard>>,
+        ready: &Sender<ReadyRecorder>,
     ) -> Result<Recorded, RecordError> {
         let append_bytes = append_bytes(&self.store, &self.options);
         let slots_begun = self.store.slots_begun_at_start(self.options.ring);
+        let share = share::take(
+            self.options.share,
+            !self.store.machines().is_empty(),
+            &self.exchange.pool,
+        );
         // Memory that is registered with the kernel must be there now; the rest is allocated while
         // bytes come.
         let registered = self.exchange.pool.regions().iter();
@@ -110,7 +123,10 @@ impl RecorderJob {
         let mut feed = RecordFeed::new(self.setup, self.inlet)?;
         // Bytes may come from now on, and those who wait for the recorder can go on. A disk may
         // take its time for the superblocks, while a source that cannot wait fills the buffer.
-        let _ = ready.send(feed.board());
+        let _ = ready.send(ReadyRecorder {
+            board: feed.board(),
+            share,
+        });
         let preparing = Closing {
             exchange: self.exchange,
             board: feed.board(),

@@ -7,6 +7,7 @@ use sustain_document::record::{
     BufferPointResult, HostResult, LatencyBinResult, LatencyResult, MemberResult, PlanResult,
     RECORD_SCHEMA, RecordResult, SampleResult, StreamResult, TotalResult,
 };
+use sustain_document::share::ShareResult;
 use sustain_document::system::System;
 use sustain_targets::others_deeds;
 
@@ -26,6 +27,8 @@ pub(super) struct RunObservations {
     pub(super) samples: Vec<SampleResult>,
     /// A description of the machine.
     pub(super) host: HostResult,
+    /// What the recorder took for itself.
+    pub(super) share: ShareResult,
     /// What the monitor saw of the machine.
     pub(super) system: System,
     /// Notes for the user.
@@ -43,6 +46,7 @@ pub(super) fn result(
     let RunObservations {
         samples,
         host,
+        share,
         system,
         mut notes,
         cpu_ns,
@@ -74,6 +78,7 @@ pub(super) fn result(
             .collect(),
         samples,
         verdicts: None,
+        share: Some(share),
         system,
         notes,
     };

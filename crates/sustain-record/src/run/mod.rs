@@ -5,6 +5,7 @@
 mod conclude;
 mod host;
 mod samples;
+mod share;
 mod sources;
 mod words;
 
@@ -26,6 +27,7 @@ use crate::recorder::{
     Durability, OnFull, RecordOptions, Recorder, RecordingBoard, RecordingProgress, StreamSetup,
     Taken,
 };
+use crate::share_words::share_line;
 use crate::source::SourceSpec;
 use crate::source::framing::Framing;
 use crate::store::{CreateEvent, CreatePlan, FILE_NAME, Mode, OpenMember, Store, create};
@@ -135,7 +137,7 @@ pub fn record(
     let early = is_new.then(|| sources::open(plan)).transpose()?;
     make_stores(plan, new, roots, stop, observer)?;
     if plan.dry_run && is_new {
-        rehearse(plan, observer);
+        rehearse(plan, None, roots, observer);
         return Ok(None);
     }
     let store = Store::open(&plan.members, Mode::Record, roots)?;
@@ -145,16 +147,11 @@ pub fn record(
         observer(RecordEvent::Note(note.clone()));
     }
     caution(&store, is_new, roots, &mut notes, observer);
-    check_memory(
-        plan.options.buffer_bytes,
-        "the buffer needs",
-        &format!("use a smaller {BUFFER}"),
-        roots,
-    )?;
+    check_buffer(plan, roots)?;
     let sources = early.map_or_else(|| sources::open(plan), Ok)?;
     sources::check_members(plan, &sources, &store)?;
     if plan.dry_run {
-        rehearse(plan, observer);
+        rehearse(plan, Some(&store), roots, observer);
         return Ok(None);
     }
     let targets = || store.members.iter().map(target_of);
@@ -171,11 +168,14 @@ pub fn record(
     let is_urgent = || sources.iter().any(sources::ReadySource::is_sending);
     let idle_ns = if plan.watches_idle { IDLE_NS } else { 0 };
     monitor.idle_while(idle_ns, &mut |_| stop.reason().is_none() && !is_urgent());
+    let on_members = share::on_members(plan, &store, roots);
     let streams = plan.sources.iter().map(stream_of);
     let mut recorder = Recorder::start(store, streams, plan.options.clone())?;
     let writers = recorder.writers();
     let start = clock.now();
-    let intakes = sources::start(plan, sources, writers, start, stop)?;
+    let share = share::taken(&recorder, on_members);
+    let intakes = sources::start(plan, sources, writers, start, stop, share.takes())?;
+    share::tell(&share, observer);
     let board = recorder.board();
     let mut samples = Samples::default();
     let watched = MonitorInput {
@@ -194,11 +194,23 @@ pub fn record(
     let seen = conclude::RunObservations {
         samples: samples.kept,
         host,
+        share,
         system: monitor.finish(start),
         notes,
         cpu_ns: process_cpu_ns() - cpu_before_ns,
     };
     Ok(Some(conclude::result(plan, &recorded, &taken, seen)))
+}
+
+fn check_buffer(plan: &RecordPlan, roots: &Roots) -> Result<(), RecordError> {
+    let advice = format!("use a smaller {BUFFER}");
+    check_memory(
+        plan.options.buffer_bytes,
+        "the buffer needs",
+        &advice,
+        roots,
+    )?;
+    Ok(())
 }
 
 /// The target of a member, and the path by which it was given.
@@ -238,12 +250,20 @@ fn caution(
     }
 }
 
-/// Says what would be done.
-fn rehearse(plan: &RecordPlan, observer: &mut RecordObserver<'_>) {
+/// Says what would be done, and what would be taken for it.
+fn rehearse(
+    plan: &RecordPlan,
+    store: Option<&Store>,
+    roots: &Roots,
+    observer: &mut RecordObserver<'_>,
+) {
     for source in &plan.sources {
         let would = words::would_record(&source.typed, &source.stream, &plan.members);
         observer(RecordEvent::Note(would));
     }
+    let share = share::rehearsed(plan, store, roots);
+    let would = words::would_take(&share_line(&share));
+    observer(RecordEvent::Note(would));
 }
 
 fn stream_of(plan: &SourcePlan) -> StreamSetup {

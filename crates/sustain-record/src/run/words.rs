@@ -89,3 +89,9 @@ pub(super) fn would_record(source: &str, stream: &str, members: &[String]) -> St
     let members = members.join(", ");
     format!("would record {source} as stream {stream} on {members}")
 }
+
+/// What a dry run would take for the recorder: it has asked the kernel for it, in a thread that has
+/// ended since.
+pub(super) fn would_take(share: &str) -> String {
+    format!("would record with {share}")
+}

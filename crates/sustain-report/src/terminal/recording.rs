@@ -8,7 +8,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sustain_document::record::{MemberResult, RecordResult, RecordingEnd, StreamResult};
 use sustain_document::system::KernelMessage;
 use sustain_record::forecast::{Forecast, SpaceUse};
-use sustain_record::recorder::{LimitedBy, MemberState, RecordingProgress};
+use sustain_record::recorder::{LimitedBy, MemberState, RecorderShare, RecordingProgress};
+use sustain_record::share_words::share_line;
 use sustain_record::verdicts;
 use sustain_targets::others_bytes_per_s;
 
@@ -253,6 +254,10 @@ fn time_until_full_s(standing: &RecordingProgress, rates: &RecordRates) -> Optio
 pub fn record_summary(result: &RecordResult) -> String {
     let mut lines: Vec<String> = result.streams.iter().map(stream_line).collect();
     lines.extend(result.members.iter().map(member_line));
+    // Of a fair recorder there is nothing to tell.
+    let first = result.share.iter();
+    let first = first.filter(|share| share.asked == RecorderShare::First);
+    lines.extend(first.map(share_line));
     lines.extend(kernel_lines(&result.system.kernel_messages));
     lines.extend(result.notes.iter().map(|note| format!("note: {note}")));
     let mut recording = format!("recording {} of store {}", result.recording, result.store);

@@ -6,6 +6,10 @@ use sustain_document::record::{
     OnFull, PlanResult, RECORD_SCHEMA, RecordResult, RecordingEnd, SampleResult, StreamResult,
     TotalResult,
 };
+use sustain_document::share::{
+    CpuPriorityResult, DeviceScheduler, IoClass, IoPriorityResult, LockedBufferResult,
+    MemberPriority, PriorityEffect, RecorderShare, ShareResult,
+};
 use sustain_record::recorder::{
     LimitedBy, MemberStanding, MemberState, RecordingProgress, StreamStanding,
 };
@@ -49,6 +53,7 @@ pub fn troubled() -> RecordResult {
         buffer_curve: buffer_curve(),
         samples: (0..=SECONDS).map(sample).collect(),
         verdicts: None,
+        share: Some(share()),
         system: super::system(),
         notes: vec!["/dev/sdc: write at 3.2 GB: I/O error; the others went on".to_owned()],
     }
@@ -58,6 +63,7 @@ pub fn troubled() -> RecordResult {
 pub fn whole() -> RecordResult {
     let mut result = troubled();
     result.streams.truncate(1);
+    result.share = Some(ShareResult::untouched(RecorderShare::Fair, false));
     result.members.truncate(1);
     result.members[0].share = 1.0;
     for sample in &mut result.samples {
@@ -141,6 +147,43 @@ fn plan() -> PlanResult {
         ring: false,
         durable_each: false,
         durable_interval_s: 1.0,
+    }
+}
+
+fn share() -> ShareResult {
+    let schedulers = [("sdb", "mq-deadline"), ("sdc", "none"), ("sda", "bfq")];
+    let members = MEMBERS.iter().zip(schedulers);
+    let members = members.map(|(name, (device, scheduler))| MemberPriority {
+        name: (*name).to_owned(),
+        effect: match scheduler {
+            "none" => PriorityEffect::Ignored,
+            _ => PriorityEffect::Heeded,
+        },
+        is_cached: false,
+        schedulers: vec![DeviceScheduler {
+            device: device.to_owned(),
+            scheduler: scheduler.to_owned(),
+        }],
+        through: Vec::new(),
+    });
+    ShareResult {
+        asked: RecorderShare::First,
+        is_simulated: false,
+        io_priority: IoPriorityResult {
+            class: Some(IoClass::BestEffort),
+            level: Some(0),
+            refused: Some("Operation not permitted (os error 1)".to_owned()),
+        },
+        cpu_priority: CpuPriorityResult {
+            nice: Some(-20),
+            refused: None,
+        },
+        locked_buffer: LockedBufferResult {
+            bytes: 512 << 20,
+            of_bytes: 512 << 20,
+            refused: None,
+        },
+        members: members.collect(),
     }
 }
 

@@ -36,6 +36,7 @@ use sustain_disk::meter::{BufferCurve, LatencyMeter, Meter};
 use sustain_disk::units::Size;
 use sustain_document::record::RecordingEnd;
 use sustain_document::setting::{BUFFER, DEPTH, SLOT, STREAM};
+use sustain_document::share::{RecorderShare, ShareResult};
 use uuid::Uuid;
 
 use super::board::{RecordingBoard, RecordingProgress};
@@ -44,7 +45,7 @@ use super::earlier::Earlier;
 use super::feed::{
     Durability, Patience, RecordSetup, StreamSetup, start_bytes_max, start_room_bytes,
 };
-use super::job::{OpenedEngine, RecorderJob, SuperblockWriter};
+use super::job::{OpenedEngine, ReadyRecorder, RecorderJob, SuperblockWriter};
 use super::member::{MemberSetup, Slowness};
 use super::member_file::MemberFile;
 use super::scatter::ScatterWindow;
@@ -77,6 +78,8 @@ pub struct RecordOptions {
     pub ring: bool,
     /// How long members are waited for.
     pub patience: Patience,
+    /// How the recorder shares the machine with other programs.
+    pub share: RecorderShare,
     /// The program that records, for the start note.
     pub tool: String,
 }
@@ -92,6 +95,7 @@ impl Default for RecordOptions {
             durability: Durability::default(),
             ring: false,
             patience: Patience::default(),
+            share: RecorderShare::default(),
             tool: concat!("sustain ", env!("CARGO_PKG_VERSION")).to_owned(),
         }
     }
@@ -155,6 +159,7 @@ pub struct Recorded {
 /// with an open end, without what was not durable yet.
 pub struct Recorder {
     board: Arc<RecordingBoard>,
+    share: ShareResult,
     /// The writers that nobody has taken yet.
     writers: Vec<StreamWriter>,
     thread: JoinHandle<Result<Recorded, RecordError>>,
@@ -263,6 +268,12 @@ impl Recorder {
         Arc::clone(&self.board)
     }
 
+    /// What the recorder's thread has taken for itself, without a word on what the members make of
+    /// it.
+    pub fn share(&self) -> &ShareResult {
+        &self.share
+    }
+
     /// Takes the writer of the stream of this name, which may go to any thread.
     ///
     /// # Errors
@@ -305,13 +316,14 @@ impl Recorder {
 /// Waits until the recorder's thread has opened its engine. If it could not, the writers are
 /// dropped.
 fn await_ready(
-    is_ready: &Receiver<Arc<RecordingBoard>>,
+    is_ready: &Receiver<ReadyRecorder>,
     thread: JoinHandle<Result<Recorded, RecordError>>,
     writers: Vec<StreamWriter>,
 ) -> Result<Recorder, RecordError> {
     match is_ready.recv() {
-        Ok(board) => Ok(Recorder {
+        Ok(ReadyRecorder { board, share }) => Ok(Recorder {
             board,
+            share,
             writers,
             thread,
         }),

@@ -14,6 +14,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::pipe::fcntl_setpipe_size;
 use sustain_disk::clock::Timestamp;
+use sustain_disk::engine::take_cpu_priority;
 use sustain_document::setting::FROM;
 use sustain_targets::Stop;
 
@@ -230,13 +231,15 @@ fn refused(name: &str, why: &str) -> RecordError {
     RecordError::Usage(format!("{name} cannot be recorded: {why}"))
 }
 
-/// Starts an intake for each source.
+/// Starts an intake for each source, in a thread that comes first on the CPU if the recorder does:
+/// what it reads too late, it has lost.
 pub(super) fn start(
     plan: &RecordPlan,
     sources: Vec<ReadySource>,
     writers: Vec<StreamWriter>,
     start: Timestamp,
     stop: &Stop,
+    comes_first: bool,
 ) -> Result<Vec<Running>, RecordError> {
     let intakes = plan.sources.iter().zip(sources).zip(writers);
     intakes
@@ -253,9 +256,17 @@ pub(super) fn start(
             let intake = Intake::new(writer, setup);
             let thread = std::thread::Builder::new()
                 .name(format!("sustain-{}", source.stream))
-                .spawn(move || match opened {
-                    ReadySource::Descriptor(file) => intake.read_all(&File::from(file)),
-                    ReadySource::Synthetic(synthetic) => intake.run_synthetic(&synthetic, start),
+                .spawn(move || {
+                    if comes_first {
+                        // The recorder's thread got the same, and tells of it.
+                        let _ = take_cpu_priority();
+                    }
+                    match opened {
+                        ReadySource::Descriptor(file) => intake.read_all(&File::from(file)),
+                        ReadySource::Synthetic(synthetic) => {
+                            intake.run_synthetic(&synthetic, start)
+                        }
+                    }
                 });
             thread
                 .map(|thread| Running { thread })

@@ -2,6 +2,7 @@
 //! section of a recording calls it.
 
 use sustain_document::record::{LatencyResult, OnFull, PlanResult, RecordResult};
+use sustain_record::share_words::share_line;
 use sustain_record::verdicts;
 
 use super::super::samples;
@@ -192,6 +193,9 @@ pub(super) fn asked(result: &RecordResult) -> String {
     table.pair("buffer", memory(plan.buffer_bytes));
     table.pair("size of an append", size(plan.append_bytes.into()));
     table.pair("depth per member", plan.depth.to_string());
+    if let Some(share) = &result.share {
+        table.pair("beside other programs", share_line(share));
+    }
     table.pair("when the buffer is full", on_full(plan));
     table.pair("when the store is full", when_full(plan));
     table.pair("made durable", durable(plan));

@@ -1,0 +1,58 @@
+//! What the recorder takes for itself, with what the disks of its members make of it: for the first
+//! line of a recording, for its result, and for a rehearsal.
+
+use std::path::Path;
+
+use sustain_document::share::{MemberPriority, RecorderShare, ShareResult};
+use sustain_host::Roots;
+use sustain_targets::{io_priority_of, io_priority_within};
+
+use super::{RecordEvent, RecordObserver, RecordPlan, places};
+use crate::recorder::{Recorder, rehearse_share};
+use crate::share_words::share_line;
+use crate::store::Store;
+
+/// What an I/O priority does on each member, if one is taken at all.
+pub(super) fn on_members(plan: &RecordPlan, store: &Store, roots: &Roots) -> Vec<MemberPriority> {
+    let is_simulated = !store.machines().is_empty();
+    if !ShareResult::untouched(plan.options.share, is_simulated).takes() {
+        return Vec::new();
+    }
+    let members = places(store);
+    members
+        .map(|(target, path)| io_priority_of(target, path, roots))
+        .collect()
+}
+
+/// What the recorder has taken, with what is known of the members.
+pub(super) fn taken(recorder: &Recorder, members: Vec<MemberPriority>) -> ShareResult {
+    ShareResult {
+        members,
+        ..recorder.share().clone()
+    }
+}
+
+/// Says what was taken. Of a fair recorder there is nothing to say.
+pub(super) fn tell(share: &ShareResult, observer: &mut RecordObserver<'_>) {
+    if share.asked == RecorderShare::First {
+        observer(RecordEvent::Note(share_line(share)));
+    }
+}
+
+/// What would be taken, with what is known of the members: of the store, or of the directories in
+/// which one would be created.
+pub(super) fn rehearsed(plan: &RecordPlan, store: Option<&Store>, roots: &Roots) -> ShareResult {
+    let is_simulated = store.is_some_and(|store| !store.machines().is_empty());
+    let options = &plan.options;
+    let taken = rehearse_share(options.share, is_simulated, options.buffer_bytes);
+    let members = match store {
+        Some(store) => on_members(plan, store, roots),
+        None if taken.takes() => {
+            let directories = plan.members.iter();
+            let effect = |name| io_priority_within(Path::new(name), roots);
+            directories.map(effect).collect()
+        }
+        None => Vec::new(),
+    };
+    ShareResult { members, ..taken }
+}

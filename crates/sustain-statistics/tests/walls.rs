@@ -211,6 +211,22 @@ fn missed_revolutions_are_seen_in_the_ratios() {
     assert!(flat.count() <= 1);
 }
 
+#[test]
+fn one_share_that_is_a_third_by_chance_shows_no_missed_revolutions() {
+    let mut machine = Machine::plain(&mut Chance::new(3), 2, Sharing::Priority);
+    machine.rates = vec![150e6; 2];
+    machine.weights = vec![0.0, 1.0];
+    // One disk is served first and keeps its rate; the other gets what is left, a third of its own.
+    machine.limit(0, 2, 4.0 / 3.0);
+    let findings = diagnose(&mut Bench::new(&machine, 0.0, 1), true, 0.0);
+    let wall = &findings.walls[0];
+    assert!(
+        (wall.limit_bytes_per_s / 200e6 - 1.0).abs() < 0.01,
+        "{wall:?}"
+    );
+    assert!(!wall.missed_revolutions, "{wall:?}");
+}
+
 /// Sixteen disks, a channel of eight that carries five.
 fn sixteen() -> Machine {
     let mut machine = Machine::plain(&mut Chance::new(3), 16, Sharing::MaxMin);

@@ -14,6 +14,12 @@ const FRACTION: f64 = 0.06;
 const FRACTION_PART: f64 = 0.9;
 /// and above this in the median.
 const FRACTION_LEAST: f64 = 1.7;
+/// Shares that are whole fractions by chance more often than this show no missed revolutions.
+const CHANCE_MOST: f64 = 0.02;
+/// No ratio is known to be nearer to a whole number than this.
+const NEAREST: f64 = 0.02;
+/// Rates, and shares, are the same within this part.
+const ALIKE: f64 = 0.02;
 /// A subset shows a fall if it can reach this many times as much more as a fall must be,
 const CLEARLY: f64 = 1.3;
 /// and so many standard deviations more than all members.
@@ -237,9 +243,44 @@ impl WallSearch<'_> {
     /// with just so many that the wall is full. By chance shares may be halves at one load, but not
     /// at two.
     pub(in crate::walls) fn misses_revolutions(&self, members: &[usize], core: &[usize]) -> bool {
-        [members, core]
-            .into_iter()
-            .all(|set| self.runs_at_fractions(set))
+        let sets = [members, core];
+        sets.into_iter().all(|set| self.runs_at_fractions(set))
+            && self.chance_of_fractions(&sets) <= CHANCE_MOST
+    }
+
+    /// How likely it is that shares of any size are so near to whole fractions. Members of the same
+    /// rate and the same share are one piece of evidence, however many they are, and one that is
+    /// hardly slowed down is none: a limit that serves one first slows the other down to any share.
+    fn chance_of_fractions(&self, sets: &[&[usize]]) -> f64 {
+        let mut seen: Vec<(f64, f64)> = Vec::new();
+        for set in sets {
+            let Some(mean) = self.evidence.mean(set) else {
+                return 1.0;
+            };
+            for (&member, &rate) in set.iter().zip(&mean.rates) {
+                let alone = self.evidence.alone(member);
+                let ratio = alone / rate.max(f64::MIN_POSITIVE);
+                let is_same = |one: &(f64, f64)| {
+                    (one.0 / alone - 1.0).abs() < ALIKE && (one.1 / ratio - 1.0).abs() < ALIKE
+                };
+                if ratio > FRACTION_LEAST && !seen.iter().any(is_same) {
+                    seen.push((alone, ratio));
+                }
+            }
+        }
+        // A share of any size is this near to a whole fraction with twice the distance as chance;
+        // noise hides smaller distances.
+        let chance = |(_, ratio): &(f64, f64)| {
+            let apart = (ratio - ratio.round()).abs();
+            2.0 * apart.max(self.evidence.noise() * ratio).max(NEAREST)
+        };
+        seen.iter().map(chance).product()
+    }
+
+    /// How far from a whole number a ratio may be.
+    fn slack(&self, ratio: f64) -> f64 {
+        let slack = (3.0 * self.evidence.noise() * ratio).max(FRACTION * ratio);
+        slack.min(0.3)
     }
 
     fn runs_at_fractions(&self, set: &[usize]) -> bool {
@@ -250,10 +291,7 @@ impl WallSearch<'_> {
         let mut ratios = Vec::new();
         for (&member, &rate) in set.iter().zip(&mean.rates) {
             let ratio = self.evidence.alone(member) / rate.max(f64::MIN_POSITIVE);
-            let slack = (3.0 * self.evidence.noise() * ratio)
-                .max(FRACTION * ratio)
-                .min(0.3);
-            if (ratio - ratio.round().max(1.0)).abs() <= slack {
+            if (ratio - ratio.round().max(1.0)).abs() <= self.slack(ratio) {
                 near += 1;
             }
             ratios.push(ratio);

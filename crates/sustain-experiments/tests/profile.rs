@@ -311,6 +311,38 @@ fn a_limit_that_never_binds_is_none() {
 }
 
 #[test]
+fn the_bad_spot_of_one_disk_is_no_shared_limit() {
+    let slow = "slow = [{ at = \"14GB\", for = \"2GB\", to = \"15MB/s\" }]";
+    let one = "[[disk]]\nname = \"a\"\ncapacity = \"200GB\"\nread = \"150MB/s\"\n";
+    let other = "[[disk]]\nname = \"b\"\ncapacity = \"200GB\"\nread = \"200MB/s\"\n\
+                 inner_read = \"120MB/s\"\nzones = 8\n";
+    let mut bench = Bench::new(&format!("{one}{slow}\n{other}"));
+    bench.plan.budget_ns = 1_800_000_000_000;
+    let result = bench.run();
+    let together = &result.together[0];
+    assert_eq!(together.shape, TogetherShape::Free);
+    assert_eq!(together.shared_limit, None);
+}
+
+#[test]
+fn what_a_bad_spot_does_not_reach_is_not_promised_at_every_position() {
+    let z = "[[disk]]\nname = \"z\"\ncapacity = \"100GB\"\nread = \"200MB/s\"\n\
+             inner_read = \"100MB/s\"\nzones = 5\nnoise = \"1%\"\nthrough = [\"c\"]\n\
+             slow = [{ at = \"33GB\", for = \"2GB\", to = \"20MB/s\" }]\n";
+    let y = "[[disk]]\nname = \"y\"\ncapacity = \"60GB\"\nread = \"150MB/s\"\n\
+             inner_read = \"80MB/s\"\nzones = 3\nthrough = [\"c\"]\n";
+    let mut bench = Bench::new(&format!("{z}{y}[limit.c]\nrate = \"270MB/s\"\n"));
+    bench.plan.budget_ns = 1_800_000_000_000;
+    let together = &bench.run().together[0];
+    let answer = &together.verdict[0];
+    assert!(
+        answer.contains("can be promised outside the bad spots"),
+        "{answer}"
+    );
+    assert!(!answer.contains("at every position"), "{answer}");
+}
+
+#[test]
 fn disks_that_miss_revolutions_together_collapse_until_they_are_slow_enough() {
     // One drive alone falls smoothly; two on a channel that is too slow for both wait for whole
     // revolutions, until they need no more than it carries.

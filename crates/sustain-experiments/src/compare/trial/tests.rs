@@ -79,6 +79,32 @@ fn equal_settings_are_called_different_in_few_trials() {
 }
 
 #[test]
+fn a_stripe_is_not_taken_to_be_as_fast_as_its_disks_while_its_window_fills() {
+    let disk = |name: &str, through: &str| {
+        format!(
+            "[[disk]]\nname = \"{name}\"\ncapacity = \"9.1GB\"\nread = \"11MB/s\"\n\
+             through = [\"{through}\"]\n"
+        )
+    };
+    let disks = [disk("a", "one"), disk("b", "one"), disk("c", "other")].concat();
+    let limits = "[limit.one]\nrate = \"17MB/s\"\n[limit.other]\nrate = \"17MB/s\"\n";
+    let machine = Machine::new(&format!("{disks}{limits}"));
+    let chunk_bytes = 1 << 20;
+    let stripe = TrialSetting {
+        layout: Layout::Stripe { chunk_bytes },
+        ..setting(8)
+    };
+    let plan = TrialPlan::new([&machine.target], [setting(8), stripe]);
+    let result = ran(&plan).unwrap();
+    assert_eq!(
+        result.answer.verdict,
+        RowVerdict::Slower,
+        "{:?}",
+        result.rows[0]
+    );
+}
+
+#[test]
 fn a_slower_setting_is_found_before_the_time_is_over() {
     let machine = Machine::new(MACHINE);
     let (mut found, mut runs) = (0, 0);

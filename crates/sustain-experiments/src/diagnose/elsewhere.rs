@@ -257,6 +257,15 @@ mod tests {
     }
 
     #[test]
+    fn a_target_that_is_held_alone_may_be_faster_elsewhere() {
+        let mut facts = facts(Some(450e6), true);
+        facts.alone[3] = 200e6;
+        let moved = elsewhere(&facts, &foretell, 400e6).unwrap();
+        let said = words::advice(&moved.why);
+        assert!(said.contains("; d3 alone reached that limit"), "{said}");
+    }
+
+    #[test]
     fn a_link_with_little_room_is_worth_no_cables() {
         assert_eq!(moved(Some(410e6), true), None);
     }

@@ -48,6 +48,14 @@ pub struct Giver<T> {
     memory: PhantomData<fn(T) -> T>,
 }
 
+impl StreamWriter {
+    /// Makes this the writer of a stream whose data lies in memory of the caller's own, each piece
+    /// a value of `T`.
+    pub fn giver<T: StableBytes>(self) -> Giver<T> {
+        Giver::new(self)
+    }
+}
+
 impl<T: StableBytes> Giver<T> {
     pub(super) fn new(writer: StreamWriter) -> Giver<T> {
         Giver {

@@ -12,7 +12,6 @@ use sustain_disk::driver::Ending;
 
 use super::channel::{Exchange, OfferedSoFar, RecorderMessage};
 use super::filled::{Filled, Filling};
-use super::giver::Giver;
 use crate::format::{Gap, GapReason, payload_room};
 
 /// Writes one stream of a recording, from any thread.
@@ -123,12 +122,6 @@ impl StreamWriter {
         gap.bytes += bytes;
         gap.frames += frames;
         gap.last_time_ns = now_ns;
-    }
-
-    /// Makes this the writer of a stream whose data lies in memory of the caller's own, each piece
-    /// a value of `T`.
-    pub fn giver<T: StableBytes>(self) -> Giver<T> {
-        Giver::new(self)
     }
 
     /// Ends the stream, and says why.

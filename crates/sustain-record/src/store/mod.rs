@@ -11,7 +11,6 @@ mod member;
 mod open;
 mod prewrite;
 mod recover;
-mod sizes;
 mod superblocks;
 mod wipe;
 

@@ -20,7 +20,6 @@ use super::filled::{Filled, PayloadMemory};
 use super::inlet::{Inlet, Polled};
 use super::ledger::Ledger;
 use super::member::{MemberState, MemberWriter, Slowness, reserve_bytes};
-use super::standing;
 use super::write::PayloadView;
 use crate::format::{AppendPlace, Kind};
 
@@ -31,6 +30,8 @@ mod retry;
 mod settle;
 mod setup;
 mod slow;
+mod standing;
+mod told;
 
 pub(super) use duty::{start_bytes_max, start_room_bytes};
 use retry::Retry;
@@ -373,83 +374,6 @@ impl<I: Inlet> RecordFeed<I> {
             let standing = standing::of(self, now);
             self.board.write(|entry| *entry = standing);
         }
-    }
-
-    /// Below this every byte of the stream is on the medium for good, or its loss is.
-    pub(super) fn watermark_bytes(&self, stream: usize) -> u64 {
-        if self.members.iter().any(MemberWriter::owes_start) {
-            0
-        } else {
-            self.ledgers[stream].watermark_bytes()
-        }
-    }
-
-    /// Bytes of the stream below that which are on the medium for good.
-    pub(super) fn durable_bytes(&self, stream: usize) -> u64 {
-        match self.watermark_bytes(stream) {
-            0 => 0,
-            _ => self.ledgers[stream].durable_bytes(),
-        }
-    }
-
-    /// Bytes that the source has offered, whatever became of them: also those that wait behind the
-    /// appends that were polled.
-    pub(super) fn offered_bytes(&self, stream: usize) -> u64 {
-        let waiting = self
-            .pending
-            .iter()
-            .chain(&self.accounts)
-            .filter(|filled| usize::from(filled.stream) == stream)
-            .map(Filled::end_bytes);
-        waiting
-            .max()
-            .unwrap_or(0)
-            .max(self.ledgers[stream].next_offset_bytes())
-            .max(self.inlet.offered(stream).bytes)
-    }
-
-    /// Bytes that are known to be lost by now. A source's loss is told with its next append, which
-    /// may wait as long as the buffer takes to drain; so what the source says itself counts too.
-    pub(super) fn gap_bytes(&self, stream: usize) -> u64 {
-        let accounted_bytes = self.ledgers[stream].gap_bytes();
-        accounted_bytes.max(self.inlet.offered(stream).lost_bytes)
-    }
-
-    /// Share of the buffer that waits for members, from 0 to 1.
-    pub(super) fn buffer_fill(&self) -> f64 {
-        self.inlet.buffer_fill()
-    }
-
-    /// Whether a source has found no memory in the last second. A small buffer is full before
-    /// anything in it is old, so the age of what waits does not tell; and it is full at times, while
-    /// the rates that are shown are those of seconds.
-    pub(super) fn was_buffer_short(&self, now: Timestamp) -> bool {
-        self.short_at
-            .is_some_and(|at| now.since_ns(at) <= SHORT_SHOWN_NS)
-    }
-
-    fn is_buffer_short(&self) -> bool {
-        self.buffer_fill() >= 1.0 || self.found_no_memory_bytes() > self.board_lost_bytes
-    }
-
-    fn found_no_memory_bytes(&self) -> u64 {
-        let streams = 0..self.setup.streams.len();
-        let lost = streams.map(|stream| self.inlet.offered(stream).lost_bytes);
-        lost.sum()
-    }
-
-    /// Whether appends wait for members, not only for this thread to look at them.
-    pub(super) fn has_backlog(&self, now: Timestamp) -> bool {
-        let is_as_old = |filled: &Filled, age_ns| now.since_ns(filled.accepted_at) >= age_ns;
-        let hangs = |flying: &Flying| match &flying.flight {
-            AppendInFlight::Data { filled, .. } => is_as_old(filled, HANGS_NS),
-            AppendInFlight::Mark { .. }
-            | AppendInFlight::Flush
-            | AppendInFlight::Abandoned { .. } => false,
-        };
-        let oldest = self.pending.front();
-        oldest.is_some_and(|filled| is_as_old(filled, WAITS_NS))
-            || self.in_flight.values().any(hangs)
     }
 
     /// Flushes completed so far.

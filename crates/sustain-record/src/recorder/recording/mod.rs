@@ -31,23 +31,21 @@ use crossbeam_channel::Receiver;
 use sustain_disk::buffer::SharedPool;
 use sustain_disk::clock::WallClock;
 use sustain_disk::driver::Ending;
-use sustain_disk::engine::EngineChoice;
-use sustain_disk::meter::{BufferCurve, LatencyMeter, Meter};
 use sustain_disk::units::Size;
 use sustain_document::record::RecordingEnd;
 use sustain_document::setting::{BUFFER, DEPTH, SLOT, STREAM};
-use sustain_document::share::{RecorderShare, ShareResult};
+use sustain_document::share::ShareResult;
 use uuid::Uuid;
 
-use super::board::{RecordingBoard, RecordingProgress};
+use super::board::RecordingBoard;
 use super::channel::{ChannelInlet, Exchange};
 use super::earlier::Earlier;
-use super::feed::{
-    Durability, Patience, RecordSetup, StreamSetup, start_bytes_max, start_room_bytes,
-};
+use super::feed::{RecordSetup, StreamSetup, start_bytes_max, start_room_bytes};
 use super::job::{OpenedEngine, ReadyRecorder, RecorderJob, SuperblockWriter};
-use super::member::{MemberSetup, Slowness};
+use super::member::MemberSetup;
 use super::member_file::MemberFile;
+use super::options::{RecordOptions, append_bytes, append_bytes_max};
+use super::recorded::Recorded;
 use super::scatter::ScatterWindow;
 use super::stream_writer::{EDGE_BYTES, StreamWriter};
 use crate::error::RecordError;
@@ -58,48 +56,6 @@ use crate::store::Store;
 const DEPTH_MAX: u32 = 4096;
 /// Number of small buffers, two for each piece of the caller's memory in flight.
 const EDGES: usize = 128;
-
-/// The settings of a recording.
-#[derive(Debug, Clone)]
-pub struct RecordOptions {
-    /// Memory between sources and members.
-    pub buffer_bytes: u64,
-    /// Bytes per append of a stream that has enough of them; at most a slot.
-    pub append_bytes: u32,
-    /// Most appends in flight on one member.
-    pub depth: u32,
-    /// The bytes in flight on one member are bounded to what it writes in this time.
-    pub window_ns: u64,
-    /// The engine that drives the members.
-    pub engine: EngineChoice,
-    /// When data becomes durable.
-    pub durability: Durability,
-    /// Whether the store's oldest data is overwritten.
-    pub ring: bool,
-    /// How long members are waited for.
-    pub patience: Patience,
-    /// How the recorder shares the machine with other programs.
-    pub share: RecorderShare,
-    /// The program that records, for the start note.
-    pub tool: String,
-}
-
-impl Default for RecordOptions {
-    fn default() -> RecordOptions {
-        RecordOptions {
-            buffer_bytes: 512 << 20,
-            append_bytes: 1 << 20,
-            depth: 8,
-            window_ns: 100_000_000,
-            engine: EngineChoice::Auto,
-            durability: Durability::default(),
-            ring: false,
-            patience: Patience::default(),
-            share: RecorderShare::default(),
-            tool: concat!("sustain ", env!("CARGO_PKG_VERSION")).to_owned(),
-        }
-    }
-}
 
 impl StreamSetup {
     /// A stream of bytes without frames.
@@ -116,40 +72,6 @@ impl From<&str> for StreamSetup {
     fn from(name: &str) -> StreamSetup {
         StreamSetup::plain(name)
     }
-}
-
-/// The outcome of a recording.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Recorded {
-    /// The store.
-    pub store: Uuid,
-    /// The recording's number in the store.
-    pub recording: u32,
-    /// When it began, in nanoseconds since 1970.
-    pub started_ns: i64,
-    /// Why it ended.
-    pub ended: Ending,
-    /// The state of streams and members at the end.
-    pub standing: RecordingProgress,
-    /// The meter of each member's queue.
-    pub meters: Vec<Meter>,
-    /// How often each member did not answer for long.
-    pub slowness: Vec<Slowness>,
-    /// Time from handing over an append until it was written, per stream.
-    pub written_latency: Vec<LatencyMeter>,
-    /// Time from the first byte of an append until it was durable, per stream.
-    pub durable_latency: Vec<LatencyMeter>,
-    /// The memory that rides out the pauses of the run, by rate.
-    pub buffer_curve: BufferCurve,
-    /// Bytes per append of a stream that has enough of them, as the store's slots allow.
-    pub append_bytes: u32,
-    /// Time from the recording's start to the last flush.
-    pub wall_ns: u64,
-    /// Share of one CPU that the recorder's own thread used.
-    pub cpu_share: f64,
-    /// The engine, and a sentence about why it was chosen.
-    pub engine: (&'static str, String),
 }
 
 /// A running recording.
@@ -379,27 +301,6 @@ fn check(
         ));
     }
     Ok(())
-}
-
-/// The most bytes that an append may take. In a ring of two slots each begins with a copy of the
-/// start, for which the append must leave space.
-fn append_bytes_max(store: &Store, ring: bool) -> u32 {
-    let slot_counts = store
-        .members
-        .iter()
-        .map(|member| member.superblock.geometry.slot_count);
-    if ring && slot_counts.min() == Some(2) {
-        store.slot_bytes / 2
-    } else {
-        store.slot_bytes
-    }
-}
-
-/// The bytes of an append of a stream that has enough of them.
-pub(super) fn append_bytes(store: &Store, options: &RecordOptions) -> u32 {
-    options
-        .append_bytes
-        .min(append_bytes_max(store, options.ring))
 }
 
 /// Checks that the start's note about the streams fits into a start.

@@ -3,6 +3,7 @@
 //! files, and writes the superblocks last.
 
 mod site;
+mod sizes;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,11 +25,11 @@ use uuid::Uuid;
 
 pub(super) use self::site::Site;
 use self::site::open_site;
+use self::sizes::{divide, note_shared_file_systems};
 use super::bounded::{Bounded, WHOLE_GIVEN_UP_AFTER_NS};
 use super::candidate::candidates;
 use super::holes::Holes;
 use super::prewrite::{Prewritten, prewrite};
-use super::sizes::{divide, note_shared_file_systems};
 use super::{Mode, open as opened, superblocks, wipe};
 use crate::error::RecordError;
 use crate::format::{Geometry, MEMBERS_MAX, Superblock};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use sustain_disk::buffer::AlignedBytes;
 use sustain_disk::engine::{
-    self, Completion, Engine, Limits, Operation, Request, TargetFiles, Until, Waker,
+    self, Completion, Engine, EngineChoice, Limits, Operation, Request, TargetFiles, Until, Waker,
 };
 use sustain_disk::error::{Error, IoFault};
 use sustain_host::Roots;
@@ -21,6 +21,8 @@ use crate::reading::part::StreamPart;
 use crate::reading::scope::Scope;
 use crate::reading::stream::{Range, StreamReader};
 use crate::reading::verify::{Checkable, verify};
+use crate::recorder::board::RecordingProgress;
+use crate::recorder::feed::{Durability, Patience};
 use crate::recorder::{Giver, Intake, IntakeSetup, MemberState, OnFull};
 use crate::source::framing::Framing;
 use crate::store::{CreatePlan, Mode, create};

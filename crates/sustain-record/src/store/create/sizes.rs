@@ -9,7 +9,7 @@ use sustain_disk::units::Size;
 use sustain_document::setting::{SIZE, SLOT};
 use sustain_targets::{Fitted, Growing, fit_free_space, has_all_blocks};
 
-use super::create::{CreatePlan, Site};
+use super::{CreatePlan, Site};
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Geometry, GeometryError};
 

@@ -2,10 +2,10 @@
 
 use sustain_disk::clock::Timestamp;
 
-use super::board::{LimitedBy, MemberStanding, RecordingProgress, StreamStanding};
-use super::feed::{RecordFeed, RecordSetup};
-use super::inlet::Inlet;
-use super::member::{MemberState, MemberWriter};
+use super::{RecordFeed, RecordSetup};
+use crate::recorder::board::{LimitedBy, MemberStanding, RecordingProgress, StreamStanding};
+use crate::recorder::inlet::Inlet;
+use crate::recorder::member::{MemberState, MemberWriter};
 
 /// The state before the first byte.
 pub(super) fn first(setup: &RecordSetup) -> RecordingProgress {

@@ -32,7 +32,7 @@ pub(super) struct LostTally {
 
 impl LostTally {
     /// Whether bytes that are on no member may be of these.
-    fn may_have(&self, stream: u16, missing: &Range<u64>) -> bool {
+    pub(super) fn may_have(&self, stream: u16, missing: &Range<u64>) -> bool {
         let is_within =
             self.handed_out.start <= missing.start && missing.end <= self.handed_out.end;
         self.stream == stream && is_within && self.bytes >= missing.end - missing.start

@@ -850,6 +850,44 @@ fn a_member_that_has_lost_several_appends_is_named_for_each() {
 }
 
 #[test]
+fn losses_of_one_length_are_named_where_they_lay() {
+    // Each by its place in the stream; some of them follow each other there.
+    let of_two: [&[usize]; 4] = [&[5, 8], &[6, 7], &[7, 10], &[3, 6, 11]];
+    let of_three: [&[usize]; 5] = [&[5, 9], &[6, 7], &[7, 12], &[3, 8, 13], &[6, 7, 8]];
+    for (members, hits) in [(2, &of_two[..]), (3, &of_three[..])] {
+        let mut image = Image::new(members, 12, &["none"], false);
+        for round in 0..18_usize {
+            image.data(round % members, 0, &noise(round as u64, 50_000), &[]);
+        }
+        image.end();
+        let data = |put: &&image::Put| put.descriptor.kind == Kind::Data;
+        let puts: Vec<image::Put> = image.puts.iter().filter(data).cloned().collect();
+        for hit in hits {
+            for &index in *hit {
+                let put = &puts[index];
+                image.members[put.member].bytes[put.offset_bytes + 9] ^= 1;
+            }
+            let result = check(&image.open());
+            let told = result.bad.iter().map(|bad| {
+                let name = bad.member.clone().unwrap_or_default();
+                (name, bad.offset_bytes, bad.from_byte, bad.to_byte)
+            });
+            let expected = hit.iter().map(|&index| {
+                let (put, from) = (&puts[index], index as u64 * 50_000);
+                let (name, at) = (format!("m{}", put.member), put.offset_bytes as u64);
+                (name, Some(at), Some(from), Some(from + 50_000))
+            });
+            let (told, expected): (Vec<_>, Vec<_>) = (told.collect(), expected.collect());
+            for &index in *hit {
+                let put = &puts[index];
+                image.members[put.member].bytes[put.offset_bytes + 9] ^= 1;
+            }
+            assert_eq!(told, expected, "{hit:?} of {members} members");
+        }
+    }
+}
+
+#[test]
 fn damage_in_the_oldest_slot_of_a_ring_is_no_overwriting() {
     let mut image = Image::new(1, 6, &["none"], true);
     for round in 0..31 {
@@ -1115,7 +1153,7 @@ fn what_a_cut_has_left_half_overwritten_in_a_ring_is_no_damage_and_all_else_is()
                 machines: &[],
                 clock: &Clock::Real,
             };
-            let recordings = readable_now(store).unwrap();
+            let recordings = readable_now(store, &Stop::default()).unwrap();
             let scope = Scope::of(&recordings[0], &opened.members, &[], &Clock::Real);
             let found = parts(&scope, 0, &Range::All);
             let is_hole = |part: &StreamPart| matches!(part, StreamPart::Hole { .. });

@@ -17,6 +17,7 @@ pub(crate) mod record;
 pub(crate) mod recover;
 pub(crate) mod report;
 mod standard_streams;
+mod status_file;
 mod stores;
 pub(crate) mod sweep;
 pub(crate) mod verify;

@@ -1,36 +1,31 @@
 //! `sustain record`: records the sources on the store, shows the state of the recording, and writes
 //! the documents that were asked for.
 
-use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use sustain::Stop;
 use sustain::document::reader;
 use sustain::document::record::{RecordResult, RecordingEnd};
 use sustain::host::Roots;
-use sustain::record::document::status_line;
 use sustain::record::forecast::{Forecast, ForecastMember};
 use sustain::record::source::SourceSpec;
 use sustain::record::source::framing::Framing;
 use sustain::record::store::{Mode, Store};
 use sustain::record::{
-    Durability, OnFull, RecordEvent, RecordOptions, RecordPlan, RecorderShare, RecordingProgress,
-    SourcePlan, record,
+    Durability, OnFull, RecordEvent, RecordOptions, RecordPlan, RecorderShare, SourcePlan, record,
 };
 use sustain::report::html;
 use sustain::report::terminal::{LiveKind, RecordView, record_summary};
 
 use super::output::{self, OutputKind, Outputs};
 use super::standard_streams::{self, Given};
+use super::status_file::StatusWriter;
 use super::{say, stores};
 use crate::Exit;
 use crate::flags::record::{DurableFlag, OnFullFlag, RecordFlags, ShareFlag, SourceSpecArgument};
 use crate::interrupt;
 use crate::request::{arguments, engine, known_profile};
 use crate::usage_error::UsageError;
-
-/// A status line is written at least this often.
-const STATUS_EVERY_S: f64 = 1.0;
 
 pub(crate) fn run(flags: &RecordFlags) -> anyhow::Result<Exit> {
     let plan = plan(flags)?;
@@ -57,8 +52,9 @@ pub(crate) fn run(flags: &RecordFlags) -> anyhow::Result<Exit> {
     let Some(mut result) = result? else {
         return Ok(Exit::Done);
     };
-    let has_status_failed = status.failure.is_some();
-    result.notes.extend(status.failure);
+    let status_failure = status.finish();
+    let has_status_failed = status_failure.is_some();
+    result.notes.extend(status_failure);
     present(flags, &result)?;
     Ok(if has_status_failed {
         Exit::Failed
@@ -231,61 +227,6 @@ fn sources(flags: &RecordFlags) -> Result<Vec<SourcePlan>, UsageError> {
             framing,
         })
         .collect())
-}
-
-/// The machine-readable status while a recording runs.
-struct StatusWriter {
-    writer: Option<Box<dyn Write>>,
-    name: String,
-    written_at_s: f64,
-    flushes: u64,
-    /// Why no more status is written, if so.
-    failure: Option<String>,
-}
-
-impl StatusWriter {
-    fn open(path: Option<&Path>) -> Result<StatusWriter, UsageError> {
-        let writer: Option<Box<dyn Write>> = match path {
-            None => None,
-            Some(path) if path == Path::new("-") => Some(Box::new(std::io::stderr())),
-            Some(path) => {
-                let words = "the recording begins when someone does (Ctrl-C ends it)";
-                Some(Box::new(output::create_lines(path, words)?))
-            }
-        };
-        Ok(StatusWriter {
-            writer,
-            name: path.map_or_else(String::new, |path| path.display().to_string()),
-            written_at_s: f64::NEG_INFINITY,
-            flushes: 0,
-            failure: None,
-        })
-    }
-
-    /// Writes a line if one is due. If that fails, the recording matters more: no more lines are
-    /// written, so that half a line stays the last one, and the reason is reported once.
-    fn write(&mut self, standing: &RecordingProgress) -> Option<String> {
-        let is_due = standing.time_s >= self.written_at_s + STATUS_EVERY_S;
-        if !is_due && standing.flushes == self.flushes && !standing.is_over {
-            return None;
-        }
-        self.written_at_s = standing.time_s;
-        self.flushes = standing.flushes;
-        let writer = self.writer.as_mut()?;
-        let line = reader::write_line(&status_line(standing)).ok()?;
-        // Each line is one write, so that a reader never sees half of one.
-        let error = writer.write_all(line.as_bytes()).err()?;
-        self.writer = None;
-        // The reader has closed the pipe on purpose, and needs no message.
-        if error.kind() != ErrorKind::BrokenPipe {
-            self.failure = Some(format!(
-                "cannot write the status to {}: {error}; the status ends there, and the recording \
-                 goes on without it",
-                self.name
-            ));
-        }
-        self.failure.clone()
-    }
 }
 
 fn present(flags: &RecordFlags, result: &RecordResult) -> anyhow::Result<()> {

@@ -48,6 +48,9 @@ fn a_closed_descriptor_is_told_where_it_is_needed_and_changes_nothing_elsewhere(
         run_closed(&members, command, &[], ">&-")
             .expect(2)
             .says("standard output is closed");
+        run_closed(&members, command, &["--json", "-"], "1</dev/null")
+            .expect(2)
+            .says("open for reading only");
     }
     let whole = run_closed(&members, "extract", &["-o", "whole"], "<&- >&- 2>&-").expect(0);
     assert_eq!(

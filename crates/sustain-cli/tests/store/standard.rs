@@ -105,9 +105,9 @@ fn run_with_output_closed(place: &Place, arguments: &[&str]) -> Ran {
 fn a_result_that_goes_to_a_closed_standard_output_is_no_success() {
     let place = recorded_store();
     for command in [&["list", "a"], &["extract", "a"], &["verify", "a"]] {
-        run_with_output_closed(&place, command)
-            .expect(2)
-            .says("standard output is closed, so the result would be lost");
+        run_with_output_closed(&place, command).expect(2).says(
+            "standard output is closed, or open for reading only, so the result would be lost",
+        );
     }
     run_with_output_closed(
         &place,
@@ -118,7 +118,7 @@ fn a_result_that_goes_to_a_closed_standard_output_is_no_success() {
     run_with_output_closed(&place, &["list", "a", "--json", "-"]).expect(2);
     run_with_output_closed(&place, &["man"])
         .expect(1)
-        .says("cannot write to standard output: it is closed");
+        .says("cannot write to standard output: it is closed, or open for reading only");
     // Nothing is lost where the result goes to a file.
     run_with_output_closed(&place, &["list", "a", "--json", "result"])
         .expect(0)

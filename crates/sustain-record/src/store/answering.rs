@@ -5,6 +5,8 @@
 use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
+
 use super::FILE_NAME;
 use super::bounded::Bounded;
 use crate::error::RecordError;
@@ -39,6 +41,81 @@ fn answers_within(path: PathBuf, patience_ns: u64) -> Result<(), RecordError> {
         )),
         other => other,
     })
+}
+
+/// Checks that what lies at `path`, or would be made there, can be written without a wait that has
+/// no end: a frozen file system answers all but that. Nothing is changed. Whether it may be written
+/// is not asked here.
+///
+/// # Errors
+/// As [`check_answering`].
+pub fn check_takes_writes(path: &Path) -> Result<(), RecordError> {
+    takes_writes_within(path.to_owned(), GIVEN_UP_AFTER_NS)
+}
+
+fn takes_writes_within(path: PathBuf, patience_ns: u64) -> Result<(), RecordError> {
+    let name = path.display().to_string();
+    let bounded = Bounded {
+        what: &format!("opening {name} to write"),
+        name: &name,
+        patience_ns,
+        progress: None,
+    };
+    bounded
+        .call(move || touch_to_write(&path))
+        .map_err(|error| match error {
+            RecordError::Silent(_) => RecordError::Silent(takes_no_writes(&name, patience_ns)),
+            other => other,
+        })
+}
+
+/// Makes a call that writes below `path`, in a thread of its own.
+///
+/// # Errors
+/// [`RecordError::Silent`] if it has not returned in time; [`RecordError::Thread`].
+pub fn write_within_bound<T: Send + 'static>(
+    path: &Path,
+    call: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, RecordError> {
+    let name = path.display().to_string();
+    let bounded = Bounded {
+        what: &format!("writing {name}"),
+        name: &name,
+        patience_ns: GIVEN_UP_AFTER_NS,
+        progress: None,
+    };
+    bounded.call(call).map_err(|error| match error {
+        RecordError::Silent(_) => RecordError::Silent(takes_no_writes(&name, GIVEN_UP_AFTER_NS)),
+        other => other,
+    })
+}
+
+fn takes_no_writes(name: &str, patience_ns: u64) -> String {
+    format!(
+        "{name}: its file system has taken no write for {:.0} s. It may be frozen (fsfreeze \
+         --unfreeze, given its mount point, ends that), or its disk or server may have stopped: \
+         let it go on, or use another place. Until it does, the kernel may keep this process from \
+         ending",
+        patience_ns as f64 / 1e9
+    )
+}
+
+/// Makes a file without a name in the nearest directory, as whoever replaces a file there does. To
+/// open a file that exists is answered even while its file system is frozen. What comes of it does
+/// not matter here.
+fn touch_to_write(path: &Path) {
+    let Some((existing, metadata)) = nearest_existing(path) else {
+        return;
+    };
+    let directory = match existing.parent() {
+        _ if metadata.is_dir() => existing,
+        // To open a pipe or a device may already change something.
+        _ if !metadata.is_file() => return,
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let nameless = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let _ = rustix::fs::open(directory, nameless, Mode::from(0o600));
 }
 
 /// Asks all that commands ask of a path first. What comes of it does not matter here.
@@ -129,13 +206,72 @@ mod tests {
         }
     }
 
+    /// An ext4 file system that is frozen. It is thawed and unmounted whatever happens.
+    struct Frozen {
+        folder: tempfile::TempDir,
+    }
+
+    impl Frozen {
+        fn mount() -> Result<Frozen, String> {
+            let folder = tempfile::tempdir().unwrap();
+            let image = folder.path().join("image");
+            File::create(&image).unwrap().set_len(16 << 20).unwrap();
+            let frozen = Frozen { folder };
+            run(Command::new("mkfs.ext4").arg("-q").arg(&image))?;
+            std::fs::create_dir(frozen.place()).unwrap();
+            let mut mount = Command::new("mount");
+            run(mount.args(["-o", "loop"]).arg(&image).arg(frozen.place()))?;
+            std::fs::write(frozen.place().join("file"), "x").unwrap();
+            run(Command::new("fsfreeze").arg("-f").arg(frozen.place()))?;
+            Ok(frozen)
+        }
+
+        fn place(&self) -> PathBuf {
+            self.folder.path().join("place")
+        }
+    }
+
+    impl Drop for Frozen {
+        fn drop(&mut self) {
+            let _ = run(Command::new("fsfreeze").arg("-u").arg(self.place()));
+            let _ = run(Command::new("umount").arg("-l").arg(self.place()));
+        }
+    }
+
+    fn run(command: &mut Command) -> Result<(), String> {
+        let ran = command.output();
+        let ran = ran.map_err(|error| format!("{command:?}: {error}"))?;
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        ran.status.success().then_some(()).ok_or(said)
+    }
+
+    #[test]
+    fn a_frozen_file_system_is_named_and_not_waited_for_without_end() {
+        let frozen = match Frozen::mount() {
+            Ok(frozen) => frozen,
+            Err(why) => return skip(Requirement::Mounts, why),
+        };
+        for name in ["", "new.json", "file"] {
+            let path = frozen.place().join(name);
+            // Reading is answered.
+            check_answering([path.clone()]).unwrap();
+            let error = takes_writes_within(path, 40_000_000).unwrap_err();
+            let told = error.to_string();
+            assert!(told.contains("has taken no write for"), "{told}");
+        }
+    }
+
     #[test]
     fn what_exists_and_what_does_not_answers_all_the_same() {
         let place = tempfile::tempdir().unwrap();
         std::fs::write(place.path().join(FILE_NAME), "").unwrap();
         let names = ["", FILE_NAME, "new", "no/such/folder"];
         let paths = names.map(|name| place.path().join(name));
-        check_answering(paths).unwrap();
+        check_answering(paths.clone()).unwrap();
+        for path in paths {
+            check_takes_writes(&path).unwrap();
+        }
+        assert_eq!(std::fs::read_dir(&place).unwrap().count(), 1);
         check_answering(["no-such-name".into(), "/dev/null".into()]).unwrap();
     }
 }

@@ -28,7 +28,7 @@ use crate::member_io::{MemberIo, MemberStep, ReadOrder, StepsEnd, StepsPatience}
 use crate::opening::{Asked, MemberTail, Opening, Recording, merge};
 
 pub use crate::member_io::on_long_wait;
-pub use answering::check_answering;
+pub use answering::{check_answering, check_takes_writes, write_within_bound};
 pub use create::{CreateEvent, CreatePlan, Created, CreatedMember, create, create_simulated};
 pub use member::OpenMember;
 pub use recover::Recovered;

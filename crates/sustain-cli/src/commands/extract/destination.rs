@@ -15,6 +15,7 @@ use std::os::unix::fs::MetadataExt;
 use sustain::Stop;
 use sustain::record::RecordError;
 use sustain::record::source::framing::Framing;
+use sustain::record::store::check_takes_writes;
 
 use super::super::output::{self, no_directory};
 use super::frames;
@@ -51,6 +52,9 @@ impl Destination {
         selection: &Selection<'_>,
         flags: &ExtractFlags,
     ) -> Result<(), UsageError> {
+        if let Destination::File(path) | Destination::Frames(path) = self {
+            check_takes_writes(path).map_err(|error| UsageError(error.to_string()))?;
+        }
         match self {
             Destination::StandardOutput => check_standard_output(selection),
             Destination::File(path) => check_file(path).map_err(|why| {

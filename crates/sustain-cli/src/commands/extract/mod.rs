@@ -67,15 +67,15 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
     check_outputs(flags, &destination)?;
     let mut store = stores::open(&flags.members, Mode::Read)?;
     let found = store.recordings()?;
-    let recordings = readable(Checkable::of(&store, &found))?;
+    let stop = Stop::default();
+    interrupt::watch(&stop, say)?;
+    let recordings = readable(Checkable::of(&store, &found), &stop)?;
     let selection = Selection::of(flags, &recordings)?;
     let scope = match &destination {
         Destination::Frames(_) => selection.scope(&store),
         Destination::StandardOutput | Destination::File(_) => selection.scope_of_bytes(&store),
     };
     destination.check(&selection, flags)?;
-    let stop = Stop::default();
-    interrupt::watch(&stop, say)?;
     selection
         .notices()
         .iter()

@@ -13,6 +13,7 @@ use rustix::fs::{Mode, OFlags, fcntl_setfl, major, minor, open};
 use rustix::io::Errno;
 use sustain::disk::simulated::parse_target;
 use sustain::document::reader::DocumentError;
+use sustain::record::store::{check_takes_writes, write_within_bound};
 use sustain::report::ReportError;
 use sustain::report::terminal::wrapped;
 
@@ -251,6 +252,7 @@ pub(crate) fn check(path: &Path, kind: OutputKind) -> Result<(), UsageError> {
     if is_standard_output(path) {
         return check_standard_output();
     }
+    check_takes_writes(path).map_err(|error| UsageError(error.to_string()))?;
     let checked = find(path).and_then(|place| match place {
         OutputDestination::New => check_new(path),
         OutputDestination::File(_) => check_existing(path, kind),
@@ -266,7 +268,7 @@ pub(crate) fn check(path: &Path, kind: OutputKind) -> Result<(), UsageError> {
 pub(crate) fn check_standard_output() -> Result<(), UsageError> {
     if is_output_closed() {
         return Err(UsageError(
-            "standard output is closed, so the result would be lost: open it, or give a file for \
+            "standard output is closed, or open for reading only, so the result would be lost: open it, or give a file for \
              the result"
                 .to_owned(),
         ));
@@ -393,7 +395,9 @@ pub(crate) fn save(path: &Path, text: &str) -> anyhow::Result<()> {
 pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     if is_standard_output(path) {
         if is_output_closed() {
-            anyhow::bail!("cannot write to standard output: it is closed");
+            anyhow::bail!(
+                "cannot write to standard output: it is closed, or open for reading only"
+            );
         }
         let mut output = std::io::stdout().lock();
         let written = output.write_all(text.as_bytes());
@@ -404,7 +408,15 @@ pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
             other => other.context("cannot write to standard output"),
         };
     }
-    write_found(path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
+    let (found, bytes) = (path.to_owned(), text.as_bytes().to_vec());
+    let written = match find(path) {
+        // A pipe is waited for as long as it takes.
+        Ok(OutputDestination::Stream) => write_found(path, &bytes),
+        _ => write_within_bound(path, move || write_found(&found, &bytes))
+            .map_err(anyhow::Error::from)
+            .and_then(|written| written),
+    };
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn write_found(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {

@@ -6,7 +6,9 @@ mod pen;
 
 pub(super) use lost::{is_crashed, was_durable};
 
+use sustain_disk::clock::Clock;
 use sustain_document::setting::DURABLE;
+use sustain_targets::Stop;
 
 use crate::error::RecordError;
 use crate::member_io::tell_long_wait;
@@ -21,6 +23,8 @@ const PAUSE_NS: u64 = 250_000_000;
 /// as `--durable` says.
 const NEAR_LOOKS: u32 = 8;
 const LONG_PAUSE_NS: u64 = 1_000_000_000;
+/// A pause is made in such steps, between which the user is heeded.
+const STEP_NS: u64 = 50_000_000;
 /// The most looks, after a minute. Flushes that are farther apart are not waited for.
 const LOOKS_MAX: u32 = NEAR_LOOKS + 58;
 /// From this look on it is told what is waited for.
@@ -38,9 +42,10 @@ const TOLD_LOOK: u32 = NEAR_LOOKS + 3;
 /// readable range begins behind them.
 ///
 /// # Errors
-/// If the members cannot be driven.
-pub fn readable(store: Checkable<'_>) -> Result<Vec<Recording>, RecordError> {
-    let mut recordings = at_one_time(store)?;
+/// [`RecordError::Interrupted`] if `stop` says so while the store is looked at again; otherwise if
+/// the members cannot be driven.
+pub fn readable(store: Checkable<'_>, stop: &Stop) -> Result<Vec<Recording>, RecordError> {
+    let mut recordings = at_one_time(store, stop)?;
     let store = Checkable {
         recordings: &recordings,
         ..store
@@ -52,8 +57,13 @@ pub fn readable(store: Checkable<'_>) -> Result<Vec<Recording>, RecordError> {
     Ok(recordings)
 }
 
-fn at_one_time(store: Checkable<'_>) -> Result<Vec<Recording>, RecordError> {
+fn at_one_time(store: Checkable<'_>, stop: &Stop) -> Result<Vec<Recording>, RecordError> {
     let mut look = || {
+        if stop.reason().is_some() {
+            return Err(RecordError::Interrupted(
+                "interrupted while the recording goes on, before anything was read".to_owned(),
+            ));
+        }
         let mut anew = Store::open_anew(store.members, store.machines, store.clock)?;
         anew.recordings()
     };
@@ -67,9 +77,17 @@ fn at_one_time(store: Checkable<'_>) -> Result<Vec<Recording>, RecordError> {
                  durable by then is read"
             ));
         }
-        store.clock.wait_until(store.clock.now() + pause_ns);
+        rest(store.clock, pause_ns, stop);
     };
     looked_on(store.recordings, &mut look, &pause)
+}
+
+/// Waits so long, or until `stop` says that nobody waits for the result any more.
+fn rest(clock: &Clock, pause_ns: u64, stop: &Stop) {
+    let end = clock.now() + pause_ns;
+    while clock.now() < end && stop.reason().is_none() {
+        clock.wait_until(end.min(clock.now() + STEP_NS));
+    }
 }
 
 /// Looks at recordings again until those that go on tell that all was durable which was handed out
@@ -233,6 +251,26 @@ mod tests {
         let look = |count: u64| (100 + count, if count < 30 { 40 } else { 100 + count - 5 });
         let looks: Vec<(u64, u64)> = (0..40).map(look).collect();
         assert_eq!(readable_after(&looks), (125, true, 31, 30));
+    }
+
+    #[test]
+    fn a_pause_ends_when_the_user_has_enough() {
+        let (clock, stop) = (Clock::simulated(), Stop::default());
+        let start = clock.now();
+        rest(&clock, LONG_PAUSE_NS, &stop);
+        assert_eq!(clock.now().since_ns(start), LONG_PAUSE_NS);
+        stop.interrupt();
+        rest(&clock, LONG_PAUSE_NS, &stop);
+        assert_eq!(clock.now().since_ns(start), LONG_PAUSE_NS);
+        let members = [];
+        let store = Checkable {
+            members: &members,
+            recordings: &[seen(100, 40)],
+            machines: &[],
+            clock: &clock,
+        };
+        let interrupted = readable(store, &stop).unwrap_err();
+        assert!(matches!(interrupted, RecordError::Interrupted(_)));
     }
 
     #[test]

@@ -138,7 +138,7 @@ pub fn verify(
     observer: &mut dyn FnMut(VerifyProgress),
     stop: &Stop,
 ) -> Result<VerifyResult, RecordError> {
-    let readable = readable(store)?;
+    let readable = readable(store, stop)?;
     let store = Checkable {
         recordings: &readable,
         ..store

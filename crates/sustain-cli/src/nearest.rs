@@ -36,7 +36,7 @@ pub(crate) fn hint(arguments: impl Iterator<Item = String>, error: &str) -> Opti
 
 /// Whether a text has a name as a whole, and not as a part of other words.
 fn is_named_in(text: &str, name: &str) -> bool {
-    let continues = |next: Option<char>| next.is_some_and(|next| next.is_alphanumeric());
+    let continues = |next: Option<char>| next.is_some_and(char::is_alphanumeric);
     text.match_indices(name).any(|(at, _)| {
         let (before, after) = (&text[..at], &text[at + name.len()..]);
         !continues(before.chars().next_back()) && !continues(after.chars().next())

@@ -10,7 +10,8 @@ use rustix::io::Errno;
 
 static IS_OUTPUT_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Whether the command was started with a standard output that was closed, or open for reading only.
+/// Whether the command was started with a standard output that was closed, or that was open for
+/// reading only.
 pub(crate) fn is_output_closed() -> bool {
     IS_OUTPUT_CLOSED.load(Ordering::Relaxed)
 }

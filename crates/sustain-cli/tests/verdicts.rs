@@ -152,8 +152,9 @@ fn what_would_show_more_is_advised_only_where_it_would() {
     whole.says_nothing_of("--");
     let last = said(&["--at", "50%"]);
     last.says("once, from 50 % to its end; run it without --at to see the rest");
-    said(&["--time", "5s"]).says("or the rest of the target (use a longer --time)");
-    said(&["--bytes", "100MB"]).says("or the rest of the target (use a larger --bytes)");
+    said(&["--time", "5s"]).says("in the rest of the target, would not show (use a longer --time)");
+    said(&["--bytes", "100MB"])
+        .says("in the rest of the target, would not show (use a larger --bytes)");
     // Only a larger size goes beyond that one.
     said(&["--size", "200MB", "--bytes", "200MB"]).says("(use a larger --size)");
 }
@@ -430,7 +431,7 @@ fn a_constant_rate_has_no_slower_periods() {
     let run = measured(&place, 0, &["--time", "1m"]);
     assert_eq!(run.result["verdicts"]["buffer_is_for"], "margin");
     run.says("of it needed; confirmed by a paced run of 10 s");
-    run.says_nothing_of("slower");
+    run.says_nothing_of("run was slower");
 }
 
 #[test]

@@ -42,7 +42,7 @@ pub struct ListedRecording {
     pub streams: Vec<ListedStream>,
 }
 
-/// A stream of a recording: `bytes = recorded_bytes + gap_bytes`.
+/// A stream of a recording: `bytes = recorded_bytes + gap_bytes + crash_bytes`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ListedStream {
     /// Its name.
@@ -58,6 +58,9 @@ pub struct ListedStream {
     /// Bytes that the recorder lost, or gave up with a member that did not write them. Their loss
     /// is recorded.
     pub gap_bytes: u64,
+    /// Bytes that a crash took, as `sustain recover` found when it gave the recording its end.
+    #[serde(default)]
+    pub crash_bytes: u64,
     /// Of `gap_bytes`, what may be there all the same, at most: the members were given so much
     /// more than counts as recorded. A member has it that was given up, or it is copies of what
     /// lay on a slow one. `verify` reads it and tells, `extract` gives what is whole. 0 while

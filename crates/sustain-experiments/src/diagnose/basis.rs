@@ -136,7 +136,8 @@ pub(super) fn explained(wall: &FoundWall, dropped: &[usize], ways: &TopologyPath
     explain(&wall.members, wall.limit_bytes_per_s, &alive)
 }
 
-/// Whether readings contradict the wall. Then it is not certain, however clear its own evidence was.
+/// Whether readings contradict the wall. Then it is not certain, however clear its own evidence
+/// was.
 pub(super) fn is_doubted(wall: &FoundWall, findings: &Findings) -> bool {
     findings.unexplained.is_some()
         || remarks::furthest_below(findings).is_some()

@@ -1,5 +1,5 @@
-//! What advice is made of: the facts on which it rests, walls and links as far as it needs them, and
-//! one suggestion.
+//! What advice is made of: the facts on which it rests, walls and links as far as it needs them,
+//! and one suggestion.
 
 use super::fall::SeenFall;
 use super::reason::{AdviceReason, NamedFall, WallPlace};

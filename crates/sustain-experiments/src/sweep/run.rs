@@ -233,7 +233,8 @@ impl Sweep<'_, '_> {
         grid.points = short;
         for point in long {
             let why = format!(
-                "too few requests would end within one point at {}, the rate of the first run: use a longer {TIME_PER_POINT} to include them",
+                "too few requests would end within one point at {}, the rate of the first run: use \
+                 a longer {TIME_PER_POINT} to include them",
                 Rate(rate)
             );
             grid.leave_out(point.setting, why);

@@ -26,7 +26,10 @@ fn listed_recording(recording: &Recording) -> ListedRecording {
         started: recording.started_ns.map(time_text),
         ended: ended(recording),
         ring: recording.ring,
-        streams: recording.streams.iter().map(listed_stream).collect(),
+        streams: (0..)
+            .zip(&recording.streams)
+            .map(|(number, stream)| listed_stream(stream, crash_bytes(recording, number)))
+            .collect(),
     }
 }
 
@@ -37,17 +40,29 @@ pub(super) fn ended(recording: &Recording) -> Option<RecordingEnd> {
     said.or_else(|| (!recording.open_end).then_some(RecordingEnd::Unknown))
 }
 
-fn listed_stream(stream: &StreamSummary) -> ListedStream {
+/// Bytes of a stream that a crash took, of those that a ring has not overwritten since.
+fn crash_bytes(recording: &Recording, stream: u16) -> u64 {
+    let known = recording.streams.get(usize::from(stream));
+    let from_bytes = known.map_or(0, |known| known.readable_from_bytes);
+    let torn = recording.end.iter().flat_map(|end| &end.torn);
+    let of_stream = torn.filter(|torn| torn.stream == stream);
+    of_stream
+        .map(|torn| torn.to_byte.saturating_sub(torn.from_byte.max(from_bytes)))
+        .sum()
+}
+
+fn listed_stream(stream: &StreamSummary, crash_bytes: u64) -> ListedStream {
     let has_bytes = stream.offered_bytes > 0;
     ListedStream {
         name: stream.name.clone(),
         framing: stream.framing.clone(),
         bytes: stream.offered_bytes,
-        recorded_bytes: stream.recorded_bytes,
+        recorded_bytes: stream.recorded_bytes.saturating_sub(crash_bytes),
         frames: stream.frames,
         gap_bytes: stream.gap_bytes,
+        crash_bytes,
         given_up_bytes: stream.given_up_bytes,
-        hole_bytes: stream.hole_bytes,
+        hole_bytes: stream.hole_bytes.saturating_sub(crash_bytes),
         readable_from_byte: stream.readable_from_bytes,
         readable_from_frame: stream.readable_from_frame,
         first_time: stream.first_time_ns.filter(|_| has_bytes).map(time_text),

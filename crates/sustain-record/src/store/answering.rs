@@ -92,8 +92,8 @@ pub fn write_within_bound<T: Send + 'static>(
 
 fn takes_no_writes(name: &str, patience_ns: u64) -> String {
     format!(
-        "{name}: its file system has taken no write for {:.0} s. It may be frozen (fsfreeze \
-         --unfreeze, given its mount point, ends that), or its disk or server may have stopped: \
+        "{name}: its file system has taken no write for {:.0} s. It may be frozen (fsfreeze -u, \
+         given its mount point, ends that), or its disk or server may have stopped: \
          let it go on, or use another place. Until it does, the kernel may keep this process from \
          ending",
         patience_ns as f64 / 1e9

@@ -2,9 +2,11 @@
 //! Every command uses it. It must never harm a file that is not a result of this tool, and the
 //! check must leave nothing behind.
 
+mod prose;
+
 use std::ffi::OsString;
 use std::fs::{File, Metadata, Permissions};
-use std::io::{ErrorKind, IsTerminal, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -15,8 +17,9 @@ use sustain::disk::simulated::parse_target;
 use sustain::document::reader::DocumentError;
 use sustain::record::store::{check_takes_writes, write_within_bound};
 use sustain::report::ReportError;
-use sustain::report::terminal::wrapped;
 
+pub(super) use self::prose::fitted;
+pub(crate) use self::prose::{answered, prose, width};
 use super::say;
 use crate::flags::shared::OutputFlags;
 use crate::startup::is_output_closed;
@@ -151,45 +154,6 @@ impl Outputs<'_> {
     }
 }
 
-/// The width of tables: that of the terminal, or one that fits most places.
-pub(crate) fn width() -> usize {
-    const WIDTH_COLUMNS: usize = 100;
-    terminal_size::terminal_size().map_or(WIDTH_COLUMNS, |(terminal_size::Width(columns), _)| {
-        usize::from(columns)
-    })
-}
-
-/// An answer with what explains it. Where that is longer than the terminal, the answer has scrolled
-/// away and is repeated below.
-pub(crate) fn answered(answer: &str, explanation: &str) -> String {
-    let terminal = std::io::stdout().is_terminal();
-    let height = terminal.then(terminal_size::terminal_size).flatten();
-    let height = height.map(|(_, terminal_size::Height(lines))| usize::from(lines));
-    answered_within(answer, explanation, height)
-}
-
-fn answered_within(answer: &str, explanation: &str, height: Option<usize>) -> String {
-    let lines = answer.lines().count() + explanation.lines().count();
-    // The prompt takes the last line.
-    if height.is_some_and(|height| lines >= height) {
-        format!("{answer}{explanation}\n{}\n", answer.trim_end())
-    } else {
-        format!("{answer}{explanation}")
-    }
-}
-
-/// Wraps text for standard output, and ends each line with a newline.
-pub(crate) fn prose(text: &str) -> String {
-    fitted(text, std::io::stdout().is_terminal())
-}
-
-/// Wraps text to the width of a terminal. Otherwise lines stay whole, because scripts search for
-/// words in them.
-pub(super) fn fitted(text: &str, is_terminal: bool) -> String {
-    let width = if is_terminal { width() } else { usize::MAX };
-    text.lines().map(|line| wrapped(line, width)).collect()
-}
-
 /// What is at a path to which a document may be written.
 enum OutputDestination {
     /// There is nothing yet.
@@ -268,8 +232,8 @@ pub(crate) fn check(path: &Path, kind: OutputKind) -> Result<(), UsageError> {
 pub(crate) fn check_standard_output() -> Result<(), UsageError> {
     if is_output_closed() {
         return Err(UsageError(
-            "standard output is closed, or open for reading only, so the result would be lost: open it, or give a file for \
-             the result"
+            "standard output is closed, or open for reading only, so the result would be lost: \
+             open it, or give a file for the result"
                 .to_owned(),
         ));
     }

@@ -54,8 +54,8 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     /// Whether a source has found no memory in the last second. A small buffer is full before
-    /// anything in it is old, so the age of what waits does not tell; and it is full at times, while
-    /// the rates that are shown are those of seconds.
+    /// anything in it is old, so the age of what waits does not tell; and it is full at times,
+    /// while the rates that are shown are those of seconds.
     pub(in crate::recorder) fn was_buffer_short(&self, now: Timestamp) -> bool {
         self.short_at
             .is_some_and(|at| now.since_ns(at) <= SHORT_SHOWN_NS)

@@ -1,6 +1,8 @@
 //! Shows the results of `create`, `list`, `verify` and `recover` as text and tables. The commands
 //! print them; they must fit the width that they are given.
 
+mod verify;
+
 use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
@@ -8,8 +10,8 @@ use sustain_document::create::{CreateDocument, NewMember};
 use sustain_document::list::{ListDocument, ListedMember, ListedRecording, ListedStream};
 use sustain_document::record::RecordingEnd;
 use sustain_document::recover::RecoverDocument;
-use sustain_document::verify::{BadRange, CheckedStream, VerifyDocument};
 
+pub use self::verify::verify_text;
 use super::without_controls;
 use super::wrapped::wrapped;
 use crate::format::{position, size};
@@ -18,8 +20,6 @@ use crate::format::{position, size};
 const TABLE_WIDTH_MIN: usize = 78;
 /// A table of this width has space for the time of the last byte.
 const TABLE_WIDTH_FULL: usize = 110;
-/// The number of flaws that have a line each; the document has all.
-const BAD_SHOWN: usize = 20;
 
 /// The store that was created, or, without a UUID, the one that would be.
 #[must_use]
@@ -207,6 +207,10 @@ fn lost(bytes: u64) -> String {
     }
 }
 
+fn lost_bytes(stream: &ListedStream) -> u64 {
+    stream.gap_bytes + stream.crash_bytes
+}
+
 /// The lost bytes, as far as the members show them without being read.
 fn lost_words(stream: &ListedStream) -> String {
     let up_to = if stream.given_up_bytes > 0 {
@@ -214,7 +218,7 @@ fn lost_words(stream: &ListedStream) -> String {
     } else {
         ""
     };
-    format!("{up_to}{}", lost(stream.gap_bytes))
+    format!("{up_to}{}", lost(lost_bytes(stream)))
 }
 
 fn list_blocks(document: &ListDocument) -> String {
@@ -231,7 +235,7 @@ fn list_blocks(document: &ListDocument) -> String {
             if has_frames(stream) {
                 let _ = writeln!(text, "    frames   {}", stream.frames);
             }
-            if stream.gap_bytes > 0 {
+            if lost_bytes(stream) > 0 {
                 let _ = writeln!(text, "    lost     {}", lost_words(stream));
             }
             if stream.hole_bytes > 0 {
@@ -242,6 +246,28 @@ fn list_blocks(document: &ListDocument) -> String {
     text
 }
 
+/// What an open end means. A recording that another one follows is over.
+fn open_end(document: &ListDocument) -> Option<String> {
+    let numbers = || {
+        document
+            .recordings
+            .iter()
+            .map(|recording| recording.recording)
+    };
+    let open = document
+        .recordings
+        .iter()
+        .filter(|recording| recording.ended.is_none());
+    let last_open = open.map(|recording| recording.recording).max()?;
+    let may_run = match numbers().max() == Some(last_open) {
+        true => ", or is still running",
+        false => "",
+    };
+    Some(format!(
+        "open end: the recording was ended by a crash or a kill{may_run}; what is there can be read"
+    ))
+}
+
 fn list_remarks(document: &ListDocument) -> Vec<String> {
     let mut lines = Vec::new();
     let streams = || {
@@ -250,22 +276,19 @@ fn list_remarks(document: &ListDocument) -> Vec<String> {
             .iter()
             .flat_map(|recording| &recording.streams)
     };
-    if document
-        .recordings
-        .iter()
-        .any(|recording| recording.ended.is_none())
-    {
-        lines.push(
-            "open end: the recording was ended by a crash or a kill, or is still running; what is \
-             there can be read"
-                .to_owned(),
-        );
-    }
+    lines.extend(open_end(document));
     if streams().any(|stream| stream.gap_bytes > 0) {
         lines.push(
             "lost: bytes that did not reach a member; the stream records how many and where"
                 .to_owned(),
         );
+    }
+    let crash_bytes: u64 = streams().map(|stream| stream.crash_bytes).sum();
+    if crash_bytes > 0 {
+        lines.push(format!(
+            "lost: a crash took {}, as `sustain recover` found afterwards",
+            position(crash_bytes)
+        ));
     }
     let given_up_bytes: u64 = streams().map(|stream| stream.given_up_bytes).sum();
     if given_up_bytes > 0 {
@@ -317,188 +340,6 @@ fn list_remarks(document: &ListDocument) -> Vec<String> {
 /// A time without the fraction of its second.
 fn seconds_of(time: &str) -> String {
     time.get(..19).unwrap_or(time).replace('T', " ")
-}
-
-/// The result of checking a store.
-#[must_use]
-pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
-    let mut text = wrapped(&store_line(&document.store, &document.members), width);
-    for bad in document.bad.iter().take(BAD_SHOWN) {
-        text.push_str(&wrapped(&bad_line(bad), width));
-    }
-    for torn in document.not_durable.iter().take(BAD_SHOWN) {
-        let line = range_line("not durable:", torn);
-        text.push_str(&wrapped(&line, width));
-    }
-    let more =
-        document.not_durable.len().saturating_sub(BAD_SHOWN) as u64 + document.not_durable_unlisted;
-    if more > 0 {
-        text.push_str(&wrapped(
-            &format!("not durable: {more} more, which --json lists"),
-            width,
-        ));
-    }
-    let more = document.bad.len().saturating_sub(BAD_SHOWN) as u64 + document.bad_unlisted;
-    if more > 0 {
-        text.push_str(&wrapped(
-            &format!("bad: {more} more, which --json lists"),
-            width,
-        ));
-    }
-    for recording in &document.recordings {
-        for stream in &recording.streams {
-            let mut parts = vec![format!("{} whole", position(stream.whole_bytes))];
-            let damaged_bytes = stream.hole_bytes.saturating_sub(stream.not_durable_bytes);
-            let others = [
-                (stream.gap_bytes, "lost before they reached a member"),
-                (damaged_bytes, "damaged or missing"),
-                (
-                    stream.not_durable_bytes,
-                    if recording.open_end {
-                        "lost in the crash, or damaged since"
-                    } else {
-                        "lost in a crash before they were durable"
-                    },
-                ),
-                (stream.overwritten_bytes, "overwritten by the ring"),
-            ];
-            for (bytes, what) in others.into_iter().filter(|(bytes, _)| *bytes > 0) {
-                parts.push(format!("{} {what}", position(bytes)));
-            }
-            let open = if recording.open_end { "; open end" } else { "" };
-            let which = format!(
-                "recording {}, stream {}",
-                recording.recording,
-                without_controls(&stream.name)
-            );
-            let sum = parts.join(" + ");
-            let line = format!("{which}: {} = {sum}{open}", position(stream.bytes));
-            text.push_str(&wrapped(&line, width));
-            if let Some(below) = below_readable(stream) {
-                text.push_str(&wrapped(&format!("{which}: {below}"), width));
-            }
-        }
-    }
-    let mut last = verdict(document);
-    last.push_str(&crash_words(document));
-    text.push_str(&wrapped(&last, width));
-    text
-}
-
-/// A ring of unequal members is overwritten in part only below its readable range.
-fn below_readable(stream: &CheckedStream) -> Option<String> {
-    let end = stream.readable_from_byte;
-    (stream.below_readable_bytes > 0).then(|| {
-        format!(
-            "readable from byte {end} on; below it {} are still there, between bytes that the ring \
-             has overwritten: `sustain extract --from-byte 0 --to-byte {end} --holes fill` returns \
-             them",
-            position(stream.below_readable_bytes)
-        )
-    })
-}
-
-/// Names the bytes that a crash took before they were durable. They are no fault of the store, but
-/// a reader should know of them. Where the end is open, something else may have damaged them since.
-fn crash_words(document: &VerifyDocument) -> String {
-    let bytes_of = |open_end: bool| -> u64 {
-        let recordings = document.recordings.iter();
-        recordings
-            .filter(|recording| recording.open_end == open_end)
-            .flat_map(|recording| &recording.streams)
-            .map(|stream| stream.not_durable_bytes)
-            .sum()
-    };
-    let (open_bytes, recovered_bytes) = (bytes_of(true), bytes_of(false));
-    let mut words = String::new();
-    if recovered_bytes > 0 {
-        words.push_str(&format!(
-            "; {} were not durable yet when a crash came, and `sustain recover` found them missing",
-            size(recovered_bytes)
-        ));
-    }
-    if open_bytes > 0 {
-        words.push_str(&format!(
-            "; {} that were not known to be durable were lost in the crash or damaged since: which \
-             of the two cannot be told",
-            size(open_bytes)
-        ));
-    }
-    words
-}
-
-/// Whether it is uncertain what became of a part of a recording.
-fn is_uncertain(document: &VerifyDocument) -> bool {
-    let is_open = |recording: Option<u32>| {
-        let mut recordings = document.recordings.iter();
-        recordings.any(|one| one.open_end && Some(one.recording) == recording)
-    };
-    let mut not_durable = document.not_durable.iter();
-    not_durable.any(|torn| is_open(torn.recording))
-}
-
-fn verdict(document: &VerifyDocument) -> String {
-    let checked = size(document.checked_bytes);
-    let flaws = document.bad.len() as u64 + document.bad_unlisted;
-    match (document.complete, flaws) {
-        (false, 0) => format!(
-            "interrupted: {checked} of the members were read so far, and nothing bad was found"
-        ),
-        (false, flaws) => format!(
-            "interrupted: {checked} of the members were read so far, {}",
-            bad_places(flaws)
-        ),
-        (true, 0) if document.recordings.is_empty() => "the store has no recordings".to_owned(),
-        (true, 0) if is_uncertain(document) => format!(
-            "ok: nothing that was durable is damaged or missing; {checked} of the members were \
-             read, with all that lies around the data"
-        ),
-        (true, 0) => format!(
-            "ok: every byte is accounted for; {checked} of the members were read, with all that \
-             lies around the data"
-        ),
-        (true, flaws) => format!(
-            "not ok: {}; {checked} of the members were read, with all that lies around the data",
-            bad_places(flaws)
-        ),
-    }
-}
-
-fn bad_places(flaws: u64) -> String {
-    let places = if flaws == 1 { "place is" } else { "places are" };
-    format!("{flaws} {places} bad")
-}
-
-fn bad_line(bad: &BadRange) -> String {
-    range_line("bad:", bad)
-}
-
-fn range_line(what: &str, bad: &BadRange) -> String {
-    let mut line = what.to_owned();
-    if let Some(recording) = bad.recording {
-        let _ = write!(line, " recording {recording},");
-    }
-    if let Some(stream) = &bad.stream {
-        let _ = write!(line, " stream {},", without_controls(stream));
-    }
-    match (bad.from_byte, bad.to_byte) {
-        (Some(from), Some(to)) if from < to => {
-            let _ = write!(line, " bytes {from} to {to},");
-        }
-        (Some(from), _) if bad.stream.is_some() => {
-            let _ = write!(line, " at byte {from},");
-        }
-        _ => {}
-    }
-    if let Some(member) = &bad.member {
-        let _ = write!(line, " member {}", without_controls(member));
-        if let Some(offset_bytes) = bad.offset_bytes {
-            let _ = write!(line, " at byte {offset_bytes}");
-        }
-    }
-    let line = line.trim_end_matches(',');
-    let separator = if line == what { "" } else { ":" };
-    format!("{line}{separator} {}", without_controls(&bad.why))
 }
 
 /// The result of `recover`: the findings on opening the store, and the marks that were written.

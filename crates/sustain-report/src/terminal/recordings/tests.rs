@@ -1,7 +1,9 @@
 use sustain_document::list::MemberPresence;
 use sustain_document::record::RecordingEnd;
 use sustain_document::recover::{RecoveredRecording, RecoveredStream};
-use sustain_document::verify::{CheckedRecording, CheckedStream};
+use sustain_document::verify::{BadRange, CheckedRecording, CheckedStream, VerifyDocument};
+
+use super::verify::{BAD_SHOWN, bad_line};
 
 use super::*;
 
@@ -30,6 +32,7 @@ fn stream(name: &str, framing: &str, gap_bytes: u64, hole_bytes: u64) -> ListedS
         recorded_bytes: 66_800_000_000 - gap_bytes,
         frames: if framing == "none" { 0 } else { 446_123 },
         gap_bytes,
+        crash_bytes: 0,
         given_up_bytes: 0,
         hole_bytes,
         readable_from_byte: 0,
@@ -150,6 +153,17 @@ fn a_list_explains_what_it_shows_and_nothing_else() {
     for words in ["open end", "lost: ", "missing: ", "are missing", "ring"] {
         assert!(!text.contains(words), "{words} in {text}");
     }
+    let mut open = whole.clone();
+    open.recordings[0].ended = None;
+    assert!(list_text(&open, 200).contains("or is still running"));
+    let mut newer = whole.recordings[0].clone();
+    newer.recording += 1;
+    open.recordings.push(newer);
+    let text = list_text(&open, 200);
+    assert!(
+        text.contains("open end: ") && !text.contains("still running"),
+        "{text}"
+    );
     whole.recordings[0].streams[0].readable_from_byte = 77;
     assert!(list_text(&whole, 120).contains("readable from byte 77 on"));
     whole.recordings.clear();

@@ -1,0 +1,195 @@
+//! The findings of a check of a store, in words.
+
+use std::fmt::Write as _;
+
+use sustain_document::verify::{BadRange, CheckedStream, VerifyDocument};
+
+use super::store_line;
+use crate::format::{position, size};
+use crate::terminal::without_controls;
+use crate::terminal::wrapped::wrapped;
+
+/// The number of flaws that have a line each; the document has all.
+pub(super) const BAD_SHOWN: usize = 20;
+
+/// The result of checking a store.
+#[must_use]
+pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
+    let mut text = wrapped(&store_line(&document.store, &document.members), width);
+    for bad in document.bad.iter().take(BAD_SHOWN) {
+        text.push_str(&wrapped(&bad_line(bad), width));
+    }
+    for torn in document.not_durable.iter().take(BAD_SHOWN) {
+        let line = range_line("not durable:", torn);
+        text.push_str(&wrapped(&line, width));
+    }
+    let more =
+        document.not_durable.len().saturating_sub(BAD_SHOWN) as u64 + document.not_durable_unlisted;
+    if more > 0 {
+        text.push_str(&wrapped(
+            &format!("not durable: {more} more, which --json lists"),
+            width,
+        ));
+    }
+    let more = document.bad.len().saturating_sub(BAD_SHOWN) as u64 + document.bad_unlisted;
+    if more > 0 {
+        text.push_str(&wrapped(
+            &format!("bad: {more} more, which --json lists"),
+            width,
+        ));
+    }
+    for recording in &document.recordings {
+        for stream in &recording.streams {
+            let mut parts = vec![format!("{} whole", position(stream.whole_bytes))];
+            let damaged_bytes = stream.hole_bytes.saturating_sub(stream.not_durable_bytes);
+            let others = [
+                (stream.gap_bytes, "lost before they reached a member"),
+                (damaged_bytes, "damaged or missing"),
+                (
+                    stream.not_durable_bytes,
+                    if recording.open_end {
+                        "lost in the crash, or damaged since"
+                    } else {
+                        "lost in a crash before they were durable"
+                    },
+                ),
+                (stream.overwritten_bytes, "overwritten by the ring"),
+            ];
+            for (bytes, what) in others.into_iter().filter(|(bytes, _)| *bytes > 0) {
+                parts.push(format!("{} {what}", position(bytes)));
+            }
+            let open = if recording.open_end { "; open end" } else { "" };
+            let which = format!(
+                "recording {}, stream {}",
+                recording.recording,
+                without_controls(&stream.name)
+            );
+            let sum = parts.join(" + ");
+            let line = format!("{which}: {} = {sum}{open}", position(stream.bytes));
+            text.push_str(&wrapped(&line, width));
+            if let Some(below) = below_readable(stream) {
+                text.push_str(&wrapped(&format!("{which}: {below}"), width));
+            }
+        }
+    }
+    let mut last = verdict(document);
+    last.push_str(&crash_words(document));
+    text.push_str(&wrapped(&last, width));
+    text
+}
+
+/// A ring of unequal members is overwritten in part only below its readable range.
+fn below_readable(stream: &CheckedStream) -> Option<String> {
+    let end = stream.readable_from_byte;
+    (stream.below_readable_bytes > 0).then(|| {
+        format!(
+            "readable from byte {end} on; below it {} are still there, between bytes that the ring \
+             has overwritten: `sustain extract --from-byte 0 --to-byte {end} --holes fill` returns \
+             them",
+            position(stream.below_readable_bytes)
+        )
+    })
+}
+
+/// Names the bytes that a crash took before they were durable. They are no fault of the store, but
+/// a reader should know of them. Where the end is open, something else may have damaged them since.
+fn crash_words(document: &VerifyDocument) -> String {
+    let bytes_of = |open_end: bool| -> u64 {
+        let recordings = document.recordings.iter();
+        recordings
+            .filter(|recording| recording.open_end == open_end)
+            .flat_map(|recording| &recording.streams)
+            .map(|stream| stream.not_durable_bytes)
+            .sum()
+    };
+    let (open_bytes, recovered_bytes) = (bytes_of(true), bytes_of(false));
+    let mut words = String::new();
+    if recovered_bytes > 0 {
+        words.push_str(&format!(
+            "; {} were not durable yet when a crash came, and `sustain recover` found them missing",
+            size(recovered_bytes)
+        ));
+    }
+    if open_bytes > 0 {
+        words.push_str(&format!(
+            "; {} that were not known to be durable were lost in the crash or damaged since: which \
+             of the two cannot be told",
+            size(open_bytes)
+        ));
+    }
+    words
+}
+
+/// Whether it is uncertain what became of a part of a recording.
+fn is_uncertain(document: &VerifyDocument) -> bool {
+    let is_open = |recording: Option<u32>| {
+        let mut recordings = document.recordings.iter();
+        recordings.any(|one| one.open_end && Some(one.recording) == recording)
+    };
+    let mut not_durable = document.not_durable.iter();
+    not_durable.any(|torn| is_open(torn.recording))
+}
+
+fn verdict(document: &VerifyDocument) -> String {
+    let checked = size(document.checked_bytes);
+    let flaws = document.bad.len() as u64 + document.bad_unlisted;
+    match (document.complete, flaws) {
+        (false, 0) => format!(
+            "interrupted: {checked} of the members were read so far, and nothing bad was found"
+        ),
+        (false, flaws) => format!(
+            "interrupted: {checked} of the members were read so far, {}",
+            bad_places(flaws)
+        ),
+        (true, 0) if document.recordings.is_empty() => "the store has no recordings".to_owned(),
+        (true, 0) if is_uncertain(document) => format!(
+            "ok: nothing that was durable is damaged or missing; {checked} of the members were \
+             read, with all that lies around the data"
+        ),
+        (true, 0) => format!(
+            "ok: every byte is accounted for; {checked} of the members were read, with all that \
+             lies around the data"
+        ),
+        (true, flaws) => format!(
+            "not ok: {}; {checked} of the members were read, with all that lies around the data",
+            bad_places(flaws)
+        ),
+    }
+}
+
+fn bad_places(flaws: u64) -> String {
+    let places = if flaws == 1 { "place is" } else { "places are" };
+    format!("{flaws} {places} bad")
+}
+
+pub(super) fn bad_line(bad: &BadRange) -> String {
+    range_line("bad:", bad)
+}
+
+fn range_line(what: &str, bad: &BadRange) -> String {
+    let mut line = what.to_owned();
+    if let Some(recording) = bad.recording {
+        let _ = write!(line, " recording {recording},");
+    }
+    if let Some(stream) = &bad.stream {
+        let _ = write!(line, " stream {},", without_controls(stream));
+    }
+    match (bad.from_byte, bad.to_byte) {
+        (Some(from), Some(to)) if from < to => {
+            let _ = write!(line, " bytes {from} to {to},");
+        }
+        (Some(from), _) if bad.stream.is_some() => {
+            let _ = write!(line, " at byte {from},");
+        }
+        _ => {}
+    }
+    if let Some(member) = &bad.member {
+        let _ = write!(line, " member {}", without_controls(member));
+        if let Some(offset_bytes) = bad.offset_bytes {
+            let _ = write!(line, " at byte {offset_bytes}");
+        }
+    }
+    let line = line.trim_end_matches(',');
+    let separator = if line == what { "" } else { ":" };
+    format!("{line}{separator} {}", without_controls(&bad.why))
+}

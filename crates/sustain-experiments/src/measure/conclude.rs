@@ -241,8 +241,7 @@ fn total(
     let active = active_steps(plan, outcome);
     let active_bytes: u64 = active.iter().map(|step| step.bytes).sum();
     let backlog = collected.backlog_bytes_max.map(|bytes| bytes.ceil() as u64);
-    let held =
-        backlog.map(|backlog| held(plan, session, targets, backlog, &collected.backlog_highs));
+    let held = backlog.map(|backlog| held(plan, session, targets, backlog, collected));
     Total {
         bytes,
         seconds: seconds(last_ns),

@@ -10,9 +10,12 @@ use sustain_load::collect::steps;
 use sustain_load::event::{Event, Observer, Phase};
 use sustain_load::phase::PhaseOutcome;
 use sustain_load::setup::PhaseSetup;
+use sustain_statistics::judge::Step;
+use sustain_statistics::judge::growth::steady_growth;
 use sustain_statistics::judge::recommend::{CurvePoint, recommend_by_all};
 use sustain_statistics::judge::worst::{WORST_S, worst};
 
+use super::active::active_steps;
 use super::plan::MeasurePlan;
 use super::recommendation::{BufferAllowance, curve_points, whole_steps};
 use super::run::MeasureRun;
@@ -45,6 +48,8 @@ struct RateSearch {
     level_bytes_per_s: f64,
     /// The curve of the run itself, and of each paced run that did not hold.
     curves: Vec<Vec<CurvePoint>>,
+    /// The series of the run itself, while all targets were active.
+    run_steps: Vec<Step>,
     positions_bytes: Vec<u64>,
 }
 
@@ -70,6 +75,7 @@ impl MeasureRun<'_> {
             recommended,
             level_bytes_per_s: f64::INFINITY,
             curves: vec![curve_points(outcome)],
+            run_steps: active_steps(self.plan, outcome),
             positions_bytes: self
                 .prepared
                 .positions_after(&self.prepared.starts(), outcome),
@@ -138,8 +144,9 @@ impl MeasureRun<'_> {
         let has_failed = targets.any(|series| !series.failures.is_empty());
         let seconds = time_ns as f64 / 1e9;
         let worst_stall_ns = worst_stall_ns(paced);
+        let grows_steadily = self.grows_steadily(search, paced, seconds);
         let found = &mut search.recommended;
-        let grows = self.grows(found, paced, seconds, backlog_max_bytes);
+        let grows = grows_steadily || self.grows(found, paced, seconds, backlog_max_bytes);
         let held = backlog_max_bytes <= self.plan.buffer_bytes && !has_failed && !grows;
         found.held_seconds = Some(seconds);
         if held && self.is_too_short(found.rate_bytes_per_s * seconds) {
@@ -167,7 +174,7 @@ impl MeasureRun<'_> {
             let moved: u64 = paced.meters.iter().map(Meter::bytes).sum();
             let left_bytes = found.rate_bytes_per_s * seconds - moved as f64;
             let fell_behind = left_bytes > STILL_GROWS * backlog_max_bytes as f64;
-            if fell_behind && worst_stall_ns < PAUSE_NS_MIN {
+            if (fell_behind || grows_steadily) && worst_stall_ns < PAUSE_NS_MIN {
                 // A curve of so few seconds does not show how large a backlog becomes that only
                 // grows.
                 let got = least.unwrap_or(moved as f64 / seconds);
@@ -182,6 +189,30 @@ impl MeasureRun<'_> {
         let targets = self.prepared.session.targets.len() as u64;
         let least_bytes = self.plan.load.record_bytes.saturating_mul(targets);
         offered_bytes < least_bytes.saturating_mul(RECORDS_DUE_MIN) as f64
+    }
+
+    /// Whether the backlog of a paced run grew steadily, and no stretch of the run itself that was
+    /// as slow explains that. It may be small beside the buffer: a rate that is 1 % too high needs
+    /// more than the ten seconds of a paced run to fill that, and a recording has more.
+    fn grows_steadily(&self, search: &RateSearch, paced: &PhaseOutcome, seconds: f64) -> bool {
+        let rate_bytes_per_s = search.recommended.rate_bytes_per_s;
+        let blur_bytes = self.plan.load.record_bytes as f64 * paced.meters.len() as f64;
+        let growth = |steps: &[Step], until_s: f64| {
+            steady_growth(steps, rate_bytes_per_s, until_s, blur_bytes)
+        };
+        let Some(grown_bytes) = growth(&steps(&paced.collected.total), seconds) else {
+            return false;
+        };
+        let run = &search.run_steps;
+        let is_whole = |step: &&Step| {
+            run.last()
+                .is_some_and(|last| step.start_s + seconds <= last.end_s)
+        };
+        let mut stretches = run.iter().enumerate().filter(|(_, step)| is_whole(step));
+        !stretches.any(|(first, step)| {
+            let grown = growth(&run[first..], step.start_s + seconds);
+            grown.is_some_and(|bytes| bytes >= grown_bytes)
+        })
     }
 
     /// Whether a paced run ended with a backlog that was as large as it ever was, and larger than

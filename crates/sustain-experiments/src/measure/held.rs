@@ -4,8 +4,9 @@
 
 use sustain_document::measure::TargetResult;
 use sustain_document::vocabulary::Ending;
-use sustain_load::collect::BacklogHigh;
+use sustain_load::collect::{BacklogHigh, Collected, steps};
 use sustain_load::session::Session;
+use sustain_statistics::judge::growth::steady_growth;
 
 use super::plan::MeasurePlan;
 use super::told::UndecidedReason;
@@ -19,9 +20,9 @@ const SECOND_OF_END_S: f64 = 1.0;
 /// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PacedOutcome {
-    /// The backlog stayed within the buffer.
+    /// The backlog stayed within the buffer, and did not grow steadily.
     Yes,
-    /// The backlog was larger than the buffer, or a target failed.
+    /// The backlog was larger than the buffer or grew steadily to the end, or a target failed.
     No,
     /// Nothing shows that it did not hold, but this run is no proof; the reason.
     Undecided(UndecidedReason),
@@ -53,20 +54,53 @@ pub(crate) fn held(
     session: &Session,
     targets: &[TargetResult],
     backlog_bytes: u64,
-    highs: &[BacklogHigh],
+    collected: &Collected,
 ) -> PacedOutcome {
     let has_failed = targets.iter().any(|target| !target.errors.is_empty());
     if has_failed {
         return PacedOutcome::No;
     }
     if backlog_bytes > plan.buffer_bytes {
-        let full = held_until_full(plan, targets, highs);
+        let full = held_until_full(plan, targets, &collected.backlog_highs);
         return full.map_or(PacedOutcome::No, PacedOutcome::Undecided);
+    }
+    if grows(plan, session, targets, collected) {
+        return PacedOutcome::No;
     }
     match undecided(plan, session, targets) {
         Some(why) => PacedOutcome::Undecided(why),
         None => PacedOutcome::Yes,
     }
+}
+
+/// Whether the backlog grew steadily to the end, so that a longer run would fill any buffer. Writes
+/// through the page cache complete in memory, so their backlog tells nothing of it.
+fn grows(
+    plan: &MeasurePlan,
+    session: &Session,
+    targets: &[TargetResult],
+    collected: &Collected,
+) -> bool {
+    let Some(rate_bytes_per_s) = plan.load.rate_bytes_per_s else {
+        return false;
+    };
+    let is_full = |target: &&TargetResult| target.ended == Ending::EndOfDevice;
+    let full_s = targets.iter().filter(is_full);
+    let full_s = full_s.map(|target| target.seconds - SECOND_OF_END_S);
+    let last_s = targets.iter().map(|target| target.seconds);
+    let last_s = last_s.fold(0.0, f64::max);
+    // What completes after the source has ended makes up for nothing.
+    let asked_s = plan.load.time_ns.map_or(last_s, |ns| ns as f64 / 1e9);
+    let until_s = full_s.fold(asked_s.min(last_s), f64::min);
+    let blur_bytes = plan.load.record_bytes as f64 * targets.len() as f64;
+    !plan.writes_buffered(session.direction)
+        && steady_growth(
+            &steps(&collected.total),
+            rate_bytes_per_s,
+            until_s,
+            blur_bytes,
+        )
+        .is_some()
 }
 
 /// A target that is full takes nothing more, so that only the time before tells whether all of them

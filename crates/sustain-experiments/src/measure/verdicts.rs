@@ -76,6 +76,10 @@ fn backlog_grows(result: &MeasureResult) -> bool {
     let Some(rate_bytes_per_s) = result.plan.rate_bytes_per_s else {
         return false;
     };
+    if result.total.rate_held == Some(false) {
+        let is_within = result.total.backlog_max_bytes <= Some(result.plan.buffer_bytes);
+        return is_within && result.targets.iter().all(|one| one.errors.is_empty());
+    }
     let record_bytes = result.plan.record_size_bytes * u64::from(result.plan.depth);
     let in_flight_bytes = record_bytes.saturating_mul(result.targets.len() as u64) as f64;
     let left_bytes = rate_bytes_per_s * result.source_seconds() - result.total.bytes as f64;

@@ -7,6 +7,7 @@ pub mod burst;
 pub mod conventional;
 pub mod curve;
 pub mod fallen;
+pub mod growth;
 pub mod knee;
 pub mod places;
 mod position;

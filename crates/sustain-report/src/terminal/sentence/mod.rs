@@ -337,10 +337,12 @@ fn held(result: &MeasureResult, rate_bytes_per_s: f64) -> String {
                 format!("; {} of the {buffer} buffer were needed", memory(bytes))
             }
         });
-    let growing = if verdicts::of(result).backlog_grows {
-        " and still grew at the end, so a longer run may not hold it"
-    } else {
-        ""
+    let growing = match (verdicts::of(result).backlog_grows, result.total.rate_held) {
+        (false, _) => "",
+        (true, Some(false)) => {
+            ", and the backlog grew steadily to the end, which no buffer rides out in a longer run"
+        }
+        (true, _) => " and still grew at the end, so a longer run may not hold it",
     };
     format!("{verdict}{backlog}{growing}")
 }

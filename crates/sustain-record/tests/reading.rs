@@ -12,7 +12,7 @@ mod image;
 
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
-use image::{Image, Opened, SLOT_BYTES, STARTED_NS};
+use image::{Image, Opened, Put, SLOT_BYTES, STARTED_NS};
 use sustain_disk::clock::Clock;
 use sustain_disk::engine::{SharedMachine, SimulatedTarget};
 use sustain_disk::simulated::{DiskDescription, FaultDescription, FaultKind, Machine, MachineFile};
@@ -178,6 +178,82 @@ fn a_damaged_end_mark_that_began_a_slot_is_missed_where_another_member_has_its_o
         assert_eq!(told.collect::<Vec<_>>(), [expected], "{count} appends");
     }
     assert!(began_slot > 1);
+}
+
+/// Two recordings of two members. The first one has its end marks at these places.
+fn one_after_the_other(has_end: bool) -> (Image, Vec<Put>) {
+    let mut image = Image::new(2, 12, &["none"], false);
+    for round in 0..6_usize {
+        image.data(round % 2, 0, &noise(round as u64, 50_000), &[]);
+    }
+    let before_end = image.puts.len();
+    if has_end {
+        image.end();
+    }
+    let ends = image.puts[before_end..].to_vec();
+    image.begin_again();
+    for round in 0..4_usize {
+        image.data(round % 2, 0, &noise(10 + round as u64, 50_000), &[]);
+    }
+    image.end();
+    (image, ends)
+}
+
+/// Writes over the whole of an append.
+fn destroy(image: &mut Image, put: &Put) {
+    let bytes = put.descriptor.append_bytes as usize;
+    image.members[put.member].bytes[put.offset_bytes..][..bytes].fill(0xA5);
+}
+
+#[test]
+fn end_marks_that_are_lost_before_a_further_recording_are_missed_on_each_member() {
+    let (mut image, ends) = one_after_the_other(true);
+    assert!(check(&image.open()).ok);
+    for put in &ends {
+        destroy(&mut image, put);
+    }
+    let result = check(&image.open());
+    let told = result.bad.iter();
+    let told: Vec<_> = told
+        .map(|bad| (bad.recording, bad.member.as_deref(), bad.offset_bytes))
+        .collect();
+    let expected = ends.iter().zip(["m0", "m1"]);
+    let expected: Vec<_> = expected
+        .map(|(put, name)| (Some(1), Some(name), Some(put.offset_bytes as u64)))
+        .collect();
+    assert_eq!(told, expected);
+    assert!(result.bad[0].why.contains("most likely its end mark"));
+    assert!(!result.ok);
+}
+
+#[test]
+fn a_further_recording_behind_an_open_end_finds_no_fault_with_it() {
+    let (image, ends) = one_after_the_other(false);
+    assert!(ends.is_empty());
+    let result = check(&image.open());
+    assert_eq!(result.bad, []);
+    assert!(result.recordings[0].open_end);
+}
+
+#[test]
+fn a_recording_of_which_nothing_is_found_is_missed_by_the_next_one() {
+    let (mut image, _) = one_after_the_other(true);
+    let next = image
+        .puts
+        .iter()
+        .rposition(|put| put.descriptor.kind == Kind::Start);
+    let first_of_next = next.unwrap() - 1;
+    for put in image.puts[..first_of_next].to_vec() {
+        destroy(&mut image, &put);
+    }
+    let result = check(&image.open());
+    let told: Vec<_> = result
+        .bad
+        .iter()
+        .map(|bad| (bad.recording, bad.member.as_deref()))
+        .collect();
+    assert_eq!(told, [(Some(2), Some("m0")), (Some(2), Some("m1"))]);
+    assert!(result.bad[0].why.contains("the recording before"));
 }
 
 #[test]
@@ -769,12 +845,12 @@ fn damage_below_the_readable_range_is_no_overwriting_where_nothing_was_written_o
     assert!(whole.ok, "{:?}", whole.bad);
     let readable = whole.recordings[0].streams[0].readable_from_bytes;
     let overwritten_bytes = whole.recordings[0].streams[0].overwritten_bytes;
-    let is_below = |put: &&image::Put| {
+    let is_below = |put: &&Put| {
         let descriptor = &put.descriptor;
         let is_data = descriptor.kind == Kind::Data && put.member == 0;
         is_data && descriptor.stream_offset_bytes + 100_000 <= readable
     };
-    let puts: Vec<image::Put> = image.puts.iter().filter(is_below).cloned().collect();
+    let puts: Vec<Put> = image.puts.iter().filter(is_below).cloned().collect();
     assert!(puts.len() > 5);
     for (at, hit, lost_bytes) in [
         (4100, &puts[..1], 65_536),
@@ -829,8 +905,8 @@ fn a_member_that_has_lost_several_appends_is_named_for_each() {
         }
         image.end();
         assert!(check(&image.open()).ok);
-        let of_first = |put: &&image::Put| put.member == 0 && put.descriptor.kind == Kind::Data;
-        let puts: Vec<image::Put> = image.puts.iter().filter(of_first).cloned().collect();
+        let of_first = |put: &&Put| put.member == 0 && put.descriptor.kind == Kind::Data;
+        let puts: Vec<Put> = image.puts.iter().filter(of_first).cloned().collect();
         for hit in [&puts[1..3], &puts[2..5]] {
             for put in hit {
                 image.members[0].bytes[put.offset_bytes + 9] ^= 1;
@@ -860,8 +936,8 @@ fn losses_of_one_length_are_named_where_they_lay() {
             image.data(round % members, 0, &noise(round as u64, 50_000), &[]);
         }
         image.end();
-        let data = |put: &&image::Put| put.descriptor.kind == Kind::Data;
-        let puts: Vec<image::Put> = image.puts.iter().filter(data).cloned().collect();
+        let data = |put: &&Put| put.descriptor.kind == Kind::Data;
+        let puts: Vec<Put> = image.puts.iter().filter(data).cloned().collect();
         for hit in hits {
             for &index in *hit {
                 let put = &puts[index];
@@ -900,8 +976,8 @@ fn damage_in_the_oldest_slot_of_a_ring_is_no_overwriting() {
     let whole = check(&image.open());
     assert!(whole.ok, "{:?}", whole.bad);
     let oldest = image.slots_begun(0) - 6;
-    let of_oldest = |put: &&image::Put| put.descriptor.place.slot_serial == oldest;
-    let puts: Vec<image::Put> = image.puts.iter().filter(of_oldest).cloned().collect();
+    let of_oldest = |put: &&Put| put.descriptor.place.slot_serial == oldest;
+    let puts: Vec<Put> = image.puts.iter().filter(of_oldest).cloned().collect();
     assert!(puts.len() > 1);
     for hit in [&puts[..1], &puts[..]] {
         for put in hit {
@@ -962,8 +1038,8 @@ fn what_a_member_that_is_there_has_lost_is_no_work_of_the_ring_on_another() {
     // Nothing that was recorded is gone: only the account of a gap is.
     let checked = &whole.recordings[0].streams[0];
     assert_eq!((checked.overwritten_bytes, checked.gap_bytes), (0, 23_000));
-    let of_first = |put: &&image::Put| put.member == 0 && put.descriptor.recording == 1;
-    let puts: Vec<image::Put> = image.puts.iter().filter(of_first).cloned().collect();
+    let of_first = |put: &&Put| put.member == 0 && put.descriptor.recording == 1;
+    let puts: Vec<Put> = image.puts.iter().filter(of_first).cloned().collect();
     // The first is the start; the third append of data and every third after it carries a gap.
     for (damaged, lost_bytes) in [
         (vec![5], 40_000),
@@ -1090,9 +1166,8 @@ fn what_comes_while_it_is_read_is_no_damage() {
 fn what_is_damaged_above_what_a_ring_writes_over_stays_damage() {
     let (mut image, opened) = moving_ring(64, 8);
     let now = image.open().scope().readable_from_bytes[0];
-    let is_kept = |put: &&image::Put| {
-        put.descriptor.kind == Kind::Data && put.descriptor.stream_offset_bytes > now
-    };
+    let is_kept =
+        |put: &&Put| put.descriptor.kind == Kind::Data && put.descriptor.stream_offset_bytes > now;
     let put = image.puts.iter().find(is_kept).unwrap().clone();
     image.members[put.member].bytes[put.offset_bytes + 5000] ^= 1;
     let result = check_moving(&image, &opened, &Clock::simulated(), false);
@@ -1126,7 +1201,7 @@ fn what_a_cut_has_left_half_overwritten_in_a_ring_is_no_damage_and_all_else_is()
     let readable = image.open().scope().readable_from_bytes[0];
     for serial in [oldest, oldest + 1, reach, reach + 1, reach + 5, newest - 1] {
         for what in [9, 5000, 60_000] {
-            let is_hit = |put: &&image::Put| {
+            let is_hit = |put: &&Put| {
                 put.descriptor.place.slot_serial == serial && put.descriptor.kind == Kind::Data
             };
             let put = image.puts.iter().filter(is_hit).nth(1).unwrap().clone();
@@ -1177,7 +1252,7 @@ fn what_a_cut_has_left_half_overwritten_is_read_from_where_it_is_whole() {
     let readable = image.open().scope().readable_from_bytes[0];
     for serial in [oldest, oldest + 1] {
         for what in [9, 5000] {
-            let is_hit = |put: &&image::Put| {
+            let is_hit = |put: &&Put| {
                 let descriptor = &put.descriptor;
                 let is_there = put.member == 0 && descriptor.place.slot_serial == serial;
                 is_there && descriptor.kind == Kind::Data
@@ -1202,7 +1277,7 @@ fn an_end_mark_that_is_not_whole_where_a_ring_goes_on_costs_nothing() {
     let mut image = Image::new(2, 2, &["none"], true);
     image.data(1, 0, &noise(1, 100_000), &[]);
     image.end();
-    let is_end = |put: &&image::Put| put.member == 0 && put.descriptor.kind == Kind::End;
+    let is_end = |put: &&Put| put.member == 0 && put.descriptor.kind == Kind::End;
     let end = image.puts.iter().find(is_end).unwrap().clone();
     image.begin_again();
     image.data(0, 0, &noise(2, 20_000), &[]);
@@ -1222,7 +1297,7 @@ fn an_end_mark_that_is_not_whole_where_a_ring_goes_on_costs_nothing() {
 fn a_sector_that_cannot_be_read_costs_its_piece_and_is_named() {
     let image = scattered(true);
     let mut opened = image.open();
-    let big = |put: &&image::Put| put.descriptor.payload_bytes > 3 * PIECE_BYTES as u32 / 2;
+    let big = |put: &&Put| put.descriptor.payload_bytes > 3 * PIECE_BYTES as u32 / 2;
     let put = image.puts.iter().find(big).unwrap();
     let bad_byte = put.offset_bytes + 4096 + PIECE_BYTES + 5000;
     let clock = Clock::simulated();
@@ -1372,7 +1447,7 @@ fn a_range_of_frames_tells_of_those_that_are_lost_at_its_edges() {
     let mut image = Image::new(2, 24, &["length-prefixed", "none"], false);
     timed(&mut image, 40, |number| STARTED_NS + number as i64);
     image.end();
-    let of_frames = |put: &&image::Put| put.descriptor.stream == 0;
+    let of_frames = |put: &&Put| put.descriptor.stream == 0;
     let puts: Vec<_> = image.puts.iter().filter(of_frames).cloned().collect();
     // Frames 20 to 27, and those of the last append.
     for index in [10, 11, 12, 13, 39] {

@@ -62,6 +62,11 @@ pub struct StreamExtent {
     pub end_is_overwritten: bool,
     /// Appends up to here were durable there when the newest was made.
     pub flushed_sequence: u64,
+    /// The last append of it there, as the next recording names it, if that append is not found.
+    pub lost_last: Option<AppendPlace>,
+    /// The append before it there, as its own start names it, if that append is not found, and
+    /// nothing else of the recording that it belonged to.
+    pub lost_before: Option<AppendPlace>,
 }
 
 /// One stream of a recording.
@@ -156,6 +161,7 @@ pub fn merge(members: &[Option<Vec<Chapter>>]) -> Result<Vec<Recording>, Apart> 
         .collect();
     for (recording, parts) in merged.iter_mut().zip(recordings.values().rev()) {
         note_written_over(recording, parts, members);
+        note_lost_lasts(recording, members);
         leave_out_unsettled(recording, parts);
     }
     if members.iter().any(Option::is_none) {
@@ -180,7 +186,7 @@ fn note_written_over(
             // Of the recording before it something is there, if only damaged.
             let oldest_there = oldest
                 .recording
-                .saturating_sub(u32::from(oldest.has_lost_before));
+                .saturating_sub(u32::from(oldest.lost_before.is_some()));
             oldest.is_oldest_of_lap && oldest_there > recording.number
         })
     });
@@ -195,6 +201,24 @@ fn note_written_over(
         stream.readable_from_bytes = stream.offered_bytes;
         stream.readable_from_gap_bytes = stream.gap_bytes;
         stream.hole_bytes = 0;
+    }
+}
+
+/// What a start names before it was the last append of the recording of which anything is found
+/// there.
+fn note_lost_lasts(recording: &mut Recording, members: &[Option<Vec<Chapter>>]) {
+    for (extent, chapters) in recording.per_member.iter_mut().zip(members) {
+        let (Some(extent), Some(newest_first)) = (extent, chapters) else {
+            continue;
+        };
+        for pair in newest_first.windows(2) {
+            if pair[0].recording == recording.number {
+                extent.lost_before = None;
+            }
+            if pair[1].recording == recording.number {
+                extent.lost_last = pair[0].lost_before;
+            }
+        }
     }
 }
 
@@ -285,6 +309,8 @@ fn recording(
             has_end: chapter.last.kind == Kind::End,
             end_is_overwritten: false,
             flushed_sequence: chapter.last.flushed_sequence,
+            lost_last: None,
+            lost_before: chapter.lost_before,
         });
     }
     Recording {

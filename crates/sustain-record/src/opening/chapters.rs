@@ -27,9 +27,9 @@ pub struct Chapter {
     pub is_overwritten: bool,
     /// Whether nothing older is left there because all of it has been overwritten in a ring.
     pub is_oldest_of_lap: bool,
-    /// Whether the recording before had an append there that nothing has overwritten, and that is
-    /// damaged: the first start here names it, and none of that recording is found.
-    pub has_lost_before: bool,
+    /// The last append before this recording, which its first start names, where nothing has
+    /// overwritten that append and it is not found there any more.
+    pub lost_before: Option<AppendPlace>,
     /// The first slot from which on nothing has been overwritten, nor can a crash have left it half
     /// overwritten.
     pub kept_from_slot: u64,
@@ -89,11 +89,7 @@ pub(super) fn chapter(
             && beginning.before.is_none()
             && (0..first.positions.len()).any(came_before),
         is_oldest_of_lap: oldest_serial > 0 && beginning.before.is_none(),
-        has_lost_before: beginning.before.is_none()
-            && first.is_first_start()
-            && first
-                .previous
-                .is_some_and(|previous| previous.slot_serial >= kept_from_slot),
+        lost_before: lost_before(facts, first, kept_from_slot)?,
         kept_from_slot,
         first: first.clone(),
         last: last.clone(),
@@ -232,6 +228,25 @@ fn before_start<'a>(
     let before = found
         .filter(|before| before.recording < start.recording && before.sequence < start.sequence);
     Ok(before.map(Some))
+}
+
+/// The append that the first start of a recording names as the one before it, if that is not found
+/// there and nothing has been written over it. It was durable: the superblocks were renewed between
+/// the two.
+fn lost_before(
+    facts: &MemberEvidence,
+    first: &Descriptor,
+    kept_from_slot: u64,
+) -> Asked<Option<AppendPlace>> {
+    // A repeated start names the one before it.
+    let is_first = first.is_first_start() && first.start.is_none_or(|start| start == first.place);
+    let named = first
+        .previous
+        .filter(|previous| is_first && previous.slot_serial >= kept_from_slot);
+    Ok(match named {
+        Some(place) if facts.descriptor(place)?.is_none() => Some(place),
+        _ => None,
+    })
 }
 
 /// The findings of a bisection.

@@ -145,6 +145,7 @@ impl Image {
             let member = &mut self.members[index];
             member.next.slot_offset_bytes = SLOT_BYTES;
             member.member_bytes = vec![0; streams];
+            member.start = None;
             self.start(index);
         }
     }

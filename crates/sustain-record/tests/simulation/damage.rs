@@ -1,5 +1,5 @@
-//! Damages what a member has of a recording of which a ring has written over all that another one
-//! had. That excuses no damage.
+//! Damages what `verify` must miss: what a member has of a recording of which a ring has written over
+//! all that another one had, and the end marks of a recording that another one follows.
 
 use sustain_record::format::Kind;
 use sustain_record::opening::Recording;
@@ -49,6 +49,98 @@ pub fn damage_where_another_is_gone(bench: &mut Bench) -> bool {
     let checked = checked.expect("the store can be checked");
     assert!(!checked.ok, "damage at {:?} is excused", targets[first]);
     true
+}
+
+/// Writes over all end marks of a recording that another one follows, and puts them back.
+///
+/// # Panics
+/// If `verify` does not name each of them.
+pub fn damage_ends_before_another(bench: &mut Bench) -> bool {
+    let mut store = bench.open(Mode::Read);
+    let found = store.recordings().expect("the recordings can be listed");
+    let history = bench.history.borrow();
+    let mut pairs = found.windows(2);
+    let hit = pairs.find_map(|pair| {
+        let ends = kept_ends(&history, &pair[1], &pair[0])?;
+        Some((pair[1].number, ends))
+    });
+    let Some((number, ends)) = hit else {
+        return false;
+    };
+    let mut saved = Vec::new();
+    for end in &ends {
+        let mut bytes = vec![0; end.append_bytes as usize];
+        let destroyed = vec![0xA5; bytes.len()];
+        bench
+            .machine
+            .read_contents(end.member, end.offset_bytes, &mut bytes);
+        bench
+            .machine
+            .write_contents(end.member, end.offset_bytes, &destroyed);
+        saved.push(bytes);
+    }
+    let mut store = bench.open(Mode::Read);
+    let listed = store.recordings().expect("the recordings can be listed");
+    let checked = verify(
+        Checkable::of(&store, &listed),
+        &mut |_| {},
+        &Stop::default(),
+    );
+    let checked = checked.expect("the store can be checked");
+    for end in &ends {
+        let name = format!("m{}", end.member);
+        let is_named = checked.bad.iter().any(|bad| {
+            let is_there = bad.offset_bytes == Some(end.offset_bytes);
+            bad.recording == Some(number)
+                && is_there
+                && bad
+                    .member
+                    .as_ref()
+                    .is_some_and(|member| member.ends_with(&name))
+        });
+        assert!(is_named, "{end:?} is not missed: {:?}", checked.bad);
+    }
+    for (end, bytes) in ends.iter().zip(saved) {
+        bench
+            .machine
+            .write_contents(end.member, end.offset_bytes, &bytes);
+    }
+    true
+}
+
+/// All end marks of a recording, if each is durable, nothing can have been written over it, and the
+/// next recording began right behind it.
+fn kept_ends<'a>(
+    history: &'a History,
+    recording: &Recording,
+    next: &Recording,
+) -> Option<Vec<&'a Append>> {
+    let index = |id| history.recordings.iter().position(|one| one.id == id);
+    let (of_this, of_next) = (index(recording.id)?, index(next.id)?);
+    let recorded = &history.recordings[of_this];
+    if recorded.result.is_none() || !recorded.failed.is_empty() || of_next != of_this + 1 {
+        return None;
+    }
+    let ends = history.appends.iter().filter(|append| {
+        append.recording == of_this && append.kind == Kind::End && append.completed_at.is_some()
+    });
+    let is_kept = |end: &&Append| {
+        let extent = next.per_member.get(end.member).copied().flatten();
+        extent.is_some_and(|extent| {
+            let is_start = |append: &&Append| {
+                append.recording == of_next
+                    && append.member == end.member
+                    && append.place == extent.first
+            };
+            let first = history.appends.iter().find(is_start);
+            first.is_some_and(|first| first.kind == Kind::Start && first.is_promised())
+                && !extent.is_overwritten
+                && end.is_promised()
+                && end.place.slot_serial >= extent.kept_from_slot
+        })
+    };
+    let ends: Vec<&Append> = ends.collect();
+    (!ends.is_empty() && ends.iter().all(is_kept)).then_some(ends)
 }
 
 /// Appends of which the bytes are nowhere else, durable, and followed by others on their member.

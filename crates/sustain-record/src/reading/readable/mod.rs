@@ -204,6 +204,8 @@ mod tests {
                 has_end: false,
                 end_is_overwritten: false,
                 flushed_sequence: 0,
+                lost_last: None,
+                lost_before: None,
             })],
             under_way: false,
             is_gone_from_a_member: false,

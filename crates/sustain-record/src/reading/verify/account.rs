@@ -150,6 +150,37 @@ impl<'a> Account<'a> {
         self.flaws.add(bad);
     }
 
+    /// The start of the next recording names the last append before it, which was found then.
+    fn tell_lost_lasts(&mut self) {
+        for (member, (index, geometry)) in self.names.in_scope.iter().enumerate() {
+            let Some(extent) = self.recording.per_member[*index] else {
+                continue;
+            };
+            let is_told = self.headless_told.contains(&member) || extent.end_is_overwritten;
+            let lost_last = extent.lost_last.filter(|_| !is_told);
+            let flaws = [
+                (
+                    lost_last,
+                    "its last append there is damaged or lost, most likely its end mark: the \
+                     start of the next recording names it",
+                ),
+                (
+                    extent.lost_before,
+                    "the append before its start, which the start names, is damaged or lost, and \
+                     with it all that is known there of the recording before",
+                ),
+            ];
+            for (place, why) in flaws {
+                let Some(place) = place else { continue };
+                let at = geometry.offset_of(place);
+                let bad = self
+                    .names
+                    .bad_of(Some(*index), Some(at), None, why.to_owned());
+                self.flaws.add(bad);
+            }
+        }
+    }
+
     fn end_is_overwritten(&self, index: usize) -> bool {
         let extent = self.recording.per_member[index];
         extent.is_some_and(|extent| extent.end_is_overwritten)
@@ -217,6 +248,7 @@ impl<'a> Account<'a> {
         if let (true, Some(end)) = (is_complete, &self.recording.end) {
             self.check_totals(end);
         }
+        self.tell_lost_lasts();
         let (flaws, given_up) = self.given_up.finish();
         flaws.into_iter().for_each(|bad| self.flaws.add(bad));
         let flaws = self.flaws.finish(given_up, &mut self.streams);

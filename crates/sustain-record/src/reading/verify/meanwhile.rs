@@ -178,7 +178,15 @@ impl<'a> Meanwhile<'a> {
         let first_serial = extent.first.slot_serial;
         let first_slot = first_serial % geometry.slot_count;
         let distance = (slot + geometry.slot_count - first_slot) % geometry.slot_count;
-        first_serial + distance < *oldest_serial
+        let serial = first_serial + distance;
+        // What lies before the recording is of the lap before the slots that are not begun yet.
+        let extents = self.store.recordings.iter().filter_map(|recording| {
+            let extent = recording.per_member.get(member.index()).copied().flatten();
+            extent.map(|extent| extent.last.slot_serial)
+        });
+        let is_ahead = extents.max().is_some_and(|newest| newest < serial);
+        let laps = if is_ahead { geometry.slot_count } else { 0 };
+        serial.saturating_sub(laps) < *oldest_serial
     }
 }
 

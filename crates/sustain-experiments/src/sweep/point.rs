@@ -18,6 +18,10 @@ use super::setting::Setting;
 
 /// The first part of a point does not count: queues fill, and heads find their place.
 const SKIPPED: f64 = 1.0 / 8.0;
+/// A request that took more than this many times the median, and more than this part of the run,
+/// waited in a stall.
+const STALL_MEDIANS: f64 = 4.0;
+const STALL_SHARE_MIN: f64 = 0.01;
 /// Members of a stripe that are further apart than this are not in lockstep yet,
 const LOCKSTEP: f64 = 0.99;
 /// if the slowest is behind their mean by more than this many requests as well.
@@ -31,6 +35,8 @@ pub(crate) struct PointOutcome {
     /// `None` if time is simulated.
     pub(crate) cpu_seconds_per_gb: Option<f64>,
     pub(crate) tail: LatencyTail,
+    /// The part of its time that the targets stalled, if it shows in its rate.
+    pub(crate) stall_share: f64,
     /// Whether a driver had no CPU time left.
     pub(crate) is_tool_limited: bool,
     /// Whether some target was gone over more than once.
@@ -49,6 +55,7 @@ impl PointOutcome {
             bytes: 0,
             cpu_seconds_per_gb: None,
             tail: LatencyTail::default(),
+            stall_share: 0.0,
             is_tool_limited: false,
             is_wrapped: false,
             failed: Some(why),
@@ -84,10 +91,28 @@ impl LatencyTail {
         self.max_ns
     }
 
+    /// The part of a run of `time_ns` that the longest request waited in a stall; 0 if it did not, or
+    /// for too little to show in the rate.
+    fn stall_share(&self, time_ns: u64) -> f64 {
+        let median_ns = self.within(0.5) as f64;
+        let longest_ns = self.max_ns as f64;
+        let share = longest_ns / time_ns as f64;
+        if longest_ns > median_ns * STALL_MEDIANS && share > STALL_SHARE_MIN {
+            share
+        } else {
+            0.0
+        }
+    }
+
     /// The latency that 999 of 1000 requests stay within.
     pub(crate) fn p99_9_ns(&self) -> u64 {
+        self.within(0.999)
+    }
+
+    /// The latency that this part of the requests stays within.
+    fn within(&self, part: f64) -> u64 {
         let all: u64 = self.bins.values().sum();
-        let rank = (all as f64 * 0.999).ceil() as u64;
+        let rank = (all as f64 * part).ceil() as u64;
         let mut seen = 0;
         for (to_ns, count) in &self.bins {
             seen += count;
@@ -168,6 +193,7 @@ pub(crate) fn outcome_of(
         bytes,
         cpu_seconds_per_gb: (!is_virtual && bytes > 0)
             .then(|| outcome.cpu_ns as f64 / bytes as f64),
+        stall_share: tail.stall_share(setup.time_ns.unwrap_or(u64::MAX)),
         tail,
         is_tool_limited: !is_virtual
             && outcome

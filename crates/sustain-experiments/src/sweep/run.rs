@@ -456,6 +456,7 @@ impl Sweep<'_, '_> {
             point,
             round: swept.grid.round_of(point, round),
             rate_bytes_per_s,
+            stall_share: outcome.stall_share,
         });
     }
 

@@ -127,6 +127,7 @@ fn sweep(
                 point: *point,
                 round: grid.round_of(*point, done.len()),
                 rate_bytes_per_s: target.measure(&grid.points[*point].setting),
+                stall_share: 0.0,
             });
         }
         done.push(round);
@@ -204,6 +205,7 @@ fn reading(point: usize, round: usize, rate_bytes_per_s: f64) -> PointReading {
         point,
         round: 2 * round,
         rate_bytes_per_s,
+        stall_share: 0.0,
     }
 }
 
@@ -634,4 +636,58 @@ fn what_cannot_be_measured_is_left_out_with_the_reason() {
         ..axes(&[64 * KIB], &[1])
     };
     assert_eq!(reading.grid(&null).points, []);
+}
+
+/// The readings of a sweep over settings that are all alike, on a disk that stalls for `stall_s` each
+/// 3.1 s: so regularly that a point which meets one in a round meets one in each. Where `is_told` is
+/// false the judge is not told of the stalls.
+fn on_a_stalling_disk(grid: &Grid, seed: u64, stall_s: f64, is_told: bool) -> Vec<PointReading> {
+    const FIRST_S: f64 = 0.9;
+    const POINT_S: f64 = 1.098;
+    let mut schedule = Schedule::new(grid, 4, None, seed);
+    let out = BTreeSet::new();
+    let mut readings: Vec<PointReading> = Vec::new();
+    for round in 0.. {
+        let judgement = Judgement::of(&grid.kinds(), &readings);
+        let known = RoundsSoFar {
+            judgement: &judgement,
+            answers: &[],
+            out: &out,
+        };
+        let Some(points) = schedule.next_round(&known, None) else {
+            break;
+        };
+        for point in points {
+            let from_s = FIRST_S + readings.len() as f64 * POINT_S;
+            let is_stalled = from_s % 3.1 + POINT_S > 3.1 + stall_s;
+            let share = if is_stalled { stall_s } else { 0.0 };
+            let jitter = 1.0 + ((seed * 7 + readings.len() as u64 * 13) % 11) as f64 * 1e-4;
+            readings.push(PointReading {
+                stall_share: if is_told { share } else { 0.0 },
+                ..reading(point, round, 200e6 * (1.0 - share) * jitter)
+            });
+        }
+    }
+    readings
+}
+
+#[test]
+fn stalls_that_hit_some_settings_each_time_are_not_taken_for_a_difference() {
+    let grid = axes(&[MIB / 2, MIB, 2 * MIB], &[2, 4, 8, 16]).grid(&FACTS);
+    let with_a_claim = |is_told: bool| {
+        let claims = |seed: &u64| {
+            let answer = answer_to(&grid, &on_a_stalling_disk(&grid, *seed, 0.2, is_told));
+            answer.alike.len() + answer.untold.len() + 1 < grid.points.len()
+        };
+        (0..50).filter(claims).count()
+    };
+    let (untold, told) = (with_a_claim(false), with_a_claim(true));
+    assert!(untold > 10 && told <= 2, "{untold}, {told} of 50 sweeps");
+    // What is slower without a stall still is.
+    let mut readings = on_a_stalling_disk(&grid, 1, 0.2, true);
+    for one in readings.iter_mut().filter(|one| one.point == 0) {
+        (one.rate_bytes_per_s, one.stall_share) = (140e6, 0.0);
+    }
+    let answer = answer_to(&grid, &readings);
+    assert!(answer.best != 0 && !answer.alike.contains(&0));
 }

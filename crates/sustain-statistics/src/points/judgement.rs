@@ -6,7 +6,8 @@
 //! that round (the disks' temperature, wear, other programs), plus noise of the point. Weighted
 //! least squares estimate the levels and the effects of the rounds. The effect of a round has a
 //! wide prior, so that rounds which no points connect stay where they are. The variance of a
-//! point with few readings is drawn towards that of its kind.
+//! point with few readings is drawn towards that of its kind. Where a point met a stall, it is
+//! no smaller than what the stalls of its kind bring by chance.
 
 use super::noise::NoiseEstimate;
 use crate::judge::student::t_two_sided;
@@ -28,6 +29,13 @@ const OUTSIDE: f64 = 0.05;
 /// e^0.5, from 39 % less to 65 % more. Two readings far apart have such a one.
 const SAYS_NOTHING: f64 = 0.5;
 
+/// A stall that takes all of a reading leaves no rate; its loss counts as that of this part.
+const STALL_SHARE_MAX: f64 = 0.9;
+/// Readings whose stalls count as one.
+const READINGS_PER_DRAW: f64 = 2.0;
+/// The noise of stalls never counts as more readings than this.
+const STALL_DEGREES_MAX: f64 = 40.0;
+
 /// One measurement of one point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PointReading {
@@ -37,6 +45,8 @@ pub struct PointReading {
     pub round: usize,
     /// The rate, above zero.
     pub rate_bytes_per_s: f64,
+    /// The part of its time that the targets stalled; 0 if they did not for long enough to show.
+    pub stall_share: f64,
 }
 
 /// The estimate for one point.
@@ -89,6 +99,8 @@ struct Level {
     log_rate: f64,
     /// The noise of one reading, from the point's own readings.
     own_noise: Option<NoiseEstimate>,
+    /// The number of readings with a stall.
+    stalled: usize,
     /// The noise with that of its kind taken into account.
     noise: Option<NoiseEstimate>,
 }
@@ -122,7 +134,9 @@ impl Judgement {
             covariance: Vec::new(),
         };
         for (index, reading) in readings.iter().enumerate() {
-            judgement.levels[reading.point].readings.push(index);
+            let level = &mut judgement.levels[reading.point];
+            level.readings.push(index);
+            level.stalled += usize::from(reading.stall_share > 0.0);
             judgement.points_in_round[reading.round] += 1;
         }
         for _ in 0..TURNS {
@@ -225,14 +239,42 @@ impl Judgement {
         let by_variance =
             |one: &NoiseEstimate, other: &NoiseEstimate| one.variance.total_cmp(&other.variance);
         let noisiest = of_kinds.iter().flatten().copied().max_by(by_variance);
+        let with_stalls: Vec<Option<NoiseEstimate>> = (0..kinds_max)
+            .map(|kind| self.noise_of_stalls(kinds, kind))
+            .collect();
         for (level, kind) in self.levels.iter_mut().zip(kinds) {
             let of_others = of_kinds[*kind].or(noisiest.filter(|_| level.own_noise.is_none()));
-            level.noise =
-                NoiseEstimate::joined(level.own_noise, of_others).map(|noise| NoiseEstimate {
-                    variance: noise.variance.max(NOISE_MIN * NOISE_MIN),
-                    ..noise
-                });
+            let joined = NoiseEstimate::joined(level.own_noise, of_others);
+            let of_stalls = with_stalls[*kind].filter(|_| level.stalled > 0);
+            let all = [joined, of_stalls].into_iter().flatten();
+            level.noise = all.max_by(by_variance).map(|noise| NoiseEstimate {
+                variance: noise.variance.max(NOISE_MIN * NOISE_MIN),
+                ..noise
+            });
         }
+    }
+
+    /// The noise that stalls bring to those points of a kind that met one; `None` if none did. Which
+    /// points meet one is chance, and how a point's own readings scatter does not show it: one meets
+    /// it each time. So it is that of a lottery which all readings of the kind draw from. A round
+    /// and the same backwards draw alike where stalls come regularly, so two readings are one draw.
+    fn noise_of_stalls(&self, kinds: &[usize], kind: usize) -> Option<NoiseEstimate> {
+        let of_kind = self.readings.iter().filter(|one| kinds[one.point] == kind);
+        let all = of_kind.clone().count() as f64;
+        let stalled = of_kind.filter(|one| one.stall_share > 0.0);
+        let losses = stalled.map(|one| (1.0 - one.stall_share.min(STALL_SHARE_MAX)).ln());
+        let losses: Vec<f64> = losses.collect();
+        let hits = losses.len() as f64;
+        if losses.is_empty() {
+            return None;
+        }
+        let square = losses.iter().map(|loss| loss * loss).sum::<f64>() / hits;
+        // The rule of succession: what was not seen in a few readings is not impossible.
+        let chance = (hits + 1.0) / (all + 2.0);
+        Some(NoiseEstimate {
+            variance: READINGS_PER_DRAW * chance * (1.0 - chance) * square,
+            degrees: (all - 1.0).clamp(1.0, STALL_DEGREES_MAX),
+        })
     }
 
     /// The estimate for a point; `None` if it has no reading.

@@ -236,6 +236,33 @@ fn a_further_recording_behind_an_open_end_finds_no_fault_with_it() {
 }
 
 #[test]
+fn an_end_mark_that_a_power_cut_may_have_left_half_written_is_no_fault() {
+    // What the start of the next recording tells of the end before, and whether it is a fault.
+    for (follows_end, is_ok) in [(Some(false), true), (Some(true), false), (None, false)] {
+        for at in [100, 4096 + 10] {
+            let mut image = Image::new(2, 12, &["none"], false);
+            image.data(0, 0, &noise(1, 50_000), &[]);
+            image.end();
+            let end = image.puts.last().unwrap().clone();
+            // Without its descriptor it was not there for the next recording.
+            let is_named = at > 4096;
+            if !is_named {
+                image.forget_last(end.member);
+            }
+            image.follows_end = follows_end;
+            image.begin_again();
+            image.end();
+            image.members[end.member].bytes[end.offset_bytes + at] ^= 1;
+            let result = check(&image.open());
+            assert_eq!(result.ok, is_ok, "{follows_end:?}, {at}: {result:?}");
+            let flaws = [result.bad, result.not_durable].concat();
+            let places: Vec<Option<u64>> = flaws.iter().map(|bad| bad.offset_bytes).collect();
+            assert_eq!(places, [Some(end.offset_bytes as u64)]);
+        }
+    }
+}
+
+#[test]
 fn a_recording_of_which_nothing_is_found_is_missed_by_the_next_one() {
     let (mut image, _) = one_after_the_other(true);
     let next = image

@@ -52,7 +52,7 @@ mod window;
 const SEEDS: u64 = 2000;
 
 /// Others that have found what none of those does.
-const SEEDS_THAT_FAILED: [u64; 16] = [
+const SEEDS_THAT_FAILED: [u64; 20] = [
     2357,
     6234,
     8320,
@@ -69,6 +69,10 @@ const SEEDS_THAT_FAILED: [u64; 16] = [
     130_006_290,
     130_009_097,
     130_011_153,
+    140_000_056,
+    140_000_477,
+    140_001_386,
+    140_001_861,
 ];
 
 /// No seed takes nearly so long: whoever does hangs.

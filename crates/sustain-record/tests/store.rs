@@ -23,7 +23,7 @@ use sustain_record::run::{RecordPlan, SourcePlan, record};
 use sustain_record::source::SourceSpec;
 use sustain_record::source::framing::Framing;
 use sustain_record::store::{
-    CreateEvent, CreatePlan, Created, FILE_NAME, Mode, Store, create, create_simulated,
+    CreateEvent, CreatePlan, Created, FILE_NAME, Mode, Renewal, Store, create, create_simulated,
 };
 use sustain_targets::{SimulatedDisk, Stop};
 use sustain_testing::{Requirement, skip};
@@ -552,7 +552,7 @@ fn superblocks_are_renewed_with_what_is_known_then() {
     make(&plan(names.clone())).unwrap();
     let mut store = open(&names, Mode::Record).unwrap();
     let begun = store.slots_begun_at_start(false);
-    store.renew_superblocks(&begun).unwrap();
+    store.renew_superblocks(&begun, Renewal::Begins).unwrap();
     drop(store);
     let store = open(&names, Mode::Record).unwrap();
     for (member, tail) in store.members.iter().zip(&store.tails) {

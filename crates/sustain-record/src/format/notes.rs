@@ -23,6 +23,10 @@ pub struct StartNote {
     /// The start of the recording before on this member.
     #[serde(default)]
     pub previous_start: Option<PlaceNote>,
+    /// Whether the superblock here told, when this recording began, that the end mark before it had
+    /// become durable; none in the notes of older recorders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows_end: Option<bool>,
     /// Recordings whose own starts this one may overwrite while data of theirs is left, oldest
     /// first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -199,6 +203,7 @@ mod tests {
                 slot_serial: u64::MAX - 1,
                 slot_offset_bytes: 4096,
             }),
+            follows_end: None,
             earlier: Vec::new(),
         }
     }
@@ -326,6 +331,7 @@ mod tests {
                 previous_start: previous.map(|(slot_serial, slot_offset_bytes)| {
                     AppendPlace { slot_serial, slot_offset_bytes }.into()
                 }),
+                follows_end: previous.map(|_| ring),
                 earlier: Vec::new(),
             };
             prop_assert_eq!(StartNote::from_json(&start.to_json()).unwrap(), start);

@@ -16,6 +16,7 @@ use super::{BLOCK_BYTES, MEMBERS_MAX, VERSION};
 const MAGIC: [u8; 16] = *b"sustain-store\r\n\x1a";
 const COPIES: u32 = 4;
 const FLAG_PREWRITTEN: u32 = 1;
+const FLAG_ENDED: u32 = 2;
 
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
@@ -63,6 +64,8 @@ pub struct Superblock {
     pub members: Vec<Uuid>,
     /// Whether every byte of the slots was written before use.
     pub is_prewritten: bool,
+    /// Whether it was written behind the end mark of the last recording, when that was durable.
+    pub has_ended: bool,
     /// At least this many slot serials have been begun. This is only a hint.
     pub slots_begun: u64,
 }
@@ -110,12 +113,13 @@ impl Superblock {
         layout.slot_count = self.geometry.slot_count.into();
         layout.member_index = self.member_index.into();
         layout.member_count = (self.members.len() as u16).into();
-        layout.flags = if self.is_prewritten {
+        let prewritten = if self.is_prewritten {
             FLAG_PREWRITTEN
         } else {
             0
-        }
-        .into();
+        };
+        let ended = if self.has_ended { FLAG_ENDED } else { 0 };
+        layout.flags = (prewritten | ended).into();
         layout.slots_begun = self.slots_begun.into();
         for (entry, member) in layout.members.iter_mut().zip(&self.members) {
             *entry = member.into_bytes();
@@ -162,6 +166,7 @@ impl Superblock {
             member_index: layout.member_index.get(),
             members: members.iter().copied().map(Uuid::from_bytes).collect(),
             is_prewritten: layout.flags.get() & FLAG_PREWRITTEN != 0,
+            has_ended: layout.flags.get() & FLAG_ENDED != 0,
             slots_begun: layout.slots_begun.get(),
         };
         if layout.copy.get() < COPIES && superblock.is_valid() {
@@ -237,6 +242,7 @@ mod tests {
             member_index: 1,
             members,
             is_prewritten: true,
+            has_ended: true,
             slots_begun: 12,
         }
     }
@@ -355,7 +361,8 @@ mod tests {
         assert_eq!(patched(3072, &[0xFF; 1024]), Ok(superblock()));
         assert_eq!(patched(108, &[0xFF; 4]), Ok(superblock()));
         let otherwise = patched(108, &[0xFE]).unwrap();
-        assert!(!otherwise.is_prewritten);
+        assert!(!otherwise.is_prewritten && otherwise.has_ended);
+        assert!(!patched(108, &[0xFD]).unwrap().has_ended);
     }
 
     #[test]
@@ -400,7 +407,7 @@ mod tests {
             shift in 16..=24_u32,
             count in 1..=MEMBERS_MAX,
             index in any::<prop::sample::Index>(),
-            is_prewritten in any::<bool>(),
+            [is_prewritten, has_ended] in any::<[bool; 2]>(),
         ) -> Superblock {
             let members: Vec<Uuid> = (0..count as u128)
                 .map(|number| Uuid::from_u128(ids.1.wrapping_add(number)))
@@ -415,6 +422,7 @@ mod tests {
                 member_index: member_index as u16,
                 members,
                 is_prewritten,
+                has_ended,
                 slots_begun: numbers[1],
             }
         }

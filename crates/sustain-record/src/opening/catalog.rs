@@ -60,6 +60,8 @@ pub struct StreamExtent {
     pub has_end: bool,
     /// Whether its end mark there may have been half written over in a ring when the power was cut.
     pub end_is_overwritten: bool,
+    /// Whether its end mark there, if it has one, became durable.
+    pub end_is_durable: bool,
     /// Appends up to here were durable there when the newest was made.
     pub flushed_sequence: u64,
     /// The last append of it there, as the next recording names it, if that append is not found.
@@ -308,6 +310,7 @@ fn recording(
             start: chapter.last.start,
             has_end: chapter.last.kind == Kind::End,
             end_is_overwritten: false,
+            end_is_durable: chapter.end_is_durable,
             flushed_sequence: chapter.last.flushed_sequence,
             lost_last: None,
             lost_before: chapter.lost_before,

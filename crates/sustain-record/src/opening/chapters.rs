@@ -33,6 +33,9 @@ pub struct Chapter {
     /// The first slot from which on nothing has been overwritten, nor can a crash have left it half
     /// overwritten.
     pub kept_from_slot: u64,
+    /// Whether its end mark, if it has one there, became durable before anything damaged it; also
+    /// where an older recorder does not tell.
+    pub end_is_durable: bool,
     /// The note in its start, if that can be read here.
     pub start: Option<StartNote>,
     /// The note in its end mark, if there is one that can be read here.
@@ -51,12 +54,14 @@ struct ChapterBeginning<'a> {
     before: Option<&'a Descriptor>,
 }
 
-/// Finds the recording of which `last` is the last append, given those that came later.
+/// Finds the recording of which `last` is the last append, given those that came later, and what
+/// the superblock tells of the last end.
 pub(super) fn chapter(
     facts: &MemberEvidence,
     tail: &MemberTail,
     last: &Descriptor,
     newer: &[Chapter],
+    has_ended: bool,
 ) -> Asked<Chapter> {
     // What lies further back has been overwritten, or is about to be.
     let oldest_serial = tail.next_slot_serial.saturating_sub(facts.slot_count());
@@ -82,6 +87,7 @@ pub(super) fn chapter(
         .map(|chapter| reach(&chapter.last, chapter.end.as_ref()));
     let reach_serial = reaches.chain([own_reach]).max().unwrap_or(0);
     let kept_from_slot = oldest_serial.max(reach_serial.saturating_sub(facts.slot_count()));
+    let start = start_note(facts, last, oldest_serial)?;
     Ok(Chapter {
         recording: last.recording,
         recording_id: last.recording_id,
@@ -93,7 +99,8 @@ pub(super) fn chapter(
         kept_from_slot,
         first: first.clone(),
         last: last.clone(),
-        start: start_note(facts, last, oldest_serial)?,
+        end_is_durable: end_is_durable(start.as_ref(), newer.last(), has_ended),
+        start,
         end,
         first_of_streams: look_ahead(facts, first, last)?,
         last_of_streams: look_back(facts, last)?,
@@ -103,6 +110,18 @@ pub(super) fn chapter(
             .filter(|before| before.recording < last.recording)
             .cloned(),
     })
+}
+
+/// Whether the end mark of a recording became durable, as the start of the next one tells, or the
+/// superblock where none follows. A power cut may leave any other end mark half written.
+fn end_is_durable(own: Option<&StartNote>, next: Option<&Chapter>, has_ended: bool) -> bool {
+    match next {
+        Some(next) => {
+            let start = next.start.as_ref();
+            start.and_then(|start| start.follows_end).unwrap_or(true)
+        }
+        None => has_ended || own.is_none_or(|start| start.follows_end.is_none()),
+    }
 }
 
 /// The first slot that a recorder cannot have begun that was cut off behind this append; 0 if none

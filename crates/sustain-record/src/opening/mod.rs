@@ -44,6 +44,8 @@ pub struct Opening {
     facts: MemberEvidence,
     /// The hint in the superblock.
     slots_begun: u64,
+    /// Whether the superblock tells that the last end mark became durable.
+    has_ended: bool,
     tail: Option<MemberTail>,
     /// The newest recordings, as far as they are known.
     chapters: Vec<Chapter>,
@@ -55,6 +57,7 @@ impl Opening {
         Opening {
             facts: MemberEvidence::new(AppendIdentity::of(superblock)),
             slots_begun: superblock.slots_begun,
+            has_ended: superblock.has_ended,
             tail: None,
             chapters: Vec::new(),
         }
@@ -87,7 +90,8 @@ impl Opening {
             let Some(last) = next else {
                 return Ok(self.chapters.clone());
             };
-            let chapter = chapters::chapter(&self.facts, &tail, &last, &self.chapters)?;
+            let chapter =
+                chapters::chapter(&self.facts, &tail, &last, &self.chapters, self.has_ended)?;
             self.chapters.push(chapter);
         }
     }

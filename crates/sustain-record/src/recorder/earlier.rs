@@ -111,6 +111,7 @@ mod tests {
             next_slot_serial,
             previous: None,
             previous_start: None,
+            follows_end: false,
             shares_errors: false,
             file: None,
         };
@@ -139,6 +140,7 @@ mod tests {
             ring: true,
             streams: Vec::new(),
             previous_start: None,
+            follows_end: None,
             earlier: Vec::new(),
         };
         let members = [member(next_slot_serial)];

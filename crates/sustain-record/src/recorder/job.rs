@@ -20,7 +20,7 @@ use super::recorded::Recorded;
 use super::share;
 use crate::error::RecordError;
 use crate::member_io::{MemberIo, StepsPatience};
-use crate::store::Store;
+use crate::store::{Renewal, Store};
 
 /// Requests besides appends that a member may have in flight: a flush, and a start or end mark.
 const DUTIES: u32 = 2;
@@ -223,12 +223,13 @@ fn renew_superblocks(
     open_io: &OpenIo,
     patience: StepsPatience,
     slots_begun: &[u64],
+    renewal: Renewal,
 ) -> Result<Vec<(usize, String)>, RecordError> {
     if store.machines().is_empty() {
         let io = open_io(store)?;
-        return store.renew_superblocks_within(io, slots_begun, patience);
+        return store.renew_superblocks_within(io, (slots_begun, renewal), patience);
     }
-    store.renew_superblocks(slots_begun)?;
+    store.renew_superblocks(slots_begun, renewal)?;
     Ok(Vec::new())
 }
 
@@ -244,7 +245,8 @@ fn begin_superblocks(
         for_others_ns: writer.patience.slow_after_ns,
         for_first_ns: writer.patience.given_up_after_ns,
     };
-    let mut silent = renew_superblocks(store, &*writer.open_io, patience, slots_begun)?;
+    let begins = Renewal::Begins;
+    let mut silent = renew_superblocks(store, &*writer.open_io, patience, slots_begun, begins)?;
     for (member, words) in &mut silent {
         words.push_str(&format!(
             " before anything was recorded on it. {}",
@@ -271,7 +273,9 @@ fn close_superblocks(
         for_others_ns: writer.patience.given_up_after_ns,
         for_first_ns: writer.patience.given_up_after_ns,
     };
-    let silent = renew_superblocks(store, &*writer.open_io, patience, &feed.slots_begun())?;
+    let slots_begun = feed.slots_begun();
+    let ended = Renewal::Ended;
+    let silent = renew_superblocks(store, &*writer.open_io, patience, &slots_begun, ended)?;
     for (member, words) in silent {
         let error = format!(
             "{words} after the whole recording was durable on it. {}",

@@ -31,6 +31,8 @@ pub struct MemberSetup {
     pub previous: Option<AppendPlace>,
     /// The place of the start of the recording before, on this member.
     pub previous_start: Option<AppendPlace>,
+    /// Whether the superblock tells that the end mark before became durable.
+    pub follows_end: bool,
     /// Whether one durable write may be told of the error of another, so that they have to wait for
     /// each other.
     pub shares_errors: bool,
@@ -50,6 +52,7 @@ impl MemberSetup {
                 next_slot_serial: tail.next_slot_serial,
                 previous: tail.last.as_ref().map(|last| last.place),
                 previous_start: tail.start,
+                follows_end: member.superblock.has_ended,
                 shares_errors: member.target.is_cached(),
                 file: MemberFile::of(&member.target, member.superblock.geometry.member_bytes),
             })

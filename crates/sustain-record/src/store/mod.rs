@@ -80,6 +80,17 @@ pub struct Store {
     bytes_read: u64,
 }
 
+/// When the superblocks of a store are renewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Renewal {
+    /// Before a recording writes anything.
+    Begins,
+    /// When the end marks of the last recording are durable.
+    Ended,
+    /// At any other time. What the superblocks say of the last end stays as it is.
+    AtRest,
+}
+
 impl Store {
     /// Returns all recordings of which anything was left when the store was opened, newest first.
     ///
@@ -161,9 +172,13 @@ impl Store {
     ///
     /// # Panics
     /// If `slots_begun` does not have one number for each member.
-    pub fn renew_superblocks(&mut self, slots_begun: &[u64]) -> Result<(), RecordError> {
+    pub fn renew_superblocks(
+        &mut self,
+        slots_begun: &[u64],
+        renewal: Renewal,
+    ) -> Result<(), RecordError> {
         let mut io = self.io()?;
-        self.set_slots_begun(slots_begun);
+        self.set_hints(slots_begun, renewal);
         let members: Vec<_> = self
             .members
             .iter()
@@ -182,10 +197,10 @@ impl Store {
     pub(crate) fn renew_superblocks_within(
         &mut self,
         io: MemberIo,
-        slots_begun: &[u64],
+        (slots_begun, renewal): (&[u64], Renewal),
         patience: StepsPatience,
     ) -> Result<Vec<(usize, String)>, RecordError> {
-        self.set_slots_begun(slots_begun);
+        self.set_hints(slots_begun, renewal);
         let superblocks = self.members.iter().map(|member| &member.superblock);
         let steps: Vec<Vec<MemberStep>> = superblocks.map(superblocks::steps).collect();
         let ends = io.take_steps(&steps, patience);
@@ -220,11 +235,16 @@ impl Store {
         failed.map_or(Ok(silent), |error| Err(error.into()))
     }
 
-    fn set_slots_begun(&mut self, slots_begun: &[u64]) {
+    fn set_hints(&mut self, slots_begun: &[u64], renewal: Renewal) {
         assert_eq!(slots_begun.len(), self.members.len(), "one for each member");
         for (member, slots_begun) in self.members.iter_mut().zip(slots_begun) {
             member.superblock.generation = member.superblock.generation.saturating_add(1);
             member.superblock.slots_begun = *slots_begun;
+            match renewal {
+                Renewal::Begins => member.superblock.has_ended = false,
+                Renewal::Ended => member.superblock.has_ended = true,
+                Renewal::AtRest => {}
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 
 use sustain_disk::clock::WallClock;
 
-use super::{Store, superblocks};
+use super::{Renewal, Store, superblocks};
 use crate::error::RecordError;
 use crate::format::{
     AppendPlace, BLOCK_BYTES, CONTROL_STREAM, ClockDrift, Descriptor, EndNote, Kind,
@@ -65,7 +65,11 @@ impl Store {
         }
         let hinted: Vec<u64> = self.members.iter().map(begun_as_hinted).collect();
         if hinted != slots_begun || !self.has_whole_superblocks()? {
-            self.renew_superblocks(&slots_begun)?;
+            let renewal = match recovered.marked.is_empty() {
+                true => Renewal::AtRest,
+                false => Renewal::Ended,
+            };
+            self.renew_superblocks(&slots_begun, renewal)?;
             recovered.superblocks_renewed = true;
         }
         Ok(recovered)

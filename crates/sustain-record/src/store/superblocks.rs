@@ -234,6 +234,7 @@ pub(super) mod tests {
             member_index: index,
             members,
             is_prewritten: false,
+            has_ended: false,
             slots_begun: 0,
         }
     }

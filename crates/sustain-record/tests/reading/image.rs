@@ -55,6 +55,8 @@ pub struct Image {
     /// What the next appends say of how far their members were flushed.
     pub flushed_sequence: u64,
     pub time_ns: i64,
+    /// What the next starts say of the end before them.
+    pub follows_end: Option<bool>,
     is_ring: bool,
 }
 
@@ -94,6 +96,7 @@ impl Image {
                 member_index: index as u16,
                 members: ids.clone(),
                 is_prewritten: false,
+                has_ended: false,
                 slots_begun: 0,
             };
             for (copy, at) in superblock
@@ -128,6 +131,7 @@ impl Image {
             sequence: 1 << 20,
             flushed_sequence: 0,
             time_ns: STARTED_NS,
+            follows_end: None,
             is_ring,
         };
         (0..member_count).for_each(|member| image.start(member));
@@ -150,6 +154,13 @@ impl Image {
         }
     }
 
+    /// Lets the next append of a member name the last but one as the one before it.
+    pub fn forget_last(&mut self, member: usize) {
+        let puts = self.puts.iter().rev().filter(|put| put.member == member);
+        let before = puts.map(|put| put.descriptor.place).nth(1);
+        self.members[member].previous = before;
+    }
+
     pub fn start(&mut self, member: usize) {
         let streams = self.framings.iter().map(|framing| StreamNote {
             name: "camera".to_owned(),
@@ -162,6 +173,7 @@ impl Image {
             ring: self.is_ring,
             streams: streams.collect(),
             previous_start: None,
+            follows_end: self.follows_end,
             earlier: Vec::new(),
         };
         self.put(

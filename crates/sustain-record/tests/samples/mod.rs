@@ -30,6 +30,7 @@ pub fn superblock() -> Superblock {
         member_index: 1,
         members: MEMBERS.to_vec(),
         is_prewritten: true,
+        has_ended: false,
         slots_begun: 123_456,
     }
 }
@@ -45,6 +46,7 @@ pub fn smallest_superblock() -> Superblock {
         member_index: 0,
         members: vec![MEMBERS[0]],
         is_prewritten: false,
+        has_ended: false,
         slots_begun: 0,
     }
 }
@@ -209,6 +211,7 @@ pub fn start() -> StartNote {
             slot_serial: 99_000,
             slot_offset_bytes: 0,
         }),
+        follows_end: None,
         earlier: Vec::new(),
     }
 }

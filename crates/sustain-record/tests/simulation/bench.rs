@@ -19,7 +19,7 @@ use sustain_record::reading::verify::{Checkable, verify};
 use sustain_record::recorder::{
     Earlier, MemberSetup, RecordFeed, RecordSetup, RecordingBoard, RecordingProgress, StreamSetup,
 };
-use sustain_record::store::{Mode, Store};
+use sustain_record::store::{Mode, Renewal, Store};
 use sustain_targets::{SimulatedDisk, Stop};
 use uuid::Uuid;
 
@@ -117,6 +117,7 @@ impl Bench {
                 member_index: index as u16,
                 members: members.clone(),
                 is_prewritten: false,
+                has_ended: false,
                 slots_begun: 0,
             };
             for (copy, offset_bytes) in (0..).zip(geometry.superblock_offsets()) {
@@ -158,7 +159,8 @@ impl Bench {
             self.tear_superblocks(&store, &slots_begun);
             return Fate::Torn;
         }
-        let renewed = store.renew_superblocks(&slots_begun);
+        let setup = self.setup(&plan, &mut store, number);
+        let renewed = store.renew_superblocks(&slots_begun, Renewal::Begins);
         if self
             .plan
             .members
@@ -167,7 +169,6 @@ impl Bench {
         {
             renewed.expect("superblocks can be renewed");
         }
-        let setup = self.setup(&plan, &mut store, number);
         let inlet = TimetableInlet::new(
             &plan,
             self.plan.seed ^ (number as u64 + 1) << 48,
@@ -184,14 +185,15 @@ impl Bench {
         drop(store);
         let (fate, result, kept) = self.drive(&plan, setup, inlet, number);
         self.history.borrow_mut().end(result);
-        if fate == Fate::Running && plan.renews_at_end {
+        let has_failed = self.history.borrow().has_failed_members();
+        if fate == Fate::Running && plan.renews_at_end && !has_failed {
             let mut store = self.open(Mode::Record);
             let newest = store.tails.iter().map(|tail| tail.newest_serial);
             let slots_begun: Vec<u64> = newest
                 .map(|serial| serial.map_or(0, |serial| serial + 1))
                 .collect();
             // A disk with a bad byte may refuse.
-            let _ = store.renew_superblocks(&slots_begun);
+            let _ = store.renew_superblocks(&slots_begun, Renewal::Ended);
         }
         if let (Some(kept), Some((member, _))) = (kept, plan.stale) {
             self.come_back(member, kept);

@@ -118,11 +118,7 @@ fn check_crash(history: &History, checked: &VerifyResult, has_bad_byte: bool) {
         let Some(recorded) = recorded else { continue };
         // A block that cannot be read is a fault of the medium, whenever it came.
         let is_unreadable = has_bad_byte && bad.why.contains("cannot be read");
-        let may_be = match recorded.result {
-            // One end mark is enough, and a half-written one beside it is damaged all the same.
-            None => bad.stream.is_none(),
-            Some(_) => !is_accounted(recorded),
-        };
+        let may_be = recorded.result.is_some() && !is_accounted(recorded);
         assert!(
             may_be || is_unreadable,
             "a store to which only crashes have happened has a fault: {bad:?}"

@@ -589,6 +589,12 @@ fn before_of(positions: &[Position], stream: u16) -> u64 {
 }
 
 impl History {
+    /// Whether a member failed in the last recording.
+    pub fn has_failed_members(&self) -> bool {
+        let last = self.recordings.last();
+        last.is_some_and(|last| !last.failed.is_empty())
+    }
+
     /// Notes that the superblocks say that so many slots were begun. What lay where these are
     /// counts as gone.
     pub fn began(&mut self, slots_begun: &[u64]) {

@@ -40,7 +40,7 @@ pub fn run(plan: &Plan, is_told: bool) -> BTreeSet<&'static str> {
             check_result(&bench, number);
         }
         // A user who repairs a failed disk turns the machine off and on.
-        if has_failed(&bench) && bench.draw.chance(700) {
+        if bench.history.borrow().has_failed_members() && bench.draw.chance(700) {
             bench.cut_power();
         }
         if matches!(fate, Fate::Cut(_)) && bench.draw.chance(300) {
@@ -82,13 +82,6 @@ pub fn run(plan: &Plan, is_told: bool) -> BTreeSet<&'static str> {
     }
     met.extend(bench.struck.iter().copied());
     met
-}
-
-/// Whether a member failed in the last recording.
-fn has_failed(bench: &Bench) -> bool {
-    let history = bench.history.borrow();
-    let last = history.recordings.last();
-    last.is_some_and(|last| !last.failed.is_empty())
 }
 
 /// Prints the state for someone who repeats a seed.

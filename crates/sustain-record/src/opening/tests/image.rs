@@ -118,6 +118,7 @@ pub fn superblocks(sizes_bytes: &[u64], slot_bytes: u32) -> Vec<Superblock> {
         member_index: index as u16,
         members: members.clone(),
         is_prewritten: false,
+        has_ended: false,
         slots_begun: 0,
     };
     sizes_bytes.iter().enumerate().map(superblock).collect()
@@ -180,6 +181,7 @@ impl Image {
             ring: self.ring,
             streams: (0..self.positions.len()).map(stream).collect(),
             previous_start: self.members[member].start.map(Into::into),
+            follows_end: None,
             earlier: self.earlier.clone(),
         };
         self.append(member, Kind::Start, CONTROL_STREAM, &note.to_json());

@@ -203,6 +203,7 @@ mod tests {
                 start: Some(place(0)),
                 has_end: false,
                 end_is_overwritten: false,
+                end_is_durable: true,
                 flushed_sequence: 0,
                 lost_last: None,
                 lost_before: None,

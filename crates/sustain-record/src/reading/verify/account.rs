@@ -99,13 +99,20 @@ impl<'a> Account<'a> {
         if descriptor.kind == Kind::End && self.end_is_overwritten(index) {
             return;
         }
+        let is_undurable_end =
+            descriptor.kind == Kind::End && extent.is_some_and(|extent| !extent.end_is_durable);
         if descriptor.kind != Kind::Data && !is_whole {
             let why = "what the start or the end says is damaged".to_owned();
             let bad = self
                 .names
                 .bad_of(Some(index), Some(origin.offset_bytes), None, why);
-            self.flaws
-                .add_or_torn(bad, Some((member, descriptor.sequence)));
+            if is_undurable_end {
+                self.flaws
+                    .add_undurable_end(member, descriptor.sequence, bad);
+            } else {
+                self.flaws
+                    .add_or_torn(bad, Some((member, descriptor.sequence)));
+            }
         }
         if descriptor.kind == Kind::End {
             self.ends
@@ -115,7 +122,7 @@ impl<'a> Account<'a> {
             extent,
             geometry,
             has_laps: self.has_laps,
-            is_crashed: is_crashed(self.recording),
+            may_be_unsealed: is_crashed(self.recording) || is_undurable_end,
         };
         let flaws = self.members[member].follow(origin, &surroundings);
         for (offset_bytes, why) in flaws {
@@ -147,7 +154,12 @@ impl<'a> Account<'a> {
         let bad = self
             .names
             .bad_of(Some(index), Some(headless.offset_bytes), None, why);
-        self.flaws.add(bad);
+        let extent = self.recording.per_member[index];
+        if extent.is_some_and(|extent| !extent.end_is_durable && extent.lost_last.is_none()) {
+            self.flaws.add_undurable_end(member, headless.sequence, bad);
+        } else {
+            self.flaws.add(bad);
+        }
     }
 
     /// The start of the next recording names the last append before it, which was found then.

@@ -94,6 +94,15 @@ impl<'a> Flaws<'a> {
         }
     }
 
+    /// An end mark on a member of the scope was not whole when a power cut came, as far as is told.
+    /// What it ends was durable.
+    pub(super) fn add_undurable_end(&mut self, member: usize, sequence: u64, bad: Bad) {
+        self.keep_torn(Torn {
+            bad,
+            append: Some((member, sequence)),
+        });
+    }
+
     /// A crash may have left it, if nothing of it was durable.
     pub(super) fn add_or_torn(&mut self, bad: Bad, append: Option<(usize, u64)>) {
         let torn = Torn { bad, append };

@@ -45,8 +45,8 @@ pub(super) struct MemberSurroundings {
     pub(super) geometry: Geometry,
     /// Whether members may have been written over.
     pub(super) has_laps: bool,
-    /// Whether a crash has ended the recording.
-    pub(super) is_crashed: bool,
+    /// Whether a crash may have left a start or an end without its seal.
+    pub(super) may_be_unsealed: bool,
 }
 
 impl AccountOfMember {
@@ -63,7 +63,7 @@ impl AccountOfMember {
         }
         let mut flaws = Vec::new();
         // Of an append of data the seal is looked at where its bytes are returned.
-        if descriptor.kind != Kind::Data && !origin.sealed && !around.is_crashed {
+        if descriptor.kind != Kind::Data && !origin.sealed && !around.may_be_unsealed {
             let why = "the seal of the start or the end is damaged";
             flaws.push((origin.offset_bytes, why));
         }

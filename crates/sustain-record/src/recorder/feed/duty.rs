@@ -13,7 +13,7 @@ use crate::format::{
 use crate::recorder::filled::Filled;
 use crate::recorder::inlet::Inlet;
 use crate::recorder::ledger::Ledger;
-use crate::recorder::member::{MemberState, MemberWriter};
+use crate::recorder::member::{MemberSetup, MemberState, MemberWriter};
 use crate::recorder::write;
 use crate::recorder::{earlier, recording_end};
 
@@ -54,7 +54,7 @@ impl<I: Inlet> RecordFeed<I> {
         if !self.members[queue].begin_slot_for_start() {
             return None;
         }
-        let mut start = start_note(&self.setup, self.members[queue].setup.previous_start);
+        let mut start = start_note(&self.setup, &self.members[queue].setup);
         let room_bytes = payload_room(start_room_bytes(self.slot_bytes()) as usize);
         earlier::tell_of(&self.setup.earlier, &self.members, &mut start, room_bytes);
         let note = start.to_json();
@@ -284,10 +284,15 @@ pub(in crate::recorder) fn start_bytes_max(setup: &RecordSetup) -> u32 {
         slot_serial: u64::MAX,
         slot_offset_bytes: u32::MAX,
     };
-    append_bytes_for(start_note(setup, Some(farthest)).to_json().len() as u32, 0)
+    let start = StartNote {
+        previous_start: Some(farthest.into()),
+        follows_end: Some(false),
+        ..start_note(setup, &setup.members[0])
+    };
+    append_bytes_for(start.to_json().len() as u32, 0)
 }
 
-fn start_note(setup: &RecordSetup, previous_start: Option<AppendPlace>) -> StartNote {
+fn start_note(setup: &RecordSetup, member: &MemberSetup) -> StartNote {
     let streams = setup.streams.iter().map(|stream| StreamNote {
         name: stream.name.clone(),
         framing: stream.framing.clone(),
@@ -298,7 +303,8 @@ fn start_note(setup: &RecordSetup, previous_start: Option<AppendPlace>) -> Start
         tool: setup.tool.clone(),
         ring: setup.ring,
         streams: streams.collect(),
-        previous_start: previous_start.map(PlaceNote::from),
+        previous_start: member.previous_start.map(PlaceNote::from),
+        follows_end: Some(member.follows_end),
         earlier: Vec::new(),
     }
 }

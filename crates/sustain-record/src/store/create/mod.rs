@@ -378,6 +378,7 @@ fn found(
             member_index: index as u16,
             members: members.clone(),
             is_prewritten: is_prewritten(targets[index].0),
+            has_ended: false,
             slots_begun: 0,
         })
         .collect();

@@ -12,8 +12,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use sustain::document::setting::name_by_flags;
-use sustain::record::RecordError;
 use sustain::record::store::{check_answering, on_long_wait};
+use sustain::record::{RecordError, put_back_limits};
 
 use crate::flags::{Arguments, Command};
 
@@ -76,6 +76,10 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Report(flags) => commands::report::run(&flags),
         Command::Completions(flags) => commands::completions::run(&flags),
         Command::Man(flags) => commands::man::run(&flags),
+        Command::PutBackLimits(flags) => {
+            put_back_limits(&flags.journal)?;
+            Ok(Exit::Done)
+        }
     }
 }
 

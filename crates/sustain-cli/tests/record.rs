@@ -25,6 +25,8 @@ mod failing;
 mod frames;
 #[path = "record/full.rs"]
 mod full;
+#[path = "record/hold_back.rs"]
+mod hold_back;
 #[path = "record/kill.rs"]
 mod kill;
 #[path = "record/members.rs"]

@@ -17,6 +17,7 @@ pub mod devices;
 pub mod diagnose;
 pub mod effect;
 pub mod extract;
+pub mod hold_back;
 pub mod host;
 pub mod list;
 pub mod measure;

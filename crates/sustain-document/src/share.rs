@@ -4,6 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::hold_back::HoldBackResult;
+
 closed_set! {
     /// How a recorder shares the machine with other programs.
     #[derive(Default)]
@@ -54,6 +56,9 @@ pub struct ShareResult {
     pub locked_buffer: LockedBufferResult,
     /// What the I/O priority does on each member, in the order of the members.
     pub members: Vec<MemberPriority>,
+    /// How others were held back; null if that was not asked for.
+    #[serde(default)]
+    pub hold_back: Option<HoldBackResult>,
 }
 
 /// The I/O priority that was got.
@@ -124,6 +129,7 @@ impl ShareResult {
             cpu_priority: CpuPriorityResult::default(),
             locked_buffer: LockedBufferResult::default(),
             members: Vec::new(),
+            hold_back: None,
         }
     }
 

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod block_device;
+mod control_groups;
 mod description;
 mod error;
 #[cfg(test)]
@@ -35,6 +36,7 @@ mod system;
 mod topology;
 
 pub use block_device::{Relation, device_named, device_of_number, log_names};
+pub use control_groups::{ControlGroups, DeviceNumber, GroupBytes, GroupLimits};
 pub use description::describe_host;
 pub use error::HostError;
 pub use file_system::{

@@ -23,6 +23,7 @@ pub mod document;
 pub mod error;
 pub mod forecast;
 pub mod format;
+pub mod hold_back_words;
 pub mod member_io;
 pub mod opening;
 pub mod reading;

@@ -7,9 +7,19 @@ use sustain_document::share::{
     PriorityEffect, RecorderShare, ShareResult,
 };
 
+use crate::hold_back_words::intent;
+
 /// What was taken, what was refused and how it could be had, and what the disks make of it.
 #[must_use]
 pub fn share_line(share: &ShareResult) -> String {
+    let mut line = own_line(share);
+    if let Some(hold_back) = &share.hold_back {
+        line.push_str(&format!("; {}", intent(hold_back)));
+    }
+    line
+}
+
+fn own_line(share: &ShareResult) -> String {
     match (share.asked, share.is_simulated) {
         (RecorderShare::Fair, _) => {
             "share fair: disk, CPU and memory are shared with other programs on equal terms"

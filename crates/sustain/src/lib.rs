@@ -69,7 +69,10 @@ pub mod record {
     pub use sustain_record::reading::scope::Scope;
     pub use sustain_record::reading::stream::{Range, StreamReader};
     pub use sustain_record::recorder::*;
-    pub use sustain_record::run::{RecordEvent, RecordObserver, RecordPlan, SourcePlan, record};
+    pub use sustain_record::run::{
+        RecordEvent, RecordObserver, RecordPlan, SourcePlan, SupervisorCommand, put_back_limits,
+        record,
+    };
     pub use sustain_record::store::{CreateEvent, CreatePlan, Created, Mode, Store, create};
     pub use sustain_record::{document, forecast, format, opening, reading, source, store};
 }

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates each crate may use, as ARCHITECTURE.md draws them.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("sustain-document", &[]),
     ("sustain-statistics", &["document"]),
     ("sustain-disk", &["document"]),
@@ -24,7 +24,11 @@ const ARROWS: [(&str, &[&str]); 13] = [
         "sustain-experiments",
         &["document", "disk", "host", "load", "targets", "statistics"],
     ),
-    ("sustain-record", &["document", "disk", "host", "targets"]),
+    ("sustain-hold-back", &["document", "host"]),
+    (
+        "sustain-record",
+        &["document", "disk", "host", "hold-back", "targets"],
+    ),
     (
         "sustain-report",
         &[

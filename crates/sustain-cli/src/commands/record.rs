@@ -12,7 +12,8 @@ use sustain::record::source::SourceSpec;
 use sustain::record::source::framing::Framing;
 use sustain::record::store::{Mode, Store};
 use sustain::record::{
-    Durability, OnFull, RecordEvent, RecordOptions, RecordPlan, RecorderShare, SourcePlan, record,
+    Durability, OnFull, RecordEvent, RecordOptions, RecordPlan, RecorderShare, SourcePlan,
+    SupervisorCommand, record,
 };
 use sustain::report::html;
 use sustain::report::terminal::{LiveKind, RecordView, record_summary};
@@ -22,7 +23,9 @@ use super::standard_streams::{self, Given};
 use super::status_file::StatusWriter;
 use super::{say, stores};
 use crate::Exit;
-use crate::flags::record::{DurableFlag, OnFullFlag, RecordFlags, ShareFlag, SourceSpecArgument};
+use crate::flags::record::{
+    DurableFlag, HoldBackFlag, OnFullFlag, RecordFlags, ShareFlag, SourceSpecArgument,
+};
 use crate::interrupt;
 use crate::request::{arguments, engine, known_profile};
 use crate::usage_error::UsageError;
@@ -178,10 +181,34 @@ fn plan(flags: &RecordFlags) -> Result<RecordPlan, UsageError> {
             ..RecordOptions::default()
         },
         size_bytes: flags.size,
+        hold_back: hold_back(flags)?,
         dry_run: flags.dry_run,
         watches_idle: flags.json.is_some() || flags.report.is_some(),
         arguments: arguments(),
     })
+}
+
+/// Who puts the limits of others back if this process is killed: the same program.
+fn hold_back(flags: &RecordFlags) -> Result<Option<SupervisorCommand>, UsageError> {
+    let Some(HoldBackFlag::Others) = flags.hold_back else {
+        return Ok(None);
+    };
+    if flags.share == ShareFlag::Fair {
+        return Err(UsageError(
+            "--share fair takes nothing for the recorder, and --hold-back others takes from \
+             others: use only one of them"
+                .to_owned(),
+        ));
+    }
+    let program = std::env::current_exe().map_err(|error| {
+        UsageError(format!(
+            "--hold-back others starts this program once more, which cannot be found: {error}"
+        ))
+    })?;
+    Ok(Some(SupervisorCommand {
+        program,
+        arguments: vec!["put-back-limits".into()],
+    }))
 }
 
 /// Puts sources, streams and framings together by their order.

@@ -62,6 +62,10 @@ pub(crate) enum Command {
     Completions(generated::CompletionsFlags),
     /// Write the manual pages.
     Man(generated::ManFlags),
+    /// Wait for the end of standard input, then put back what this journal says of others' limits;
+    /// `sustain record --hold-back others` starts it.
+    #[command(hide = true)]
+    PutBackLimits(PutBackLimitsFlags),
 }
 
 const REPORT_EXAMPLES: &str = "\
@@ -84,6 +88,12 @@ pub(crate) struct ReportFlags {
     /// Write an HTML report with charts, instead of printing the text.
     #[arg(short = 'o', long, alias = "output", value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PutBackLimitsFlags {
+    /// The journal of the limits.
+    pub(crate) journal: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -67,6 +67,8 @@ What the output means:
       in memory. What it may not have is said with what that would need, and the
       recording goes on without it. At last, whether the I/O schedulers of the
       disks heed priorities: mq-deadline and bfq do, none and kyber do not.
+      With --hold-back others, also whether other programs can be held back; the
+      last lines say who was, and how far.
   in, out
       The rate at which the sources gave bytes, and the members took them, over
       the last second.
@@ -138,6 +140,12 @@ pub(crate) struct RecordFlags {
     #[arg(help_heading = group::HOW)]
     #[arg(long, value_enum, default_value_t = ShareFlag::First)]
     pub(crate) share: ShareFlag,
+    /// Hold other programs back while data waits for the disks, where the kernel gives nobody
+    /// priority: control groups that use these disks get limits of I/O that fall and rise with what
+    /// waits. Their own limits are put back at the end, whatever ends the recording.
+    #[arg(help_heading = group::HOW, hide_short_help = true)]
+    #[arg(long, value_enum, value_name = "WHOM")]
+    pub(crate) hold_back: Option<HoldBackFlag>,
     /// End after this time.
     #[arg(help_heading = group::HOW_LONG)]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
@@ -204,6 +212,11 @@ pub(crate) enum OnFullFlag {
 pub(crate) enum ShareFlag {
     First,
     Fair,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HoldBackFlag {
+    Others,
 }
 
 #[cfg(test)]

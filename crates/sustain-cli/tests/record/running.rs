@@ -58,6 +58,10 @@ impl Running {
         }
     }
 
+    pub fn process(&self) -> u32 {
+        self.pid.as_raw_nonzero().get() as u32
+    }
+
     pub fn signal(&self, signal: Signal) {
         kill_process(self.pid, signal).unwrap();
     }

@@ -12,6 +12,7 @@ mod channel;
 mod earlier;
 mod feed;
 mod filled;
+mod gauge;
 mod giver;
 mod inlet;
 mod intake;
@@ -31,6 +32,7 @@ pub use board::{LimitedBy, MemberStanding, RecordingBoard, RecordingProgress, St
 pub use earlier::Earlier;
 pub use feed::{Durability, Patience, RecordFeed, RecordSetup, StreamSetup};
 pub use filled::{Filled, Filling, PayloadMemory};
+pub use gauge::BufferGauge;
 pub use giver::{Giver, NotTaken};
 pub use inlet::{Inlet, Offered, Polled};
 pub(crate) use intake::is_readable_now;

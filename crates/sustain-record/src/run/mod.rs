@@ -3,13 +3,16 @@
 //! never prints; it sends events to an observer.
 
 mod conclude;
+mod hold_back;
 mod host;
 mod samples;
 mod share;
 mod sources;
 mod words;
 
+use hold_back::HoldingBack;
 use samples::Samples;
+pub use sustain_hold_back::{SupervisorCommand, supervise as put_back_limits};
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -80,6 +83,9 @@ pub struct RecordPlan {
     pub options: RecordOptions,
     /// Size of a store that is created in a directory.
     pub size_bytes: Option<u64>,
+    /// Whether other programs are held back while the disks are short, and by which program their
+    /// limits are put back if this one is killed.
+    pub hold_back: Option<SupervisorCommand>,
     /// Whether to say only what would be done.
     pub dry_run: bool,
     /// Whether the idle machine is monitored for a second before the first byte and a second after
@@ -169,11 +175,13 @@ pub fn record(
     let idle_ns = if plan.watches_idle { IDLE_NS } else { 0 };
     monitor.idle_while(idle_ns, &mut |_| stop.reason().is_none() && !is_urgent());
     let on_members = share::on_members(plan, &store, roots);
+    let mut holding = HoldingBack::prepare(plan, &store, &devices, roots);
     let streams = plan.sources.iter().map(stream_of);
     let mut recorder = Recorder::start(store, streams, plan.options.clone())?;
     let writers = recorder.writers();
     let start = clock.now();
-    let share = share::taken(&recorder, on_members);
+    let mut share = share::taken(&recorder, on_members, &holding);
+    holding.watch(recorder.gauge(), share.takes());
     let intakes = sources::start(plan, sources, writers, start, stop, share.takes())?;
     share::tell(&share, observer);
     let board = recorder.board();
@@ -186,6 +194,7 @@ pub fn record(
     let told_s = watched.follow(&intakes, &mut monitor, &mut samples, observer);
     let ended: Vec<_> = intakes.into_iter().map(sources::Running::end).collect();
     let recorded = recorder.finish()?;
+    share.hold_back = holding.finish();
     let taken = passed_on(ended);
     let last = not_before(board.read(), told_s);
     observer(RecordEvent::Standing(Box::new(last.clone())));
@@ -411,6 +420,7 @@ impl Default for RecordPlan {
                 ..RecordOptions::default()
             },
             size_bytes: None,
+            hold_back: None,
             dry_run: false,
             watches_idle: false,
             arguments: Vec::new(),

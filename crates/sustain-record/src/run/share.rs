@@ -5,8 +5,9 @@ use std::path::Path;
 
 use sustain_document::share::{MemberPriority, RecorderShare, ShareResult};
 use sustain_host::Roots;
-use sustain_targets::{io_priority_of, io_priority_within};
+use sustain_targets::{devices_under, io_priority_of, io_priority_within};
 
+use super::hold_back::{self, HoldingBack};
 use super::{RecordEvent, RecordObserver, RecordPlan, places};
 use crate::recorder::{Recorder, rehearse_share};
 use crate::share_words::share_line;
@@ -25,9 +26,14 @@ pub(super) fn on_members(plan: &RecordPlan, store: &Store, roots: &Roots) -> Vec
 }
 
 /// What the recorder has taken, with what is known of the members.
-pub(super) fn taken(recorder: &Recorder, members: Vec<MemberPriority>) -> ShareResult {
+pub(super) fn taken(
+    recorder: &Recorder,
+    members: Vec<MemberPriority>,
+    holding: &HoldingBack,
+) -> ShareResult {
     ShareResult {
         members,
+        hold_back: holding.told(),
         ..recorder.share().clone()
     }
 }
@@ -54,5 +60,13 @@ pub(super) fn rehearsed(plan: &RecordPlan, store: Option<&Store>, roots: &Roots)
         }
         None => Vec::new(),
     };
-    ShareResult { members, ..taken }
+    let hold_back = store.and_then(|store| {
+        let devices = devices_under(places(store), roots);
+        hold_back::rehearsed(plan, &devices, store.members.len(), roots)
+    });
+    ShareResult {
+        members,
+        hold_back,
+        ..taken
+    }
 }

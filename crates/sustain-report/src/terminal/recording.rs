@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sustain_document::record::{MemberResult, RecordResult, RecordingEnd, StreamResult};
 use sustain_document::system::KernelMessage;
 use sustain_record::forecast::{Forecast, SpaceUse};
+use sustain_record::hold_back_words::held_line;
 use sustain_record::recorder::{LimitedBy, MemberState, RecorderShare, RecordingProgress};
 use sustain_record::share_words::share_line;
 use sustain_record::verdicts;
@@ -258,6 +259,9 @@ pub fn record_summary(result: &RecordResult) -> String {
     let first = result.share.iter();
     let first = first.filter(|share| share.asked == RecorderShare::First);
     lines.extend(first.map(share_line));
+    let share = result.share.as_ref();
+    let held = share.and_then(|share| share.hold_back.as_ref());
+    lines.extend(held.and_then(held_line));
     lines.extend(kernel_lines(&result.system.kernel_messages));
     lines.extend(result.notes.iter().map(|note| format!("note: {note}")));
     let mut recording = format!("recording {} of store {}", result.recording, result.store);

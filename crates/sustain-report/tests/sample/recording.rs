@@ -1,6 +1,7 @@
 //! A recording as a run leaves it, made by hand for the tests: two streams on three disks of which
 //! one fails, a buffer that fills until bytes are lost, and one without any trouble.
 
+use sustain_document::hold_back::{HeldGroup, HoldBackResult, LimitEnd};
 use sustain_document::record::{
     BufferPointResult, HostResult, LatencyBinResult, LatencyResult, MemberFileSystem, MemberResult,
     OnFull, PlanResult, RECORD_SCHEMA, RecordResult, RecordingEnd, SampleResult, StreamResult,
@@ -178,6 +179,22 @@ fn share() -> ShareResult {
             nice: Some(-20),
             refused: None,
         },
+        hold_back: Some(HoldBackResult {
+            own_group: Some("/system.slice/recorder.service".to_owned()),
+            held_s: 7.4,
+            others_bytes_per_s: Some(28.1e6),
+            groups: vec![HeldGroup {
+                name: "/system.slice/backup.service".to_owned(),
+                device: "sdc".to_owned(),
+                read_bytes: 208_000_000,
+                write_bytes: 0,
+                least_read_bytes_per_s: Some(12_400_000),
+                least_write_bytes_per_s: Some(1_000_000),
+                ended: LimitEnd::Restored,
+                refused: None,
+            }],
+            refused: None,
+        }),
         locked_buffer: LockedBufferResult {
             bytes: 512 << 20,
             of_bytes: 512 << 20,

@@ -41,6 +41,7 @@ use super::board::RecordingBoard;
 use super::channel::{ChannelInlet, Exchange};
 use super::earlier::Earlier;
 use super::feed::{RecordSetup, StreamSetup, start_bytes_max, start_room_bytes};
+use super::gauge::BufferGauge;
 use super::job::{OpenedEngine, ReadyRecorder, RecorderJob, SuperblockWriter};
 use super::member::MemberSetup;
 use super::member_file::MemberFile;
@@ -84,6 +85,7 @@ pub struct Recorder {
     share: ShareResult,
     /// The writers that nobody has taken yet.
     writers: Vec<StreamWriter>,
+    gauge: BufferGauge,
     thread: JoinHandle<Result<Recorded, RecordError>>,
 }
 
@@ -125,6 +127,7 @@ impl Recorder {
         let append_bytes = append_bytes(&store, &options) as usize;
         let count = (options.buffer_bytes / append_bytes as u64).max(2) as usize;
         let pool = SharedPool::new(count, append_bytes)?;
+        let gauge = BufferGauge::new(pool.clone());
         let edges = SharedPool::new(EDGES, EDGE_BYTES)?;
         let exchange = Arc::new(Exchange::new(pool, edges, streams.len()));
         let (messages, received) = crossbeam_channel::unbounded();
@@ -181,13 +184,18 @@ impl Recorder {
             .name("sustain-record".to_owned())
             .spawn(move || job.run(open_engine, &ready))
             .map_err(RecordError::Thread)?;
-        await_ready(&is_ready, thread, writers)
+        await_ready(&is_ready, thread, writers, gauge)
     }
 
     /// The board, which shows watermarks and gaps while the recording runs. Callers may wait for
     /// them there.
     pub fn board(&self) -> Arc<RecordingBoard> {
         Arc::clone(&self.board)
+    }
+
+    /// How much of the buffer is in use.
+    pub fn gauge(&self) -> BufferGauge {
+        self.gauge.clone()
     }
 
     /// What the recorder's thread has taken for itself, without a word on what the members make of
@@ -241,12 +249,14 @@ fn await_ready(
     is_ready: &Receiver<ReadyRecorder>,
     thread: JoinHandle<Result<Recorded, RecordError>>,
     writers: Vec<StreamWriter>,
+    gauge: BufferGauge,
 ) -> Result<Recorder, RecordError> {
     match is_ready.recv() {
         Ok(ReadyRecorder { board, share }) => Ok(Recorder {
             board,
             share,
             writers,
+            gauge,
             thread,
         }),
         // The thread ended before it was ready, so it has an error to report.

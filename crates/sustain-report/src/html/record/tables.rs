@@ -2,6 +2,7 @@
 //! section of a recording calls it.
 
 use sustain_document::record::{LatencyResult, OnFull, PlanResult, RecordResult};
+use sustain_record::hold_back_words::held_line;
 use sustain_record::share_words::share_line;
 use sustain_record::verdicts;
 
@@ -195,6 +196,9 @@ pub(super) fn asked(result: &RecordResult) -> String {
     table.pair("depth per member", plan.depth.to_string());
     if let Some(share) = &result.share {
         table.pair("beside other programs", share_line(share));
+        if let Some(held) = share.hold_back.as_ref().and_then(held_line) {
+            table.pair("others held back", held);
+        }
     }
     table.pair("when the buffer is full", on_full(plan));
     table.pair("when the store is full", when_full(plan));

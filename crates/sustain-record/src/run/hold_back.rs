@@ -1,0 +1,165 @@
+//! Others held back while a recording needs its disks, if that was asked for. It has a thread of
+//! its own, because limits are set by writing to the kernel, which may take its time.
+
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use sustain_disk::clock::Clock;
+use sustain_disk::engine::take_cpu_priority;
+use sustain_document::block_device::BlockDevice;
+use sustain_document::hold_back::HoldBackResult;
+use sustain_hold_back::{HoldBack, HoldBackError, HoldBackSetup};
+use sustain_host::Roots;
+
+use super::RecordPlan;
+use crate::recorder::BufferGauge;
+use crate::store::Store;
+
+/// The kernel accounts for limits in steps of this length.
+const STEP: Duration = Duration::from_millis(100);
+/// Part of the buffer at which the backlog is held.
+const TARGET_PART: u64 = 8;
+
+/// What comes of the wish to hold others back.
+pub(super) struct HoldingBack {
+    ready: Option<HoldBack>,
+    running: Option<Running>,
+    told: Option<HoldBackResult>,
+}
+
+/// The thread, which ends when nobody can tell it anything any more.
+struct Running {
+    end: Sender<()>,
+    thread: JoinHandle<HoldBackResult>,
+}
+
+impl HoldingBack {
+    /// Prepares what the plan asks for. What is in the way is told, and ends no recording.
+    pub(super) fn prepare(
+        plan: &RecordPlan,
+        store: &Store,
+        devices: &[BlockDevice],
+        roots: &Roots,
+    ) -> HoldingBack {
+        let mut holding = HoldingBack {
+            ready: None,
+            running: None,
+            told: None,
+        };
+        let Some(supervisor) = &plan.hold_back else {
+            return holding;
+        };
+        let setup = setup(plan, devices, store.members.len());
+        let told = HoldBack::rehearse(&setup, roots);
+        let ready = told.and_then(|told| Ok((told, HoldBack::start(&setup, supervisor, roots)?)));
+        match ready {
+            Ok((told, ready)) => {
+                holding.told = Some(told);
+                holding.ready = Some(ready);
+            }
+            Err(error) => holding.told = Some(refused(&error)),
+        }
+        holding
+    }
+
+    /// Starts to hold others back, as this buffer fills.
+    pub(super) fn watch(&mut self, gauge: BufferGauge, has_priority: bool) {
+        let Some(hold_back) = self.ready.take() else {
+            return;
+        };
+        let (end, is_ended) = channel();
+        let follow = move || {
+            if has_priority {
+                // Whoever holds back those that use every CPU must not wait for them.
+                let _ = take_cpu_priority();
+            }
+            follow(hold_back, &gauge, || is_ended.recv_timeout(STEP))
+        };
+        let thread = std::thread::Builder::new().name("sustain-hold".to_owned());
+        match thread.spawn(follow) {
+            Ok(thread) => self.running = Some(Running { end, thread }),
+            Err(error) => {
+                self.told = Some(refused(&HoldBackError::Supervisor(error)));
+            }
+        }
+    }
+
+    /// What can be said before the first byte.
+    pub(super) fn told(&self) -> Option<HoldBackResult> {
+        self.told.clone()
+    }
+
+    /// Puts every limit back, and tells what was done.
+    pub(super) fn finish(mut self) -> Option<HoldBackResult> {
+        self.end().or(self.told.take())
+    }
+
+    fn end(&mut self) -> Option<HoldBackResult> {
+        let Running { end, thread } = self.running.take()?;
+        drop(end);
+        thread.join().ok()
+    }
+}
+
+impl Drop for HoldingBack {
+    fn drop(&mut self) {
+        // A recording that failed leaves no limits either.
+        let _ = self.end();
+    }
+}
+
+/// What would be held back, and nothing else.
+pub(super) fn rehearsed(
+    plan: &RecordPlan,
+    devices: &[BlockDevice],
+    members: usize,
+    roots: &Roots,
+) -> Option<HoldBackResult> {
+    plan.hold_back.as_ref()?;
+    let told = HoldBack::rehearse(&setup(plan, devices, members), roots);
+    Some(told.unwrap_or_else(|error| refused(&error)))
+}
+
+fn follow(
+    mut hold_back: HoldBack,
+    gauge: &BufferGauge,
+    wait: impl Fn() -> Result<(), RecvTimeoutError>,
+) -> HoldBackResult {
+    let clock = Clock::Real;
+    let start = clock.now();
+    while wait() == Err(RecvTimeoutError::Timeout) {
+        let now_ns = clock.now().since_ns(start);
+        hold_back.step(now_ns, gauge.used_bytes());
+    }
+    hold_back.finish()
+}
+
+/// What no disk has to do with is no backlog: an append that each stream fills, and those that each
+/// member has in flight while it keeps up.
+fn setup(plan: &RecordPlan, devices: &[BlockDevice], members: usize) -> HoldBackSetup {
+    let options = &plan.options;
+    let usual = (plan.sources.len() + 2 * members) as u64 * options.append_bytes as u64;
+    let target_bytes = (options.buffer_bytes / TARGET_PART).max(usual);
+    let number = |device: &BlockDevice| {
+        let whole = device.whole_disk.as_ref().unwrap_or(&device.node);
+        (whole.name.clone(), (whole.major, whole.minor))
+    };
+    HoldBackSetup {
+        devices: devices.iter().map(number).collect(),
+        target_bytes: target_bytes.min(options.buffer_bytes / 2),
+    }
+}
+
+fn refused(error: &HoldBackError) -> HoldBackResult {
+    let mut words = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        words.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    HoldBackResult {
+        refused: Some(words),
+        ..HoldBackResult::default()
+    }
+}

@@ -23,23 +23,23 @@ pub(crate) struct JournalEntry {
     pub(crate) group: PathBuf,
     pub(crate) device: DeviceNumber,
     /// What was there before.
-    pub(crate) original: Limits,
+    pub(crate) original: SavedLimits,
     /// What was set last and what is set now: between the two the recorder may have been killed.
-    pub(crate) set: [Limits; 2],
+    pub(crate) set: [SavedLimits; 2],
 }
 
 /// The limits of a group on a disk, as they are written down: of reads, then of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Limits(Option<u64>, Option<u64>);
+pub(crate) struct SavedLimits(Option<u64>, Option<u64>);
 
-impl From<GroupLimits> for Limits {
-    fn from(limits: GroupLimits) -> Limits {
-        Limits(limits.read_bytes_per_s, limits.write_bytes_per_s)
+impl From<GroupLimits> for SavedLimits {
+    fn from(limits: GroupLimits) -> SavedLimits {
+        SavedLimits(limits.read_bytes_per_s, limits.write_bytes_per_s)
     }
 }
 
-impl From<Limits> for GroupLimits {
-    fn from(Limits(read_bytes_per_s, write_bytes_per_s): Limits) -> GroupLimits {
+impl From<SavedLimits> for GroupLimits {
+    fn from(SavedLimits(read_bytes_per_s, write_bytes_per_s): SavedLimits) -> GroupLimits {
         GroupLimits {
             read_bytes_per_s,
             write_bytes_per_s,
@@ -171,7 +171,7 @@ pub(crate) fn put_back_leftovers(
     Ok(count)
 }
 
-/// Puts back what this journal says, and removes it. Limits that are no longer as they were set
+/// Puts back what this journal says, and removes it. SavedLimits that are no longer as they were set
 /// belong to whoever has changed them.
 pub(crate) fn put_back(path: &Path, groups: &ControlGroups) -> io::Result<()> {
     let text = fs::read(path)?;

@@ -304,3 +304,50 @@ fn other_cables_are_promised_no_more_than_the_next_limit_lets_through() {
         "in each direction two disks elsewhere bring 50 MB/s, not 200"
     );
 }
+
+/// Disks that miss revolutions, the first `behind` of them behind one limit.
+fn turning(rates: &[f64], behind: usize, limit: f64) -> String {
+    let mut text = String::new();
+    for (number, rate) in rates.iter().enumerate() {
+        let through = if number < behind {
+            "through = [\"bus\"]\n"
+        } else {
+            ""
+        };
+        writeln!(
+            text,
+            "[[disk]]\nname = \"d{number}\"\ncapacity = \"1TB\"\nread = \"{rate}MB/s\"\n\
+             noise = \"0.5%\"\nrpm = 10000\n{through}"
+        )
+        .unwrap();
+    }
+    write!(text, "[limit.bus]\nrate = \"{limit}MB/s\"\n").unwrap();
+    text
+}
+
+/// Any two of the first three disks miss revolutions together, and of the second machine's five
+/// some sets of three do not. So pairs, and a set with one disk too few, looked like walls.
+#[test]
+fn disks_that_miss_revolutions_are_in_no_wall_of_wrong_members_that_is_certain() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("machine.toml");
+    let alike = [92.68, 94.29, 91.78, 91.18, 92.23, 92.29, 91.88, 94.28];
+    let unlike = [
+        70.7, 48.97, 81.23, 86.7, 117.33, 93.29, 107.52, 72.29, 93.12,
+    ];
+    let mut walls = 0;
+    for (text, behind) in [
+        (turning(&alike, 3, 171.75), 3),
+        (turning(&unlike, 5, 213.93), 5),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        for seed in 0..6 {
+            for wall in diagnosed(&file, seed).walls {
+                walls += 1;
+                let is_right = wall.members.len() == behind;
+                assert!(is_right || wall.confidence < 0.9, "{seed}: {wall:#?}");
+            }
+        }
+    }
+    assert!(walls > 12, "{walls}");
+}

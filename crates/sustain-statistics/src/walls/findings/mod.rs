@@ -1,6 +1,7 @@
 //! Makes the findings from what was measured and decided. Called by `find`, once.
 
 pub(in crate::walls) mod kind;
+mod lateness;
 pub(in crate::walls) mod predict;
 pub(in crate::walls) mod reconsider;
 
@@ -25,6 +26,11 @@ const IN_DOUBT: f64 = 0.5;
 const CROSSING_WALLS_MAX: usize = 3;
 /// The highest confidence in a wall of such an explanation.
 const AMONG_MANY_CROSSING: f64 = 0.5;
+
+/// The highest confidence in a wall that looks like one between disks which miss revolutions. On 160
+/// generated machines of such disks, 17 of 137 walls that were said with 90 % and more had wrong
+/// members; now 3 of 86 have.
+const MAY_BE_LATENESS: f64 = 0.85;
 
 /// Lowers the confidence in a wall that the readings do not bear out.
 fn doubt(wall: &mut FoundWall) {
@@ -177,7 +183,17 @@ impl WallSearch<'_> {
         } else {
             [0.99, 0.97]
         };
-        by_order[usize::from(!self.order_known)]
+        let may_be_lateness = match kind {
+            WallKind::Collapse => self.falls_only_with_all(members),
+            WallKind::Limit => self.holds_back_by_turns(members),
+            WallKind::Tool => false,
+        };
+        let most = if may_be_lateness {
+            MAY_BE_LATENESS
+        } else {
+            1.0
+        };
+        by_order[usize::from(!self.order_known)].min(most)
     }
 
     /// The rate of each member in the runs of all members.

@@ -158,7 +158,8 @@ fn a_store_may_be_read_while_it_is_recorded_to_and_not_recorded_to_twice() {
     let members = Members::files(&[64 * MIB, 64 * MIB]);
     let flags = [
         "--from",
-        "test:5MB/s",
+        // The store lasts for minutes, however long a busy machine takes for all that follows.
+        "test:500kB/s",
         "--status",
         "status",
         "--json",
@@ -234,7 +235,8 @@ fn a_second_signal_ends_it_at_once_when_nobody_reads_what_it_says() {
 #[test]
 fn a_ring_is_read_while_it_is_recorded_to() {
     let members = Members::files(&[24 * MIB, 24 * MIB]);
-    let flags = ["--ring", "--from", "test:35MB/s", "--time", "80s"];
+    // It goes on until it is told to end, however long reading takes.
+    let flags = ["--ring", "--from", "test:35MB/s"];
     let mut running = members.start("record", &[SMALL, &flags].concat());
     let is_over = |listed: Value| {
         let stream = &listed["recordings"][0]["streams"][0];
@@ -249,7 +251,7 @@ fn a_ring_is_read_while_it_is_recorded_to() {
         let given = members.run("extract", &["-o", &output]);
         // Who reads more slowly than it is recorded is told of it.
         if given.code != 0 {
-            given.expect(1).says("the ring has overwritten them");
+            given.expect(1).says("the ring has overwritten");
         }
     }
     running.signal(Signal::INT);

@@ -183,7 +183,7 @@ fn a_device_that_is_detached_stays_until_the_recording_ends() {
     let flags = [
         SMALL,
         STREAMS,
-        &["--time", "1s", "--status", "status", "--json", "json"],
+        &["--time", "3s", "--status", "status", "--json", "json"],
     ];
     let mut running = members.start("record", &flags.concat());
     let status = members.place.path("status");

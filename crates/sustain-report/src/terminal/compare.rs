@@ -3,11 +3,12 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{Table, presets};
 use sustain_document::compare::{
     CompareResult, ComparedRow, LimitOutcome, Metric, MetricUnit, RowVerdict, TrialEnd,
 };
 
+use super::columns::text_of;
 use super::wrapped::wrapped;
 use super::{SIMULATED, sentences, without_controls};
 use crate::format::{latency, rate, stretch};
@@ -310,18 +311,12 @@ fn table_of(rows: &[ComparedRow], columns: &[CompareColumn]) -> String {
         let name = metric_name(row.metric.name()).to_owned();
         table.add_row([name].into_iter().chain(cells));
     }
-    for (index, column) in columns.iter().enumerate() {
-        let is_figure = !matches!(column, CompareColumn::Verdict | CompareColumn::ShortVerdict);
-        if let Some(column) = table.column_mut(1 + index).filter(|_| is_figure) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    let mut text = String::new();
-    for line in table.lines() {
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
+    let is_words = |column: &CompareColumn| {
+        matches!(column, CompareColumn::Verdict | CompareColumn::ShortVerdict)
+    };
+    let figures = columns.iter().enumerate();
+    let figures = figures.filter(|(_, column)| !is_words(column));
+    text_of(table, figures.map(|(index, _)| 1 + index))
 }
 
 /// `  sustained rate: A 100 MB/s, B 95.0 MB/s, -5.0 % (-5.2 % to -4.8 %): slower`.

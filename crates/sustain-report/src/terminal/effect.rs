@@ -2,9 +2,10 @@
 //! then a table of the probe workloads and counters before, during and after the load. It is a part
 //! of the summary of a measurement.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{ContentArrangement, Table, presets};
 use sustain_document::effect::{EffectResult, PathEffect};
 
+use super::columns::text_of;
 use super::without_controls;
 use super::wrapped::wrapped;
 use crate::effect_rows::{EffectRow, cpu_words, load_words, rows};
@@ -92,9 +93,6 @@ fn table(paths: &[(&PathEffect, &Vec<EffectRow>)], is_named: bool, width: usize)
         }
         table.add_row(cells);
     }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    let lines = table.lines().map(|line| format!("{}\n", line.trim_end()));
-    lines.collect()
+    let columns = table.column_count();
+    text_of(table, 1..columns)
 }

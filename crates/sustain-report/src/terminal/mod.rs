@@ -2,6 +2,7 @@
 //! the log. The command calls this module and prints what it returns; nothing here decides or
 //! measures.
 
+mod columns;
 pub(crate) mod compare;
 mod devices;
 pub(crate) mod diagnosis;

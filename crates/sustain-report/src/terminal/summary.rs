@@ -4,9 +4,10 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{ContentArrangement, Table, presets};
 use sustain_document::measure::{MeasureResult, Stall, Sustained, TargetResult};
 
+use super::columns::text_of;
 use super::effect;
 use super::sentence::{half_width, request};
 use super::without_controls;
@@ -145,17 +146,7 @@ fn table(rows: &[SummaryRow], width: usize) -> String {
         table.add_row(columns(cells.map(String::as_str), full));
     }
     let last = if full { 8 } else { 6 };
-    for index in 1..last {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    let mut text = String::new();
-    for line in table.lines() {
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
+    text_of(table, 1..last)
 }
 
 /// The columns that a table of this width has: all nine, or all but p99 and bytes.

@@ -1,0 +1,194 @@
+//! The answer of a sweep in sentences: what was not tried, the best and the cheapest setting, and the
+//! effect of each axis.
+
+use std::fmt::Write as _;
+
+use sustain_document::sweep::{
+    AgainstBest, Axis, SweepAnswer, SweepAxis, SweepPoint, SweepResult, SweepValue,
+};
+use sustain_document::vocabulary::ExperimentEnd;
+use sustain_experiments::sweep::is_told_as_good;
+
+use super::point::{cell, is_untold, rate_with_interval, untold_words};
+use crate::format::rate;
+
+/// The number of untried values of an axis that are named one by one.
+const UNTRIED_MAX: usize = 8;
+
+/// The restrictions on the answer as a whole. The page begins with these words too.
+pub(crate) fn restrictions(result: &SweepResult) -> Vec<String> {
+    let mut lines = Vec::new();
+    if result.ended == ExperimentEnd::Interrupted {
+        lines.push(interrupted(result));
+    }
+    if result.answers.is_empty() {
+        lines.push("Nothing was measured.".to_owned());
+    }
+    lines
+}
+
+/// The settings that were not tried before the sweep was interrupted.
+fn interrupted(result: &SweepResult) -> String {
+    let all = result.points.len();
+    let is_untried = |point: &&SweepPoint| point.repeats == 0 && point.failed.is_none();
+    let untried: Vec<&SweepPoint> = result.points.iter().filter(is_untried).collect();
+    let Some(first) = untried.first() else {
+        return "The sweep was interrupted: every setting was tried, but not each as often as was \
+                asked."
+            .to_owned();
+    };
+    let were = if untried.len() == 1 { "was" } else { "were" };
+    let mut line = format!(
+        "The sweep was interrupted, and the answer rests on what was measured until then: {} of \
+         {all} settings {were} not tried, such as {}",
+        untried.len(),
+        first.setting.words
+    );
+    let whole: Vec<String> = result
+        .plan
+        .axes
+        .iter()
+        .filter_map(|axis| untried_values(result, *axis))
+        .collect();
+    if !whole.is_empty() && untried.len() < all {
+        let _ = write!(line, "; not tried in any setting: {}", whole.join("; "));
+    }
+    line.push('.');
+    line
+}
+
+/// The values of an axis with which no setting was tried.
+fn untried_values(result: &SweepResult, axis: Axis) -> Option<String> {
+    let mut values: Vec<(String, bool)> = Vec::new();
+    for point in &result.points {
+        let value = cell(&point.setting, axis);
+        let is_tried = point.repeats > 0 || point.failed.is_some();
+        match values.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, known)) => *known |= is_tried,
+            None => values.push((value, is_tried)),
+        }
+    }
+    values.retain(|(value, is_tried)| !is_tried && !value.is_empty());
+    let values: Vec<String> = values.into_iter().map(|(value, _)| value).collect();
+    let more = values.len().saturating_sub(UNTRIED_MAX);
+    let shown = values.iter().take(UNTRIED_MAX).cloned();
+    let shown: Vec<String> = shown.collect();
+    let and_more = match more {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let name = axis.name().replace('_', " ");
+    (!shown.is_empty()).then(|| format!("{name} {}{and_more}", shown.join(", ")))
+}
+
+/// The best setting, then, indented, the cheapest and each axis. The page has the same words.
+pub(crate) fn answer_lines(result: &SweepResult, answer: &SweepAnswer) -> Vec<String> {
+    let mut lines = vec![best_line(result, answer), cheapest_line(result, answer)];
+    lines.extend(answer.axes.iter().map(|axis| axis_line(result, axis)));
+    lines
+}
+
+fn best_line(result: &SweepResult, answer: &SweepAnswer) -> String {
+    let best = &result.points[answer.best];
+    let mut line = format!(
+        "The best setting to {} is {}: {}.",
+        answer.direction,
+        best.setting.words,
+        rate_with_interval(best)
+    );
+    match answer.alike.len() {
+        0 => {}
+        1 => line.push_str(" One other setting does not differ from it by more than noise."),
+        alike => {
+            let _ = write!(
+                line,
+                " {alike} other settings do not differ from it by more than noise."
+            );
+        }
+    }
+    let untold = &answer.measured_once;
+    let is_once = untold.iter().all(|point| result.points[*point].repeats < 2);
+    let how = match is_once {
+        true => "measured once",
+        false => "measured too few times for their noise",
+    };
+    match untold.len() {
+        0 => {}
+        1 => {
+            let _ = write!(
+                line,
+                " One other setting was {}, so its difference cannot be told from noise.",
+                how.replace("their", "its")
+            );
+        }
+        several => {
+            let _ = write!(
+                line,
+                " {several} other settings were {how}, so their differences cannot be told from \
+                 noise."
+            );
+        }
+    }
+    line
+}
+
+fn cheapest_line(result: &SweepResult, answer: &SweepAnswer) -> String {
+    if answer.cheapest == answer.best {
+        return "  No setting within 2 % of it is cheaper.".to_owned();
+    }
+    let (best, cheapest) = (&result.points[answer.best], &result.points[answer.cheapest]);
+    let against = cheapest.against_best.as_ref();
+    let mut line = format!(
+        "  The cheapest setting within 2 % of it is {}: {}, {}",
+        cheapest.setting.words,
+        rate_with_interval(cheapest),
+        against.map_or(String::new(), |against| against_words(cheapest, against))
+    );
+    if let (Some(one), Some(other)) = (cheapest.cpu_seconds_per_gb, best.cpu_seconds_per_gb) {
+        let _ = write!(
+            line,
+            "; it takes {one:.3} s of CPU time per GB, the best {other:.3} s"
+        );
+    }
+    line.push('.');
+    line
+}
+
+/// The effect of an axis: any of its values will do, or some are slower. Each value is judged with
+/// the values of the other axes that suit it best.
+fn axis_line(result: &SweepResult, axis: &SweepAxis) -> String {
+    let name = axis.axis.name().replace('_', " ");
+    let is_as_good = |value: &SweepValue| is_told_as_good(&value.against_best);
+    if axis.values.iter().all(is_as_good) {
+        return format!(
+            "  {name}: makes less than 2 % of difference, if the other settings suit it"
+        );
+    }
+    let value = |value: &SweepValue| {
+        let point = &result.points[value.point];
+        let found = point.rate_bytes_per_s.map_or(String::new(), rate);
+        let against = &value.against_best;
+        let mark = match (is_as_good(value), against.is_noise) {
+            (true, _) => String::new(),
+            (false, true) if is_untold(against) => format!(" ({})", untold_words(point)),
+            (false, true) => " (may be noise)".to_owned(),
+            (false, false) => " (slower)".to_owned(),
+        };
+        format!("{} {found}{mark}", value.value)
+    };
+    let values: Vec<String> = axis.values.iter().map(value).collect();
+    format!("  {name}: {}", values.join(", "))
+}
+
+fn against_words(point: &SweepPoint, against: &AgainstBest) -> String {
+    if is_untold(against) {
+        return untold_words(point).to_owned();
+    }
+    if against.is_noise {
+        return "no different from the best beyond noise".to_owned();
+    }
+    let interval = against.ci95.map_or(String::new(), |[low, high]| {
+        format!(" ({:+.1} to {:+.1} %)", low * 100.0, high * 100.0)
+    });
+    format!("{:+.1} %{interval} against the best", against.share * 100.0)
+}

@@ -463,13 +463,9 @@ fn a_second_recorder_is_refused() {
     recorder.finish().unwrap();
 }
 
-/// Records from this end of a pipe after the user has asked for the end. Returns what was offered.
-fn interrupted(source: &std::os::fd::OwnedFd) -> (Place, u64) {
-    let place = Place::new(&[20 << 20]);
-    let (recorder, mut writers) = place.record(&["main"]);
-    let stop = Stop::default();
-    stop.interrupt();
-    let setup = IntakeSetup {
+/// Reads all of a source that has no frames, and waits for the members.
+fn unbounded(stop: Stop) -> IntakeSetup {
+    IntakeSetup {
         framing: Framing::None,
         on_full: OnFull::Block,
         linger_ns: 500_000_000,
@@ -477,7 +473,16 @@ fn interrupted(source: &std::os::fd::OwnedFd) -> (Place, u64) {
         deadline: None,
         last_wait_ns: 30_000_000_000,
         stop,
-    };
+    }
+}
+
+/// Records from this end of a pipe after the user has asked for the end. Returns what was offered.
+fn interrupted(source: &std::os::fd::OwnedFd) -> (Place, u64) {
+    let place = Place::new(&[20 << 20]);
+    let (recorder, mut writers) = place.record(&["main"]);
+    let stop = Stop::default();
+    stop.interrupt();
+    let setup = unbounded(stop);
     let taken = Intake::new(writers.remove(0), setup).read_all(source);
     assert_eq!(taken.ending, Ending::Interrupted);
     recorder.finish().unwrap();
@@ -515,15 +520,7 @@ fn no_packet_of_a_pipe_in_packet_mode_is_cut_off() {
     });
     let place = Place::new(&[20 << 20]);
     let (recorder, mut writers) = place.record(&["main"]);
-    let setup = IntakeSetup {
-        framing: Framing::None,
-        on_full: OnFull::Block,
-        linger_ns: 500_000_000,
-        bytes_max: None,
-        deadline: None,
-        last_wait_ns: 30_000_000_000,
-        stop: Stop::default(),
-    };
+    let setup = unbounded(Stop::default());
     let taken = Intake::new(writers.remove(0), setup).read_all(&source);
     recorder.finish().unwrap();
     let written = writing.join().unwrap();

@@ -5,7 +5,7 @@ use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::recorded::{self, End, Stream, content, document, extract};
+use crate::recorded::{self, content, document, extract};
 use crate::support::{Place, ran};
 
 #[test]
@@ -41,12 +41,7 @@ fn files_of_unequal_sizes_are_one_store() {
     );
     // All of both is used.
     let content = content(7 << 20);
-    recorded::record(
-        &place,
-        &["small", "large"],
-        &[Stream::plain("main", &content)],
-        End::InOrder,
-    );
+    recorded::record_main(&place, &["small", "large"], &content);
     let (code, bytes, _) = extract(&place, &["large", "small"]);
     assert!(code == 0 && bytes == content);
 }
@@ -111,12 +106,7 @@ fn what_exists_is_not_written_over_without_its_name() {
     place.write("precious", &"of great value ".repeat(300_000));
     recorded::create(&place, &["store"], "4MiB");
     let content = content(1_000_000);
-    recorded::record(
-        &place,
-        &["store"],
-        &[Stream::plain("main", &content)],
-        End::InOrder,
-    );
+    recorded::record_main(&place, &["store"], &content);
     symlink("precious", place.path("link")).unwrap();
     let before = [
         place.read("precious").into_bytes(),

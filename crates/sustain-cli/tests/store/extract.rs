@@ -29,12 +29,7 @@ fn store_of(streams: &[Stream<'_>]) -> Place {
 fn the_only_stream_of_the_newest_recording_is_given_by_default() {
     let (first, second) = (content(300_000), content(2_000_000));
     let place = store_of(&[Stream::plain("main", &first)]);
-    recorded::record(
-        &place,
-        &["a", "b"],
-        &[Stream::plain("main", &second)],
-        End::InOrder,
-    );
+    recorded::record_main(&place, &["a", "b"], &second);
     let (code, bytes, words) = extract(&place, &["b", "a"]);
     assert!(code == 0 && bytes == second, "{words}");
     assert_eq!(words, "");
@@ -182,12 +177,7 @@ fn a_damaged_place_is_a_hole_of_known_range() {
     let content = content(1_000_000);
     let place = Place::new();
     recorded::create(&place, &["a"], "4MiB");
-    recorded::record(
-        &place,
-        &["a"],
-        &[Stream::plain("main", &content)],
-        End::InOrder,
-    );
+    recorded::record_main(&place, &["a"], &content);
     damage(&place, "a", payload_of_slot(5));
     let run = place
         .run(&["extract", "a", "-o", "out", "--json", "out.json"])

@@ -79,6 +79,16 @@ pub fn record(place: &Place, members: &[&str], streams: &[Stream<'_>], end: End)
     record_with(place, members, streams, end, false);
 }
 
+/// Records these bytes as the only stream, to its end.
+pub fn record_main(place: &Place, members: &[&str], bytes: &[u8]) {
+    record(
+        place,
+        members,
+        &[Stream::plain("main", bytes)],
+        End::InOrder,
+    );
+}
+
 /// Records streams in a ring, on the store of these members.
 pub fn record_ring(place: &Place, members: &[&str], streams: &[Stream<'_>]) {
     record_with(place, members, streams, End::InOrder, true);

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::{FileExt, symlink};
 
-use crate::recorded::{self, End, Stream, content, damage, document, extract};
+use crate::recorded::{self, content, damage, document, extract};
 use crate::support::Place;
 
 /// Every command that opens a store.
@@ -33,12 +33,7 @@ fn recorded_store() -> Place {
     let place = Place::new();
     recorded::create(&place, &["a", "b"], "2MiB");
     let content = content(700_000);
-    recorded::record(
-        &place,
-        &["a", "b"],
-        &[Stream::plain("main", &content)],
-        End::InOrder,
-    );
+    recorded::record_main(&place, &["a", "b"], &content);
     place
 }
 

@@ -21,12 +21,7 @@ fn a_list_has_every_recording_and_stream_with_its_losses() {
         ],
     };
     let streams = [Stream::framed("lines", "lines", lines.as_bytes()), lossy];
-    recorded::record(
-        &place,
-        &["a", "b"],
-        &[Stream::plain("main", &first)],
-        End::InOrder,
-    );
+    recorded::record_main(&place, &["a", "b"], &first);
     recorded::record(&place, &["a", "b"], &streams, End::Crash);
     let list = document(&place, 0, &["list", "b", "a"]);
     assert_eq!(list["schema"], "sustain.list/1");
@@ -72,12 +67,7 @@ fn a_list_of_part_of_a_store_counts_what_is_missing() {
     let place = Place::new();
     recorded::create(&place, &["a", "b"], "4MiB");
     let content = content(2_000_000);
-    recorded::record(
-        &place,
-        &["a", "b"],
-        &[Stream::plain("main", &content)],
-        End::InOrder,
-    );
+    recorded::record_main(&place, &["a", "b"], &content);
     let holes = |members: &[&str]| {
         let list = document(&place, 0, &[&["list"], members].concat());
         list["recordings"][0]["streams"][0]["hole_bytes"]
@@ -123,12 +113,7 @@ fn a_check_names_what_is_damaged_and_where() {
     let place = Place::new();
     recorded::create(&place, &["a"], "4MiB");
     let content = content(1_000_000);
-    recorded::record(
-        &place,
-        &["a"],
-        &[Stream::plain("main", &content)],
-        End::InOrder,
-    );
+    recorded::record_main(&place, &["a"], &content);
     damage(&place, "a", payload_of_slot(4));
     let checked = document(&place, 1, &["verify", "a"]);
     assert_eq!(checked["ok"], false);
@@ -162,12 +147,7 @@ fn a_damaged_superblock_is_found_by_the_check_and_renewed_by_recover() {
     let place = Place::new();
     recorded::create(&place, &["a", "b"], "2MiB");
     let content = content(300_000);
-    recorded::record(
-        &place,
-        &["a", "b"],
-        &[Stream::plain("main", &content)],
-        End::InOrder,
-    );
+    recorded::record_main(&place, &["a", "b"], &content);
     damage(&place, "b", 0);
     let bad = document(&place, 1, &["verify", "a", "b"])["bad"][0].clone();
     assert_eq!(bad["member"], "b");
@@ -190,12 +170,7 @@ fn a_check_of_part_of_a_store_fails_and_names_what_is_missing() {
     let place = Place::new();
     recorded::create(&place, &["a", "b"], "4MiB");
     let content = content(2_000_000);
-    recorded::record(
-        &place,
-        &["a", "b"],
-        &[Stream::plain("main", &content)],
-        End::InOrder,
-    );
+    recorded::record_main(&place, &["a", "b"], &content);
     let checked = document(&place, 1, &["verify", "b"]);
     let lost: u64 = checked["bad"]
         .as_array()

@@ -243,7 +243,10 @@ fn a_disk_that_ends_early_leaves_the_figures_of_all_together_alone() {
         "{recommended:#}"
     );
     let notes = result["notes"].to_string();
-    assert!(notes.contains("not active for the same time"), "{notes}");
+    assert!(
+        notes.contains("not all active for the whole time"),
+        "{notes}"
+    );
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn the_effect_has_its_verdicts_picture_and_figures() {
     let page = own_markup(&measure_html(&[result]).unwrap());
     let parts = [
         "<h2>Effect on the rest of the system</h2>",
-        "<b>direct</b>: writes on /home took 1 times",
+        "<b>direct</b>: writes on /home took no longer",
         "<b>buffered</b>: writes on /home took 20 times",
         "id=\"effect-0\"",
         "<th>during direct</th><th>after direct</th><th>before buffered</th>",

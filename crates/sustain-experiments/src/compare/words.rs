@@ -61,7 +61,7 @@ pub(super) fn of_pairs(pairs: usize) -> String {
 /// What a trial has found so far.
 pub(super) fn after_pairs(pairs: usize, ratio: f64, [low, high]: [f64; 2]) -> String {
     format!(
-        "after {pairs} pairs B reaches {:.1} % of A's rate, {:.1} to {:.1} %",
+        "after {pairs} pairs B reaches {:.1} % of A's rate (95 % interval: {:.1} to {:.1} %)",
         ratio * 100.0,
         low * 100.0,
         high * 100.0
@@ -134,9 +134,9 @@ pub(super) fn few_in_common() -> String {
 /// What the intervals of two saved runs do not know.
 pub(super) fn within_each_run() -> String {
     format!(
-        "the intervals know only the noise within each run: they show whether the runs differ, \
-         not why; `sustain compare {}`, or a third run, tells a lasting difference from one of the \
-         day",
+        "the intervals count only the noise within each run, so they show whether these two runs \
+         differ, not whether the two settings always do: measure the settings in turn with \
+         `sustain compare {}`, or make a third run, to learn that",
         AB.flag()
     )
 }
@@ -144,8 +144,8 @@ pub(super) fn within_each_run() -> String {
 /// A trial without an answer.
 pub(super) fn time_was_over() -> String {
     format!(
-        "the time was over before a difference showed or could be ruled out: a longer {TIME} or \
-         {TIME_PER_RUN} detects smaller ones"
+        "the time ended without an answer: A and B may be alike, or differ by less than these runs \
+         could show. A longer {TIME} or {TIME_PER_RUN} shows smaller differences"
     )
 }
 

@@ -126,11 +126,11 @@ fn rates_differ(remark: &MeasureRemark) -> String {
         false => "all",
     };
     format!(
-        "the targets were not active for the same time, so there are three rates: {} while {all} \
-         were active, {} as the sum of their own rates, {} over the wall-clock time",
+        "the targets were not all active for the whole time: the rate was {} while {all} were, and \
+         {} over the whole time; the rates of the single targets add up to {}",
         Rate(*active_bytes_per_s),
-        Rate(*sum_bytes_per_s),
-        Rate(*wall_clock_bytes_per_s)
+        Rate(*wall_clock_bytes_per_s),
+        Rate(*sum_bytes_per_s)
     )
 }
 

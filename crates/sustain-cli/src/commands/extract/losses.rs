@@ -138,8 +138,13 @@ impl Losses {
             if lost.from_byte == lost.to_byte {
                 return format!("stream {stream}: {}", lost.why);
             }
+            let are = match lost.kind {
+                LostKind::Gap => "are lost",
+                LostKind::Hole => "are missing",
+                LostKind::Overwritten => "are gone",
+            };
             format!(
-                "stream {stream}: bytes {} to {} are lost: {}",
+                "stream {stream}: bytes {} to {} {are}: {}",
                 lost.from_byte, lost.to_byte, lost.why
             )
         };
@@ -147,8 +152,8 @@ impl Losses {
         let more = self.listed.len().saturating_sub(LINES_MAX) as u64 + self.unlisted;
         if more > 0 {
             lines.push(format!(
-                "stream {stream}: {more} more ranges are lost, {} bytes in all: use --json to list \
-                 them",
+                "stream {stream}: {more} more ranges are not there, {} bytes in all: use --json to \
+                 list them",
                 self.bytes
             ));
         }

@@ -339,32 +339,26 @@ mod tests {
                        every position";
         assert_eq!(bare[0], promise);
         let words = of_target(&spotted(&[120.0, 90.0]), CurveShape::Zones, true);
-        for said in [
-            "1 bad spot included",
-            "outside the bad spot",
-            "as little as 5.00 MB/s on average over 4.00 MB",
-        ] {
-            assert!(words[0].contains(said), "no {said:?} in {words:?}");
-        }
+        insta::assert_snapshot!(words.join("\n"), @"
+        a full recording reaches 100 MB/s on average, 1 bad spot included; outside the bad spot 102 MB/s on average, and 90.0 MB/s can be promised at every position; in the bad spot as little as 5.00 MB/s on average over 4.00 MB
+        the rate falls in 2 zones from 120 MB/s at its start to 90.0 MB/s at its end, 25 % less
+        at 40.0 GB, about 300 MB wide: 5.00 MB/s in a zone of 100 MB/s at every visit: a bad spot, where sectors are read again or were moved elsewhere
+        ");
         let flat = of_target(&spotted(&[100.0]), CurveShape::Flat, true);
-        assert!(
-            flat[0].contains("100 MB/s on average, 1 bad spot included"),
-            "{flat:?}"
-        );
-        let last = flat.last().unwrap();
-        assert!(last.contains("at 40.0 GB, about 300 MB wide"), "{last}");
+        insta::assert_snapshot!(flat.join("\n"), @"
+        a full recording reaches 100 MB/s on average, 1 bad spot included; outside the bad spot 105 MB/s at every position sampled, with no effect of the position above 1.0 %; in the bad spot as little as 5.00 MB/s on average over 4.00 MB
+        at 40.0 GB, about 300 MB wide: 5.00 MB/s in a zone of 100 MB/s at every visit: a bad spot, where sectors are read again or were moved elsewhere
+        ");
     }
 
     #[test]
     fn ends_that_are_alike_neither_fall_nor_rise() {
         let words = of_target(&target(&[120.0, 60.0, 119.5]), CurveShape::Zones, true);
-        assert!(words[1].contains("its ends are alike"), "{words:?}");
-        assert!(words[1].contains("as far as 60.0 MB/s"), "{words:?}");
-        assert!(
-            words[2].contains("60.0 MB/s at 100 GB, 100 GB wide"),
-            "{words:?}"
-        );
-        assert!(!words.join(" ").contains("0.4 %"), "{words:?}");
+        insta::assert_snapshot!(words.join("\n"), @"
+        a full recording reaches 100 MB/s on average; 60.0 MB/s can be promised at every position
+        its ends are alike: 120 MB/s at its start, 120 MB/s at its end; between them the rate changes in 3 zones, as far as 60.0 MB/s
+        the slowest zone is not the last one: 60.0 MB/s at 100 GB, 100 GB wide
+        ");
     }
 
     #[test]
@@ -372,10 +366,7 @@ mod tests {
         let mut noisy = target(&[1010.0, 600.0, 1230.0]);
         noisy.resolution = 0.25;
         let words = of_target(&noisy, CurveShape::Zones, true);
-        let said = "its ends differ by less than these samples can show (25 %): 1.01 GB/s at its \
-                    start, 1.23 GB/s at its end";
-        assert!(words[1].contains(said), "{words:?}");
-        assert!(!words[1].contains("alike"), "{words:?}");
+        insta::assert_snapshot!(words[1], @"its ends differ by less than these samples can show (25 %): 1.01 GB/s at its start, 1.23 GB/s at its end; between them the rate changes in 3 zones, as far as 600 MB/s");
     }
 
     #[test]
@@ -385,11 +376,10 @@ mod tests {
             CurveShape::Zones,
             true,
         );
-        assert!(
-            words[1].contains("up and down between 3.36 MB/s and 5.25 MB/s"),
-            "{words:?}"
-        );
-        assert!(!words.iter().any(|one| one.contains("falls")), "{words:?}");
+        insta::assert_snapshot!(words.join("\n"), @"
+        a full recording reaches 100 MB/s on average; 3.36 MB/s can be promised at every position
+        the rate changes in 5 zones, up and down between 3.36 MB/s and 5.25 MB/s: 4.11 MB/s at its start, 3.36 MB/s at its end
+        ");
     }
 
     #[test]
@@ -399,11 +389,7 @@ mod tests {
         lowered.outliers[0].rate_bytes_per_s = Some(50e6);
         lowered.outliers[0].mean_rate_bytes_per_s = Some(40e6);
         let said = of_target(&lowered, CurveShape::Flat, true).remove(0);
-        assert!(
-            said.contains("as little as 40.0 MB/s on average over 300 MB"),
-            "{said}"
-        );
-        assert!(said.contains("outside the bad spot 40.0 MB/s"), "{said}");
+        insta::assert_snapshot!(said, @"a full recording reaches 40.0 MB/s on average, 1 bad spot included; outside the bad spot 40.0 MB/s at every position sampled, with no effect of the position above 1.0 %; in the bad spot as little as 40.0 MB/s on average over 300 MB");
     }
 
     #[test]
@@ -427,9 +413,7 @@ mod tests {
         let mut noisy = target(&[100.0]);
         (noisy.shape, noisy.resolution, noisy.noise) = (CurveShape::Flat, 0.67, 0.3);
         let said = of_target(&noisy, CurveShape::Flat, true).remove(0);
-        assert!(said.contains("too noisy to tell"), "{said}");
-        assert!(said.contains("longer budget"), "{said}");
-        assert!(!said.contains("no effect"), "{said}");
+        insta::assert_snapshot!(said, @"a full recording reaches about 100 MB/s; too noisy to tell whether the position matters: the samples differ by 30 %, so that only differences above 67 % would show; repeat the profile with a longer budget, or while nothing else uses the disk");
     }
 
     #[test]
@@ -441,11 +425,8 @@ mod tests {
         };
         let mut doubtful = spotted(&[100.0]).outliers.remove(0);
         doubtful.kind = OutlierKind::Uncertain;
-        let said = of_outlier(&doubtful, seen(3, 2));
-        assert!(said.contains("at 2 of 3 visits"), "{said}");
-        let said = of_outlier(&doubtful, seen(6, 6));
-        assert!(said.contains("may be chance"), "{said}");
-        let said = of_outlier(&doubtful, seen(1, 1));
-        assert!(said.contains("at its only visit"), "{said}");
+        insta::assert_snapshot!(of_outlier(&doubtful, seen(3, 2)), @"at 40.0 GB: 5.00 MB/s in a zone of 100 MB/s, at 2 of 3 visits: either a passing disturbance, or a position that is slow at times, which these visits cannot tell");
+        insta::assert_snapshot!(of_outlier(&doubtful, seen(6, 6)), @"at 40.0 GB: 5.00 MB/s in a zone of 100 MB/s, at all of its 6 visits, but so many positions are slow at times that this may be chance");
+        insta::assert_snapshot!(of_outlier(&doubtful, seen(1, 1)), @"at 40.0 GB: 5.00 MB/s in a zone of 100 MB/s, at its only visit: either a bad spot or a passing disturbance, which one visit cannot tell");
     }
 }

@@ -358,9 +358,11 @@ impl<'a> Account<'a> {
         let (member, offset_bytes) = place.unzip();
         self.streams[usize::from(number)].hole_bytes += hole.end - hole.start;
         let what = match why {
-            HoleReason::Missing if member.is_some() => "the append is damaged or lost".to_owned(),
+            HoleReason::Missing if member.is_some() => {
+                "the append is damaged or missing".to_owned()
+            }
             HoleReason::Missing if self.recording.is_gone_from_a_member => {
-                "an append is damaged or lost".to_owned()
+                "an append is damaged or missing".to_owned()
             }
             HoleReason::Damaged { .. } => "the checksum is wrong".to_owned(),
             other => other.to_string(),

@@ -152,6 +152,6 @@ fn lost_before_first(first: &Origin, around: &MemberSurroundings) -> Option<(u64
     let is_told = first.descriptor.start == Some(previous);
     (previous.slot_serial >= extent.kept_from_slot && !is_told).then(|| {
         let at = around.geometry.offset_of(previous);
-        (at, "an append in the oldest slot is damaged or lost")
+        (at, "an append in the oldest slot is damaged or missing")
     })
 }

@@ -5,13 +5,14 @@ mod verify;
 
 use std::fmt::Write as _;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{ContentArrangement, Table, presets};
 use sustain_document::create::{CreateDocument, NewMember};
 use sustain_document::list::{ListDocument, ListedMember, ListedRecording, ListedStream};
 use sustain_document::record::RecordingEnd;
 use sustain_document::recover::RecoverDocument;
 
 pub use self::verify::verify_text;
+use super::columns::text_of;
 use super::without_controls;
 use super::wrapped::wrapped;
 use crate::format::{position, size};
@@ -126,22 +127,12 @@ fn list_table(document: &ListDocument, width: usize) -> String {
             table.add_row(columns(row, is_full));
         }
     }
-    let right: &[usize] = if is_full {
-        &[0, 5, 6, 7, 8]
+    let figures = if is_full {
+        [0, 5, 6, 7, 8]
     } else {
-        &[0, 4, 5, 6, 7]
+        [0, 4, 5, 6, 7]
     };
-    for index in right {
-        if let Some(column) = table.column_mut(*index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    let mut text = String::new();
-    for line in table.lines() {
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
+    text_of(table, figures)
 }
 
 /// All nine columns, or all but the time of the last byte.
@@ -309,7 +300,10 @@ fn list_remarks(document: &ListDocument) -> Vec<String> {
         );
     }
     if streams().any(|stream| stream.hole_bytes > 0) {
-        lines.push("missing: bytes on members, or parts of members, that are not here".to_owned());
+        lines.push(
+            "missing: bytes that were recorded on members, or parts of members, that are not here"
+                .to_owned(),
+        );
     }
     for recording in &document.recordings {
         if recording.started.is_none() {

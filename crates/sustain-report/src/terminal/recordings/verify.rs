@@ -106,7 +106,7 @@ fn crash_words(document: &VerifyDocument) -> String {
     let mut words = String::new();
     if recovered_bytes > 0 {
         words.push_str(&format!(
-            "; {} were not durable yet when a crash came, and `sustain recover` found them missing",
+            "; {} were lost in a crash before they were durable, as `sustain recover` found",
             size(recovered_bytes)
         ));
     }

@@ -44,7 +44,6 @@ pub fn sentence(result: &MeasureResult) -> String {
     clauses.extend(rewritten(result));
     clauses.extend(tool_limited(&result.total));
     clauses.extend(burst(&result.total));
-    clauses.extend(rates_apart(result));
     clauses.extend(worst_stall(result));
     let verdicts = verdicts::of(result);
     let rhythm = verdicts.rhythm_not_seen.as_ref().map(rhythm_not_seen);
@@ -362,27 +361,6 @@ fn burst(total: &Total) -> Option<String> {
     let (bytes, speed) = (size(burst.bytes), rate(burst.rate_bytes_per_s));
     Some(format!(
         "The first {bytes} were faster, at {speed}, which does not last"
-    ))
-}
-
-fn rates_apart(result: &MeasureResult) -> Option<String> {
-    if !verdicts::of(result).rates_differ {
-        return None;
-    }
-    let total = &result.total;
-    let (sum, clock) = (total.sum_bytes_per_s, total.wall_clock_bytes_per_s);
-    let together = total.all_active_bytes_per_s;
-    let all = if result.targets.iter().any(has_failed) {
-        "all targets that were left"
-    } else {
-        "all targets"
-    };
-    Some(format!(
-        "Three ways to count the rate differ: it was {} while {all} were active, {} as the sum of \
-         the targets' own rates, and {} for all bytes over the whole time",
-        together.map_or_else(|| "unknown".to_owned(), rate),
-        rate(sum),
-        rate(clock),
     ))
 }
 

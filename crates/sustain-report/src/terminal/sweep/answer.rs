@@ -1,12 +1,12 @@
-//! The answer of a sweep in sentences: what was not tried, the best and the cheapest setting, and the
-//! effect of each axis.
+//! The answer of a sweep in sentences: what was not tried, the best and the cheapest setting, and
+//! the effect of each axis.
 
 use std::fmt::Write as _;
 
 use sustain_document::sweep::{
     AgainstBest, Axis, SweepAnswer, SweepAxis, SweepPoint, SweepResult, SweepValue,
 };
-use sustain_document::vocabulary::ExperimentEnd;
+use sustain_document::vocabulary::{ExperimentEnd, LayoutKind};
 use sustain_experiments::sweep::is_told_as_good;
 
 use super::point::{cell, is_untold, rate_with_interval, untold_words};
@@ -84,8 +84,36 @@ fn untried_values(result: &SweepResult, axis: Axis) -> Option<String> {
 /// The best setting, then, indented, the cheapest and each axis. The page has the same words.
 pub(crate) fn answer_lines(result: &SweepResult, answer: &SweepAnswer) -> Vec<String> {
     let mut lines = vec![best_line(result, answer), cheapest_line(result, answer)];
-    lines.extend(answer.axes.iter().map(|axis| axis_line(result, axis)));
+    for axis in &answer.axes {
+        lines.push(axis_line(result, axis));
+        lines.extend(layouts_line(axis));
+    }
     lines
+}
+
+/// What the layouts mean that were compared, for a reader who chooses one of them.
+fn layouts_line(axis: &SweepAxis) -> Option<String> {
+    if axis.axis != Axis::Layout {
+        return None;
+    }
+    let layouts = axis
+        .values
+        .iter()
+        .filter_map(|value| value.value.parse().ok());
+    let meanings: Vec<String> = layouts
+        .map(|layout: LayoutKind| format!("{layout}: {}", meaning(layout)))
+        .collect();
+    (!meanings.is_empty()).then(|| format!("    {}", meanings.join("; ")))
+}
+
+/// How a layout uses its targets.
+fn meaning(layout: LayoutKind) -> &'static str {
+    match layout {
+        LayoutKind::Independent => "each target has its own queue",
+        LayoutKind::Stripe => "chunks go to all targets in turn",
+        LayoutKind::Span => "one target is filled after the other",
+        LayoutKind::MdRaid0 => "an array of the kernel that does what a stripe does",
+    }
 }
 
 fn best_line(result: &SweepResult, answer: &SweepAnswer) -> String {
@@ -134,12 +162,14 @@ fn best_line(result: &SweepResult, answer: &SweepAnswer) -> String {
 
 fn cheapest_line(result: &SweepResult, answer: &SweepAnswer) -> String {
     if answer.cheapest == answer.best {
-        return "  No setting within 2 % of it is cheaper.".to_owned();
+        return "  No setting within 2 % of it is cheaper, by depth, then CPU time, then memory."
+            .to_owned();
     }
     let (best, cheapest) = (&result.points[answer.best], &result.points[answer.cheapest]);
     let against = cheapest.against_best.as_ref();
     let mut line = format!(
-        "  The cheapest setting within 2 % of it is {}: {}, {}",
+        "  The cheapest setting within 2 % of it, by depth, then CPU time, then memory, is {}: {}, \
+         {}",
         cheapest.setting.words,
         rate_with_interval(cheapest),
         against.map_or(String::new(), |against| against_words(cheapest, against))
@@ -161,7 +191,7 @@ fn axis_line(result: &SweepResult, axis: &SweepAxis) -> String {
     let is_as_good = |value: &SweepValue| is_told_as_good(&value.against_best);
     if axis.values.iter().all(is_as_good) {
         return format!(
-            "  {name}: makes less than 2 % of difference, if the other settings suit it"
+            "  {name}: each value comes within 2 % of the best, with other settings that suit it"
         );
     }
     let value = |value: &SweepValue| {

@@ -14,8 +14,8 @@ pub struct MeasureVerdicts {
     pub rates_differ: bool,
     /// Whether the rate swings, so that its slowest 10 s matter beside the recommended rate.
     pub swings: bool,
-    /// With `--rate`: whether the backlog still grew at the end. If it grew steadily, the rate is not
-    /// held although the buffer was large enough for this run.
+    /// With `--rate`: whether the backlog still grew at the end. If it grew steadily, the rate is
+    /// not held although the buffer was large enough for this run.
     pub backlog_grows: bool,
     /// The longest stall of a paced run, if it is clearly longer than those of the run itself.
     pub paced_stall_ns: Option<u64>,

@@ -91,8 +91,8 @@ impl LatencyTail {
         self.max_ns
     }
 
-    /// The part of a run of `time_ns` that the longest request waited in a stall; 0 if it did not, or
-    /// for too little to show in the rate.
+    /// The part of a run of `time_ns` that the longest request waited in a stall; 0 if it did not,
+    /// or for too little to show in the rate.
     fn stall_share(&self, time_ns: u64) -> f64 {
         let median_ns = self.within(0.5) as f64;
         let longest_ns = self.max_ns as f64;

@@ -1,5 +1,5 @@
-//! Tells whether the backlog of a paced source grows for as long as it is looked at, which no buffer
-//! rides out, or only rose in a pause, which one does. The judge of paced runs calls it.
+//! Tells whether the backlog of a paced source grows for as long as it is looked at, which no
+//! buffer rides out, or only rose in a pause, which one does. The judge of paced runs calls it.
 //!
 //! The lowest backlog of each tenth of the run is compared with that of the tenth before. A pause
 //! lifts one or two of these floors, and they fall again while it is made up for. What is slower

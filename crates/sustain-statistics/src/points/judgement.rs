@@ -254,10 +254,11 @@ impl Judgement {
         }
     }
 
-    /// The noise that stalls bring to those points of a kind that met one; `None` if none did. Which
-    /// points meet one is chance, and how a point's own readings scatter does not show it: one meets
-    /// it each time. So it is that of a lottery which all readings of the kind draw from. A round
-    /// and the same backwards draw alike where stalls come regularly, so two readings are one draw.
+    /// The noise that stalls bring to those points of a kind that met one; `None` if none did.
+    /// Which points meet one is chance, and how a point's own readings scatter does not show it:
+    /// one meets it each time. So it is that of a lottery which all readings of the kind draw from.
+    /// A round and the same backwards draw alike where stalls come regularly, so two readings are
+    /// one draw.
     fn noise_of_stalls(&self, kinds: &[usize], kind: usize) -> Option<NoiseEstimate> {
         let of_kind = self.readings.iter().filter(|one| kinds[one.point] == kind);
         let all = of_kind.clone().count() as f64;

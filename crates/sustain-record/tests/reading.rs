@@ -341,6 +341,37 @@ fn a_damaged_seal_of_what_was_flushed_before_a_crash_is_named() {
 }
 
 #[test]
+fn a_damaged_seal_of_the_account_of_a_gap_is_named() {
+    for has_end in [true, false] {
+        let mut image = Image::new(1, 12, &["none"], false);
+        let gap = Gap {
+            reason: GapReason::BufferFull,
+            bytes: 5000,
+            frames: 0,
+            first_time_ns: 0,
+            last_time_ns: 0,
+        };
+        image.data(0, 0, &noise(1, 50_000), &[]);
+        image.data_after(0, 0, &[], &[], Some(gap));
+        let put = image.puts.last().unwrap().clone();
+        assert_eq!(put.descriptor.payload_bytes, 0);
+        image.flushed_sequence = image.sequence;
+        image.data(0, 0, &noise(2, 50_000), &[]);
+        if has_end {
+            image.end();
+        }
+        let whole = check(&image.open());
+        assert!(whole.ok, "{:?}", whole.bad);
+        let seal = put.offset_bytes + put.descriptor.append_bytes as usize - 60;
+        image.members[0].bytes[seal] ^= 1;
+        let result = check(&image.open());
+        let places: Vec<Option<u64>> = result.bad.iter().map(|bad| bad.offset_bytes).collect();
+        assert_eq!(places, [Some(put.offset_bytes as u64)], "{has_end}");
+        assert!(!result.ok);
+    }
+}
+
+#[test]
 fn a_range_of_time_has_all_that_arrived_in_it() {
     let image = scattered(true);
     let opened = image.open();
@@ -879,7 +910,10 @@ fn damage_below_the_readable_range_is_no_overwriting_where_nothing_was_written_o
     };
     let puts: Vec<Put> = image.puts.iter().filter(is_below).cloned().collect();
     assert!(puts.len() > 5);
+    let in_seal = puts[0].descriptor.append_bytes as usize - 60;
     for (at, hit, lost_bytes) in [
+        (in_seal, &puts[..1], 0),
+        (in_seal, &puts[2..4], 0),
         (4100, &puts[..1], 65_536),
         (4100, &puts[2..5], 3 * 65_536),
         (9, &puts[..1], 100_000),
@@ -955,7 +989,15 @@ fn a_member_that_has_lost_several_appends_is_named_for_each() {
 #[test]
 fn losses_of_one_length_are_named_where_they_lay() {
     // Each by its place in the stream; some of them follow each other there.
-    let of_two: [&[usize]; 4] = [&[5, 8], &[6, 7], &[7, 10], &[3, 6, 11]];
+    let of_two: [&[usize]; 6] = [
+        &[5, 8],
+        &[6, 7],
+        &[7, 10],
+        &[3, 6, 11],
+        // Directly after each other on one member.
+        &[2, 4],
+        &[10, 12],
+    ];
     let of_three: [&[usize]; 5] = [&[5, 9], &[6, 7], &[7, 12], &[3, 8, 13], &[6, 7, 8]];
     for (members, hits) in [(2, &of_two[..]), (3, &of_three[..])] {
         let mut image = Image::new(members, 12, &["none"], false);

@@ -96,6 +96,7 @@ impl<'a> Account<'a> {
         }
         self.flaws.note_durable(member, origin);
         self.given_up.found(origin);
+        self.check_account_of_gap(origin);
         if descriptor.kind == Kind::End && self.end_is_overwritten(index) {
             return;
         }
@@ -217,6 +218,11 @@ impl<'a> Account<'a> {
         let end_bytes = range.end.min(from_bytes);
         stream.offered = stream.offered.max(end_bytes);
         stream.take_below(&part.clone().within(&(range.start..end_bytes)));
+        if let StreamPart::Data { origin, .. } = part
+            && self.is_kept(origin)
+        {
+            self.check_around(number, part.offset_bytes(), origin);
+        }
         if end_bytes < range.end {
             self.readable_part(number, &part.clone().within(&(end_bytes..range.end)));
         }
@@ -231,7 +237,7 @@ impl<'a> Account<'a> {
         match part {
             StreamPart::Data { origin, .. } => {
                 stream.recorded += length_bytes;
-                self.check_around(number, part, origin);
+                self.check_around(number, part.offset_bytes(), origin);
             }
             StreamPart::Gap { .. } => stream.gap_bytes += length_bytes,
             StreamPart::Hole { why, .. } => self.hole(number, part, *why),
@@ -275,12 +281,11 @@ impl<'a> Account<'a> {
     }
 
     /// What does not concern the bytes themselves: seal and marks of an append whose bytes count.
-    fn check_around(&mut self, number: u16, part: &StreamPart, origin: &Origin) {
+    fn check_around(&mut self, number: u16, at: u64, origin: &Origin) {
         let id = (origin.member, origin.offset_bytes);
         if self.told == Some(id) {
             return;
         }
-        let at = part.offset_bytes();
         let marks_are_bad = origin.marks.is_none() || origin.marks().is_err();
         let why_unsealed = "the seal is damaged; the bytes are whole";
         let is_crashed = is_crashed(self.recording);
@@ -308,7 +313,7 @@ impl<'a> Account<'a> {
                 .bad_of(Some(origin.member), place, lost, why.to_owned());
             if is_crashed {
                 self.flaws.add_or_torn(bad, None);
-            } else if let Err(bad) = self.given_up.add(bad, origin, at) {
+            } else if let Err(bad) = self.given_up.add(bad, origin, at..origin.end_bytes()) {
                 self.flaws.add(bad);
             }
         }
@@ -316,18 +321,47 @@ impl<'a> Account<'a> {
 
     /// In a ring, a crash may leave the seal half written over where slots were written again.
     fn note_unsealed(&mut self, origin: &Origin, bad: Bad) {
+        let mut members = self.names.in_scope.iter();
+        let member = members.position(|(index, _)| *index == origin.member);
+        if let Some(member) = member.filter(|_| self.is_kept(origin)) {
+            let sequence = origin.descriptor.sequence;
+            self.flaws.add_unsealed(member, sequence, bad);
+        }
+    }
+
+    /// Whether neither a ring nor a crash in one can have written over an append.
+    fn is_kept(&self, origin: &Origin) -> bool {
         let extent = self.recording.per_member.get(origin.member);
         let kept_from_slot = match extent.copied().flatten() {
             Some(extent) if self.has_laps => extent.kept_from_slot,
             _ => 0,
         };
+        origin.descriptor.place.slot_serial >= kept_from_slot
+    }
+
+    /// An append that has no bytes, but the account of a gap, is returned with no part of its
+    /// stream.
+    fn check_account_of_gap(&mut self, origin: &Origin) {
         let descriptor = &origin.descriptor;
-        let mut members = self.names.in_scope.iter();
-        let member = members.position(|(index, _)| *index == origin.member);
-        if let Some(member) = member
-            && descriptor.place.slot_serial >= kept_from_slot
-        {
-            self.flaws.add_unsealed(member, descriptor.sequence, bad);
+        let is_account = descriptor.kind == Kind::Data && descriptor.payload_bytes == 0;
+        let Some(gap) = descriptor.gap.filter(|_| is_account) else {
+            return;
+        };
+        if origin.sealed || !self.is_kept(origin) {
+            return;
+        }
+        let at = descriptor.stream_offset_bytes;
+        let why = "the seal is damaged; the account of a gap is whole".to_owned();
+        let lost = Some((descriptor.stream, at, at));
+        let place = Some(origin.offset_bytes);
+        let bad = self.names.bad_of(Some(origin.member), place, lost, why);
+        if is_crashed(self.recording) {
+            self.note_unsealed(origin, bad);
+            return;
+        }
+        let lost_bytes = at.saturating_sub(gap.bytes)..at;
+        if let Err(bad) = self.given_up.add(bad, origin, lost_bytes) {
+            self.flaws.add(bad);
         }
     }
 
@@ -425,7 +459,7 @@ impl<'a> Account<'a> {
         for (member, lost) in tallies {
             let stretch = from..from.saturating_add(lost.bytes);
             if stretch.end <= missing.end && lost.may_have(number, &stretch) {
-                let place = (self.names.in_scope[member].0, Some(lost.offset_bytes));
+                let place = (self.names.in_scope[member].0, Some(lost.offset_bytes()));
                 from = stretch.end;
                 claimed.push((stretch, Some(place)));
             }
@@ -455,7 +489,7 @@ impl<'a> Account<'a> {
             .map(|(member, place, _)| (member, place));
         if let Some((member, place)) = fitting {
             let lost = self.members[member].lost.remove(place);
-            return Some((self.names.in_scope[member].0, Some(lost.offset_bytes)));
+            return Some((self.names.in_scope[member].0, Some(lost.offset_bytes())));
         }
         let members = self.members.iter_mut().zip(&self.names.in_scope);
         let mut able = members.filter(|(on_member, _)| on_member.may_have_lost(number, missing));

@@ -1,6 +1,8 @@
 //! The flaws of one recording while it is checked, told apart from what a crash has taken before it
 //! was durable: how far all was durable is known only at the end. Pure.
 
+use std::collections::VecDeque;
+
 use super::torn::{Torn, TornUnlisted, divide, goes_on, is_crashed, is_recovered, since_recovered};
 use super::{BAD_MAX, Bad, VerifiedStream};
 use crate::format::Kind;
@@ -23,9 +25,9 @@ pub(super) struct Flaws<'a> {
     /// What may be torn, unless something durable turns out to be behind it.
     torn: Vec<Torn>,
     torn_unlisted: TornUnlisted,
-    /// Appends without a seal of a recording that a crash has ended: member in the scope and
-    /// sequence. They are damaged if they were durable.
-    unsealed: Vec<(usize, u64, Bad)>,
+    /// By member of the scope, its appends without a seal, of a recording that a crash has ended,
+    /// that nothing has called durable so far: their sequences. They are damaged if they were.
+    unsealed: Vec<VecDeque<(u64, Bad)>>,
 }
 
 /// All flaws, once everything was seen.
@@ -51,7 +53,7 @@ impl<'a> Flaws<'a> {
             flushed_sequences: vec![0; members],
             torn: Vec::new(),
             torn_unlisted: TornUnlisted::default(),
-            unsealed: Vec::new(),
+            unsealed: vec![VecDeque::new(); members],
         }
     }
 
@@ -71,6 +73,7 @@ impl<'a> Flaws<'a> {
         for (durable, position) in self.durable_bytes.iter_mut().zip(&descriptor.positions) {
             *durable = position.settled_offset_bytes.max(*durable);
         }
+        self.tell_unsealed(member);
     }
 
     pub(super) fn add(&mut self, bad: Bad) {
@@ -87,10 +90,22 @@ impl<'a> Flaws<'a> {
     }
 
     /// An append of a member of the scope has lost its seal, and its bytes are whole. Before a
-    /// flush a crash may do that. What was flushed is known at the end.
+    /// flush a crash may do that, and later appends tell of flushes. No recorder leaves so many
+    /// unflushed as are kept here.
     pub(super) fn add_unsealed(&mut self, member: usize, sequence: u64, bad: Bad) {
-        if self.unsealed.len() < BAD_MAX {
-            self.unsealed.push((member, sequence, bad));
+        if self.unsealed[member].len() < BAD_MAX {
+            self.unsealed[member].push_back((sequence, bad));
+        }
+        self.tell_unsealed(member);
+    }
+
+    /// Tells of the appends without a seal that turned out to be durable.
+    fn tell_unsealed(&mut self, member: usize) {
+        let flushed_sequence = self.flushed_sequences[member];
+        let is_durable = |first: &(u64, Bad)| first.0 <= flushed_sequence;
+        while self.unsealed[member].front().is_some_and(is_durable) {
+            let first = self.unsealed[member].pop_front();
+            first.into_iter().for_each(|(_, bad)| self.add(bad));
         }
     }
 
@@ -163,11 +178,6 @@ impl<'a> Flaws<'a> {
         given_up: Vec<Bad>,
         streams: &mut [VerifiedStream],
     ) -> ToldFlaws {
-        for (member, sequence, bad) in std::mem::take(&mut self.unsealed) {
-            if sequence <= self.flushed_sequences[member] {
-                self.add(bad);
-            }
-        }
         let mut torn = given_up;
         for one in std::mem::take(&mut self.torn) {
             let durable_bytes = self.durable_before(&one);
@@ -195,5 +205,49 @@ impl<'a> Flaws<'a> {
             torn,
             torn_unlisted,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn seals_lost_beyond_the_list_are_counted_once_they_are_known_to_have_been_durable() {
+        let recording = Recording {
+            number: 1,
+            id: Uuid::nil(),
+            started_ns: None,
+            ring: false,
+            streams: Vec::new(),
+            end: None,
+            open_end: true,
+            readable_from_sequence: None,
+            per_member: Vec::new(),
+            under_way: false,
+            is_gone_from_a_member: false,
+        };
+        let bad = |offset_bytes| Bad {
+            member: None,
+            offset_bytes: Some(offset_bytes),
+            recording: Some(1),
+            stream: Some(0),
+            from_byte: Some(0),
+            to_byte: Some(0),
+            why: "the seal is damaged".to_owned(),
+        };
+        let mut flaws = Flaws::new(&recording, 1, true);
+        let durable = BAD_MAX as u64 + 5;
+        for sequence in 1..=durable + 2 {
+            // A flush shows behind every tenth append.
+            flaws.flushed_sequences[0] = (sequence / 10 * 10).min(durable);
+            flaws.add_unsealed(0, sequence, bad(sequence));
+        }
+        flaws.flushed_sequences[0] = durable;
+        flaws.tell_unsealed(0);
+        let told = flaws.finish(Vec::new(), &mut []);
+        assert_eq!((told.bad.len(), told.unlisted), (BAD_MAX, 5));
     }
 }

@@ -66,8 +66,9 @@ impl GivenUp {
         }
     }
 
-    /// A flaw of an append whose bytes are whole from here on; given back if it is none of these.
-    pub(super) fn add(&mut self, bad: Bad, origin: &Origin, from_byte: u64) -> Result<(), Bad> {
+    /// A flaw of an append that has these bytes whole, or the account of them; given back if it is
+    /// none of these.
+    pub(super) fn add(&mut self, bad: Bad, origin: &Origin, bytes: Range<u64>) -> Result<(), Bad> {
         if self.doubtful.len() >= DOUBTFUL_MAX {
             return Err(bad);
         }
@@ -75,7 +76,7 @@ impl GivenUp {
             bad,
             stream: origin.descriptor.stream,
             sequence: origin.descriptor.sequence,
-            left: std::iter::once(from_byte..origin.end_bytes()).collect(),
+            left: vec![bytes],
         };
         self.accounts
             .iter()

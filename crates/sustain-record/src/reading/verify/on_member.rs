@@ -23,7 +23,11 @@ pub(super) struct AccountOfMember {
 }
 
 pub(super) struct LostTally {
-    pub(super) offset_bytes: u64,
+    /// Where the first of these appends lay, and the last one.
+    first_offset_bytes: u64,
+    last_offset_bytes: u64,
+    /// Whether a missing stretch is known to be of the first of them.
+    is_first_told: bool,
     pub(super) stream: u16,
     pub(super) bytes: u64,
     /// What of the stream was handed out meanwhile, to whichever member.
@@ -31,6 +35,15 @@ pub(super) struct LostTally {
 }
 
 impl LostTally {
+    /// Where the next missing stretch of these appends lay, which are missed in their order.
+    pub(super) fn offset_bytes(&self) -> u64 {
+        if self.is_first_told {
+            self.last_offset_bytes
+        } else {
+            self.first_offset_bytes
+        }
+    }
+
     /// Whether bytes that are on no member may be of these.
     pub(super) fn may_have(&self, stream: u16, missing: &Range<u64>) -> bool {
         let is_within =
@@ -99,8 +112,10 @@ impl AccountOfMember {
     pub(super) fn claim(&mut self, stream: u16, missing: &Range<u64>) -> Option<u64> {
         let mut lost = self.lost.iter_mut();
         let tally = lost.find(|tally| tally.may_have(stream, missing))?;
+        let offset_bytes = tally.offset_bytes();
         tally.bytes -= missing.end - missing.start;
-        Some(tally.offset_bytes)
+        tally.is_first_told = true;
+        Some(offset_bytes)
     }
 
     pub(super) fn may_have_lost(&self, stream: u16, missing: &Range<u64>) -> bool {
@@ -133,7 +148,9 @@ impl AccountOfMember {
                 .saturating_sub(member_bytes + own_bytes);
             if bytes > 0 {
                 self.lost.push(LostTally {
-                    offset_bytes: geometry.offset_of(previous),
+                    first_offset_bytes: geometry.offset_of(behind(last, previous)),
+                    last_offset_bytes: geometry.offset_of(previous),
+                    is_first_told: false,
                     stream: stream as u16,
                     bytes,
                     handed_out: next_offset_bytes
@@ -141,6 +158,25 @@ impl AccountOfMember {
                 });
             }
         }
+    }
+}
+
+/// Where the first append lay that is missing behind one that is there, given the last that is
+/// missing. In a later slot it is only known for sure that each slot begins with one.
+fn behind(last: &Origin, last_missing: AppendPlace) -> AppendPlace {
+    let AppendPlace {
+        slot_serial,
+        slot_offset_bytes,
+    } = last.descriptor.place;
+    if last_missing.slot_serial == slot_serial {
+        return AppendPlace {
+            slot_serial,
+            slot_offset_bytes: slot_offset_bytes + last.descriptor.append_bytes,
+        };
+    }
+    AppendPlace {
+        slot_serial: slot_serial + 1,
+        slot_offset_bytes: 0,
     }
 }
 

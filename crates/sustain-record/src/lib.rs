@@ -28,6 +28,7 @@ pub mod member_io;
 pub mod opening;
 pub mod reading;
 pub mod recorder;
+pub mod recover;
 pub mod run;
 pub mod share_words;
 pub mod source;

@@ -20,7 +20,8 @@ use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range, StreamReader};
 use sustain_record::reading::verify::{Checkable, VerifyResult, verify};
 use sustain_record::recorder::{RecordOptions, Recorder, RecordingProgress, StreamWriter};
-use sustain_record::store::{CreatePlan, Mode, Recovered, Store, create};
+use sustain_record::recover::Recovered;
+use sustain_record::store::{CreatePlan, Mode, Store, create};
 use sustain_targets::Stop;
 
 const SLOT_BYTES: u32 = 64 << 10;

@@ -90,7 +90,7 @@ const LONG_FILE_LINES_MAX: usize = 580;
 const TWICE: [&str; 5] = ["bit-set", "bit-vec", "getrandom", "r-efi", "syn"];
 
 /// Pairs of sibling modules that use each other. The number may only fall.
-const CIRCLES_MAX: usize = 1;
+const CIRCLES_MAX: usize = 0;
 
 /// Libraries that name what a user sets as `sustain_document::setting` does: their callers type no
 /// flags.

@@ -8,7 +8,8 @@ use sustain_document::recover::{
 use super::list::ended;
 use super::uuid_text;
 use crate::opening::Recording;
-use crate::store::{Recovered, Store};
+use crate::recover::Recovered;
+use crate::store::Store;
 
 /// Makes the document of a store, its recordings as they were found, newest first, and what was
 /// then done.

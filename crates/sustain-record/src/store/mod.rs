@@ -10,8 +10,7 @@ mod holes;
 mod member;
 mod open;
 mod prewrite;
-mod recover;
-mod superblocks;
+pub(crate) mod superblocks;
 mod wipe;
 
 use std::fmt;
@@ -31,7 +30,6 @@ pub use crate::member_io::on_long_wait;
 pub use answering::{check_answering, check_takes_writes, write_within_bound};
 pub use create::{CreateEvent, CreatePlan, Created, CreatedMember, create, create_simulated};
 pub use member::OpenMember;
-pub use recover::Recovered;
 
 /// The name of a member's file in a directory that is given as a member.
 pub const FILE_NAME: &str = "sustain.store";

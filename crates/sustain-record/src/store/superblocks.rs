@@ -102,7 +102,7 @@ pub(super) fn steps(superblock: &Superblock) -> Vec<MemberStep> {
 }
 
 /// Writes blocks to members, each given with its place, and flushes all members.
-pub(super) fn write_blocks(
+pub(crate) fn write_blocks(
     io: &mut MemberIo,
     names: &[&str],
     blocks: &[(usize, u64, Vec<u8>)],
@@ -137,7 +137,7 @@ pub(super) fn write_blocks(
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use std::path::Path;
     use std::sync::Mutex;
 
@@ -152,7 +152,7 @@ pub(super) mod tests {
     use super::*;
     use crate::member_io::on_long_wait;
 
-    pub(in crate::store) const CAPACITY_BYTES: u64 = 4 << 20;
+    pub(crate) const CAPACITY_BYTES: u64 = 4 << 20;
     const PATIENCE_NS: u64 = 30_000_000_000;
     const SLOW_NS: u64 = 25_000_000_000;
 
@@ -204,7 +204,7 @@ pub(super) mod tests {
         (io.given_up_after(PATIENCE_NS), clock)
     }
 
-    pub(in crate::store) fn patchy_engine(silent: Option<Operation>) -> (Box<dyn Engine>, Clock) {
+    pub(crate) fn patchy_engine(silent: Option<Operation>) -> (Box<dyn Engine>, Clock) {
         let slow_s = SLOW_NS / 1_000_000_000;
         let disk = |name: &str, request: &str| {
             format!("[[disk]]\nname = \"{name}\"\ncapacity = \"4MiB\"\nread = \"1GB/s\"\n{request}")

@@ -4,7 +4,6 @@
 
 use sustain_disk::clock::WallClock;
 
-use super::{Renewal, Store, superblocks};
 use crate::error::RecordError;
 use crate::format::{
     AppendPlace, BLOCK_BYTES, CONTROL_STREAM, ClockDrift, Descriptor, EndNote, Kind,
@@ -14,6 +13,7 @@ use crate::format::{
 use crate::member_io::ReadOrder;
 use crate::opening::Recording;
 use crate::reading::verify::torn_tail;
+use crate::store::{OpenMember, Renewal, Store, superblocks};
 
 /// What `recover` has written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl Store {
         notes: &mut Vec<String>,
     ) -> Vec<EndMark> {
         let note = end_note(recording, torn).to_json();
-        let now_ns = WallClock::read(&self.clock).unix_ns(self.clock.now());
+        let now_ns = WallClock::read(self.clock()).unix_ns(self.clock().now());
         let mut sequence = self.first_sequence();
         let mut marks = Vec::new();
         for (index, (member, tail)) in self.members.iter().zip(&self.tails).enumerate() {
@@ -172,7 +172,7 @@ impl Store {
     }
 }
 
-fn begun_as_hinted(member: &super::OpenMember) -> u64 {
+fn begun_as_hinted(member: &OpenMember) -> u64 {
     member.superblock.slots_begun
 }
 
@@ -276,11 +276,11 @@ fn end_descriptor(
 mod tests {
     use sustain_disk::engine::Operation;
 
-    use super::super::superblocks::tests::{CAPACITY_BYTES, patchy_engine};
     use super::*;
     use crate::format::{Geometry, SLOT_BYTES_MIN};
     use crate::member_io::GIVEN_UP_AFTER_NS;
     use crate::reading::pump::{MemberReads, Pump, ReadWindow};
+    use crate::store::superblocks::tests::{CAPACITY_BYTES, patchy_engine};
 
     /// Reads the first slots of both members, as what is torn is read. Returns how long that took.
     fn read_both(silent: Option<Operation>) -> (Result<(), RecordError>, u64) {

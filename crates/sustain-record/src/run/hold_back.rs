@@ -24,12 +24,12 @@ const TARGET_PART: u64 = 8;
 /// What comes of the wish to hold others back.
 pub(super) struct HoldingBack {
     ready: Option<HoldBack>,
-    running: Option<Running>,
+    running: Option<HoldingThread>,
     told: Option<HoldBackResult>,
 }
 
 /// The thread, which ends when nobody can tell it anything any more.
-struct Running {
+struct HoldingThread {
     end: Sender<()>,
     thread: JoinHandle<HoldBackResult>,
 }
@@ -78,7 +78,7 @@ impl HoldingBack {
         };
         let thread = std::thread::Builder::new().name("sustain-hold".to_owned());
         match thread.spawn(follow) {
-            Ok(thread) => self.running = Some(Running { end, thread }),
+            Ok(thread) => self.running = Some(HoldingThread { end, thread }),
             Err(error) => {
                 self.told = Some(refused(&HoldBackError::Supervisor(error)));
             }
@@ -96,7 +96,7 @@ impl HoldingBack {
     }
 
     fn end(&mut self) -> Option<HoldBackResult> {
-        let Running { end, thread } = self.running.take()?;
+        let HoldingThread { end, thread } = self.running.take()?;
         drop(end);
         thread.join().ok()
     }

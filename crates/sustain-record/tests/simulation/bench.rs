@@ -159,7 +159,8 @@ impl Bench {
             self.tear_superblocks(&store, &slots_begun);
             return Fate::Torn;
         }
-        let setup = self.setup(&plan, &mut store, number);
+        let superblocks = store.members.iter().map(|member| &member.superblock);
+        let follow_ends: Vec<bool> = superblocks.map(|one| one.has_ended).collect();
         let renewed = store.renew_superblocks(&slots_begun, Renewal::Begins);
         if self
             .plan
@@ -168,6 +169,11 @@ impl Bench {
             .all(|member| member.bad_byte.is_none())
         {
             renewed.expect("superblocks can be renewed");
+        }
+        let mut setup = self.setup(&plan, &mut store, number);
+        // As the superblocks were before this recording.
+        for (member, follows_end) in setup.members.iter_mut().zip(follow_ends) {
+            member.follows_end = follows_end;
         }
         let inlet = TimetableInlet::new(
             &plan,

@@ -37,6 +37,10 @@ pub struct DiagnoseResult {
     /// What all targets lose together, or a subset brings otherwise than foretold, and no wall of
     /// this result explains. Then the answer is not complete.
     pub unexplained: Option<UnexplainedLoss>,
+    /// The number of runs. There may be more than `measurements`: repeats that the search did not
+    /// ask for, and trials of advice, are runs too. Null in the documents of earlier versions.
+    #[serde(default)]
+    pub runs: Option<u64>,
     /// Every subset that was measured, in order.
     pub measurements: Vec<Measurement>,
     /// Advice, the best first.
@@ -373,6 +377,10 @@ pub struct Advice {
     /// Whether that rate is an upper bound, because something on the path may carry less.
     #[serde(default)]
     pub is_at_most: bool,
+    /// Whether that rate is a lower bound, because a target that moves reached the limit alone, so
+    /// that its own rate is not known.
+    #[serde(default)]
+    pub is_at_least: bool,
     /// The rate that it reached when it was tried; null if it was not.
     pub measured_bytes_per_s: Option<f64>,
     /// The reason.

@@ -84,6 +84,14 @@ fn what_may_be_less_is_said_to_be_expected_at_most() {
 }
 
 #[test]
+fn what_may_be_more_is_said_to_be_expected_at_least() {
+    let mut result = three_walls();
+    result.advice[0].is_at_least = true;
+    let text = unwrapped(&diagnosis_text(&result, 100));
+    assert!(text.contains(": at least 353 MB/s expected"), "{text}");
+}
+
+#[test]
 fn a_diagnosis_that_ended_before_its_first_reading_says_that_nothing_was_measured() {
     let mut result = interrupted();
     result

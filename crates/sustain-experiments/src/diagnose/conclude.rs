@@ -53,6 +53,7 @@ pub(super) fn conclude(diagnosed: Diagnosed<'_>) -> DiagnoseResult {
             measured_bytes_per_s: loss.measured_bytes_per_s,
         }),
         walls,
+        runs: Some(diagnosed.runs as u64),
         measurements,
         advice: diagnosed.advice(),
         drift: Drift {
@@ -286,6 +287,7 @@ impl Diagnosed<'_> {
                 then_limited_by: suggestion.then_limited_by.iter().map(left).collect(),
                 expected_bytes_per_s: suggestion.expected_bytes_per_s,
                 is_at_most: suggestion.is_at_most,
+                is_at_least: suggestion.is_at_least,
                 measured_bytes_per_s: *measured,
                 why: words::advice(&suggestion.why),
             }

@@ -23,6 +23,8 @@ pub(super) struct Diagnosed<'a> {
     pub(super) engine: Option<(String, String)>,
     pub(super) threads: u32,
     pub(super) driver_cpu_share_max: f64,
+    /// The number of runs, those for repeats and for advice included.
+    pub(super) runs: usize,
     pub(super) host: Host,
     pub(super) system: System,
     pub(super) started_unix_s: i64,

@@ -69,7 +69,8 @@ pub(super) fn elsewhere(
         move_elsewhere: moved.targets,
         then_limited_by: then,
         expected_bytes_per_s: sum,
-        is_at_most: why.caution.is_some(),
+        is_at_most: why.caution.is_some() && why.held_alone.is_empty(),
+        is_at_least: why.caution.is_none() && !why.held_alone.is_empty(),
         why: AdviceReason::Moved(why),
     })
 }
@@ -247,7 +248,7 @@ mod tests {
             (moved.expected_bytes_per_s - 450e6).abs() < 1.0,
             "{moved:?}"
         );
-        assert!(!moved.is_at_most);
+        assert!(!moved.is_at_most && !moved.is_at_least);
         assert_eq!(
             words::advice(&moved.why),
             "move d3 from channel, which lets 200 MB/s through, to a free port that does not lead \
@@ -263,6 +264,7 @@ mod tests {
         let moved = elsewhere(&facts, &foretell, 400e6).unwrap();
         let said = words::advice(&moved.why);
         assert!(said.contains("; d3 alone reached that limit"), "{said}");
+        assert!(moved.is_at_least && !moved.is_at_most);
     }
 
     #[test]

@@ -227,6 +227,7 @@ impl Diagnosis<'_> {
             error,
             engine,
             driver_cpu_share_max,
+            measured,
             ..
         } = probe;
         if let Some(error) = error {
@@ -243,6 +244,7 @@ impl Diagnosis<'_> {
             engine,
             threads,
             driver_cpu_share_max,
+            runs: measured,
             host: begun.host,
             system: prepared.monitor.finish(start),
             started_unix_s,

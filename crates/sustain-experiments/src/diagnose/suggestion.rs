@@ -79,6 +79,8 @@ pub(super) struct Suggestion {
     pub(super) expected_bytes_per_s: f64,
     /// Whether the rate is only an upper bound, because something on the path may carry less.
     pub(super) is_at_most: bool,
+    /// Whether it is only a lower bound, because a target that moves was held by the limit alone.
+    pub(super) is_at_least: bool,
     pub(super) why: AdviceReason,
 }
 
@@ -149,6 +151,7 @@ impl Suggestion {
             then_limited_by: Vec::new(),
             expected_bytes_per_s,
             is_at_most: false,
+            is_at_least: false,
             why,
         }
     }

@@ -338,6 +338,8 @@ fn advice_line(number: usize, advice: &Advice) -> String {
     let mut expected = rate(advice.expected_bytes_per_s);
     if advice.is_at_most {
         expected.insert_str(0, "at most ");
+    } else if advice.is_at_least {
+        expected.insert_str(0, "at least ");
     }
     let measured = advice
         .measured_bytes_per_s

@@ -138,6 +138,7 @@ pub fn without_wall(disks: usize) -> DiagnoseResult {
             none_below_share: 0.98,
         }),
         unexplained: None,
+        runs: None,
         measurements: vec![all],
         advice: Vec::new(),
         drift: Drift::default(),
@@ -368,6 +369,7 @@ fn advice() -> Vec<Advice> {
         then_limited_by: Vec::new(),
         expected_bytes_per_s: 353.0 * MEGABYTE,
         is_at_most: false,
+        is_at_least: false,
         measured_bytes_per_s: Some(350.0 * MEGABYTE),
         why: "/dev/sdd adds nothing".to_owned(),
     };
@@ -378,6 +380,7 @@ fn advice() -> Vec<Advice> {
         leave_out: Vec::new(),
         expected_bytes_per_s: 230.0 * MEGABYTE,
         is_at_most: false,
+        is_at_least: false,
         why: "in lockstep each goes at 46 MB/s".to_owned(),
         ..independent.clone()
     };

@@ -31,6 +31,8 @@ pub(super) fn advice(facts: &DiagnosisPicture<'_>) -> String {
 fn item(facts: &DiagnosisPicture<'_>, advice: &Advice, most: f64) -> String {
     let expected = if advice.is_at_most {
         "at most"
+    } else if advice.is_at_least {
+        "at least"
     } else {
         "expected"
     };

@@ -158,13 +158,13 @@ fn cards(facts: &DiagnosisPicture<'_>) -> Tiles {
         let figure = result.dropped.len().to_string();
         cards.stand(Standing::Bad, &figure, "targets failed");
     }
-    let readings = result.measurements.len();
+    let runs = result.runs.unwrap_or(result.measurements.len() as u64);
     let words = format!(
-        "readings of {}, {} in all",
+        "runs of {}, {} in all",
         stretch(result.plan.time_per_run_s),
-        stretch(result.plan.time_per_run_s * readings as f64)
+        stretch(result.plan.time_per_run_s * runs as f64)
     );
-    cards.add(&readings.to_string(), &words);
+    cards.add(&runs.to_string(), &words);
     cards
 }
 

@@ -171,7 +171,7 @@ pub(crate) fn put_back_leftovers(
     Ok(count)
 }
 
-/// Puts back what this journal says, and removes it. SavedLimits that are no longer as they were set
+/// Puts back what this journal says, and removes it. Limits that are no longer as they were set
 /// belong to whoever has changed them.
 pub(crate) fn put_back(path: &Path, groups: &ControlGroups) -> io::Result<()> {
     let text = fs::read(path)?;

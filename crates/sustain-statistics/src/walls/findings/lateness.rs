@@ -1,6 +1,6 @@
 //! Tells which walls may be of disks that miss revolutions, and not of their members. Such a disk
-//! takes what comes late after a whole turn: it keeps its rate, or it loses about half of it, and any
-//! two that get in each other's way look like a limit of these two. Called for the confidence.
+//! takes what comes late after a whole turn: it keeps its rate, or it loses about half of it, and
+//! any two that get in each other's way look like a limit of these two. Called for the confidence.
 
 use crate::walls::model::common;
 use crate::walls::search::WallSearch;
@@ -15,8 +15,8 @@ const MEMBERS_MAX: usize = 3;
 const FALLEN: f64 = 0.96;
 
 impl WallSearch<'_> {
-    /// Whether all that is held back in the runs of a few members alone is held back to about a half
-    /// or less. A limit that is overloaded a little holds back a little.
+    /// Whether all that is held back in the runs of a few members alone is held back to about a
+    /// half or less. A limit that is overloaded a little holds back a little.
     pub(super) fn holds_back_by_turns(&self, members: &[usize]) -> bool {
         let ratios = self.within(members).flat_map(|(set, rates)| {
             let alone = |member: &usize| self.evidence.alone(*member);
@@ -29,8 +29,8 @@ impl WallSearch<'_> {
             && held_back.all(|ratio| ratio > A_TURN)
     }
 
-    /// Whether the sum of these members falls only when all of them run, so that a member more might
-    /// have been needed for it, or one less.
+    /// Whether the sum of these members falls only when all of them run, so that a member more
+    /// might have been needed for it, or one less.
     pub(super) fn falls_only_with_all(&self, members: &[usize]) -> bool {
         let falls = |set: &[usize], sum: f64| {
             let of_one = set.iter().map(|one| self.evidence.alone(*one));

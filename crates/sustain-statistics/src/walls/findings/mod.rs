@@ -28,8 +28,8 @@ const CROSSING_WALLS_MAX: usize = 3;
 const AMONG_MANY_CROSSING: f64 = 0.5;
 
 /// The highest confidence in a wall that looks like one between disks which miss revolutions. On
-/// 160 generated machines of such disks, 17 of 137 walls that were said with 90 % and more had wrong
-/// members; now 3 of 86 have.
+/// 160 generated machines of such disks, 17 of 137 walls that were said with 90 % and more had
+/// wrong members; now 3 of 86 have.
 const MAY_BE_LATENESS: f64 = 0.85;
 
 /// Lowers the confidence in a wall that the readings do not bear out.

@@ -270,8 +270,9 @@ fn a_recording_of_which_nothing_is_found_is_missed_by_the_next_one() {
         .iter()
         .rposition(|put| put.descriptor.kind == Kind::Start);
     let first_of_next = next.unwrap() - 1;
-    for put in image.puts[..first_of_next].to_vec() {
-        destroy(&mut image, &put);
+    let earlier = image.puts[..first_of_next].to_vec();
+    for put in &earlier {
+        destroy(&mut image, put);
     }
     let result = check(&image.open());
     let told: Vec<_> = result

@@ -50,5 +50,7 @@ mod throttled;
 mod throttles;
 #[path = "record/writers.rs"]
 mod writers;
+#[path = "record/yielding.rs"]
+mod yielding;
 
 const MIB: u64 = 1 << 20;

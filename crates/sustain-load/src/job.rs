@@ -15,7 +15,7 @@ use sustain_disk::engine::{
 use sustain_disk::error::Error;
 use sustain_disk::layout::{Layout, Placement};
 use sustain_disk::meter::Meter;
-use sustain_disk::target::{DataPath, Passthrough};
+use sustain_disk::target::{DataPath, Direction, Passthrough};
 use sustain_targets::Stop;
 
 use crate::event::Phase;
@@ -320,7 +320,13 @@ impl DriverJob<'_> {
             pool.regions(),
             &session.clock,
         )?;
-        Ok((opened.engine, opened.why))
+        if session.direction == Direction::Write {
+            return Ok((opened.engine, opened.why));
+        }
+        let engine = session
+            .recorders_beside()
+            .let_pass(opened.engine, &session.clock);
+        Ok((engine, opened.why))
     }
 
     fn namespaces(&self) -> Vec<Arc<Passthrough>> {

@@ -14,7 +14,7 @@ use sustain_disk::units::Size;
 use sustain_document::setting::{CHUNK, NEW_FILE, READ, RECORD_SIZE, SIZE};
 use sustain_host::Roots;
 use sustain_targets::{
-    CreatedFiles, Fitted, Growing, Machines, OpenError, Permission, TargetName,
+    CreatedFiles, Fitted, Growing, Machines, OpenError, Permission, RecordersBeside, TargetName,
     block_device_of_generic, check_destroy, check_distinct, fit_free_space, folder_of,
     has_all_blocks, is_new, open_passthrough, open_under_guard, refuse_missing_device,
     rehearse_under_guard,
@@ -136,7 +136,18 @@ impl Session {
             created: CreatedFiles::default(),
         };
         session.open_all(plan, &names, roots)?;
+        if direction == Direction::Read {
+            let note = session.recorders_beside().note();
+            session.notes.extend(note);
+        }
         Ok(session)
+    }
+
+    /// Who records on the targets' disks.
+    pub(crate) fn recorders_beside(&self) -> RecordersBeside {
+        let targets = self.targets.iter();
+        let targets = targets.map(|target| (&target.target, target.path.as_deref()));
+        RecordersBeside::under(targets, &Roots::default())
     }
 
     fn open_all(

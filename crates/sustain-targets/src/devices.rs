@@ -6,8 +6,8 @@ use std::path::Path;
 use sustain_disk::target::{Target, TargetKind};
 use sustain_document::block_device::BlockDevice;
 use sustain_host::{
-    Roots, device_named, device_of_number, disks_under_device, disks_under_file_system,
-    file_system_of, neighbour_caution,
+    DeviceNumber, Roots, device_named, device_of_number, disks_under_device,
+    disks_under_file_system, file_system_of, neighbour_caution,
 };
 
 use crate::guard::folder_of;
@@ -27,6 +27,19 @@ pub fn devices_under<'a>(
         }
     }
     devices
+}
+
+/// The whole disks among devices and under their partitions, each once: kernel name and number.
+pub fn whole_disks(devices: &[BlockDevice]) -> Vec<(String, DeviceNumber)> {
+    let mut disks: Vec<(String, DeviceNumber)> = Vec::new();
+    for device in devices {
+        let whole = device.whole_disk.as_ref().unwrap_or(&device.node);
+        let number = (whole.major, whole.minor);
+        if disks.iter().all(|(_, known)| *known != number) {
+            disks.push((whole.name.clone(), number));
+        }
+    }
+    disks
 }
 
 fn devices_under_one(target: &Target, path: Option<&Path>, roots: &Roots) -> Vec<BlockDevice> {

@@ -29,6 +29,7 @@ mod io_priority;
 mod machines;
 mod monitor;
 mod name;
+mod need;
 mod open;
 mod others;
 mod passthrough;
@@ -39,13 +40,14 @@ mod writers;
 
 pub use capacity::{Fitted, Growing, check_memory, fit_free_space, has_all_blocks};
 pub use counted_once::{Counted, CountedTarget, counted};
-pub use devices::{SharedDisk, devices_under, neighbour_cautions, shared_disks};
+pub use devices::{SharedDisk, devices_under, neighbour_cautions, shared_disks, whole_disks};
 pub use error::OpenError;
 pub use guard::{Permission, check_destroy, check_distinct, folder_of, inspect};
 pub use io_priority::{io_priority_of, io_priority_within};
 pub use machines::{Machines, SimulatedDisk};
 pub use monitor::{Idle, Monitor};
 pub use name::{TargetName, shell_argument};
+pub use need::{PublishedNeed, RecordersBeside, runtime_directory};
 pub use open::{
     CreatedFiles, is_new, open_under_guard, refuse_missing_device, rehearse_under_guard,
 };

@@ -30,6 +30,13 @@ pub(crate) fn open(members: &[String], mode: Mode) -> anyhow::Result<Store> {
     Ok(store)
 }
 
+/// Says it if somebody records on the members' disks, for commands that read for long.
+pub(crate) fn say_recorders(store: &Store) {
+    if let Some(note) = store.recorders_beside().note() {
+        say(&format!("note: {note}"));
+    }
+}
+
 /// Fails in words unless the result may be written there, and the words on standard output. Neither
 /// may take a member's place.
 pub(crate) fn check_json(json: Option<&Path>, members: &[String]) -> Result<(), UsageError> {

@@ -14,6 +14,7 @@ use crate::{Exit, interrupt};
 pub(crate) fn run(flags: &VerifyFlags) -> anyhow::Result<Exit> {
     stores::check_result(flags.json.as_deref(), &flags.members)?;
     let mut store = stores::open(&flags.members, Mode::Read)?;
+    stores::say_recorders(&store);
     let recordings = store.recordings()?;
     let stop = Stop::default();
     interrupt::watch(&stop, super::say)?;

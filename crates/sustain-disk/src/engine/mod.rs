@@ -22,6 +22,7 @@ mod threads;
 mod transfer;
 mod uring;
 mod waker;
+mod yielding;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -36,6 +37,7 @@ pub use sync::SyncEngine;
 pub use threads::ThreadsEngine;
 pub use uring::UringEngine;
 pub use waker::Waker;
+pub use yielding::{RecorderBacklog, YieldingEngine};
 
 use crate::buffer::{Buffer, Region};
 use crate::clock::Timestamp;

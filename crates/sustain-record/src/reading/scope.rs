@@ -3,6 +3,7 @@
 //! pass between threads.
 
 use std::ops::Range;
+use std::path::Path;
 
 use std::sync::Arc;
 use sustain_disk::buffer::Region;
@@ -12,6 +13,8 @@ use sustain_disk::engine::{
 };
 use sustain_disk::error::Error;
 use sustain_disk::target::Target;
+use sustain_host::Roots;
+use sustain_targets::RecordersBeside;
 use uuid::Uuid;
 
 use super::located_byte::LocatedByte;
@@ -263,7 +266,15 @@ impl Scope {
                 file.ok_or_else(|| Error::target(&member.name, "it cannot be read"))
             })
             .collect::<Result<_, Error>>()?;
-        Ok(open(EngineChoice::Auto, files, limits, regions, &self.clock)?.engine)
+        let engine = open(EngineChoice::Auto, files, limits, regions, &self.clock)?.engine;
+        Ok(self.recorders_beside().let_pass(engine, &self.clock))
+    }
+
+    /// Who records on the members' disks.
+    fn recorders_beside(&self) -> RecordersBeside {
+        let members = self.members.iter();
+        let targets = members.map(|member| (&member.target, Some(Path::new(&member.name))));
+        RecordersBeside::under(targets, &Roots::default())
     }
 
     fn simulated(&self) -> Vec<SimulatedTarget> {

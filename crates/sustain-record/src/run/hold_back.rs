@@ -11,8 +11,10 @@ use sustain_document::block_device::BlockDevice;
 use sustain_document::hold_back::HoldBackResult;
 use sustain_hold_back::{HoldBack, HoldBackError, HoldBackSetup};
 use sustain_host::Roots;
+use sustain_targets::whole_disks;
 
 use super::RecordPlan;
+use super::need::usual_bytes;
 use crate::recorder::BufferGauge;
 use crate::store::Store;
 
@@ -135,18 +137,12 @@ fn follow(
     hold_back.finish()
 }
 
-/// What no disk has to do with is no backlog: an append that each stream fills, and those that each
-/// member has in flight while it keeps up.
 fn setup(plan: &RecordPlan, devices: &[BlockDevice], members: usize) -> HoldBackSetup {
     let options = &plan.options;
-    let usual = (plan.sources.len() + 2 * members) as u64 * options.append_bytes as u64;
-    let target_bytes = (options.buffer_bytes / TARGET_PART).max(usual);
-    let number = |device: &BlockDevice| {
-        let whole = device.whole_disk.as_ref().unwrap_or(&device.node);
-        (whole.name.clone(), (whole.major, whole.minor))
-    };
+    let usual_bytes = usual_bytes(plan, members);
+    let target_bytes = (options.buffer_bytes / TARGET_PART).max(usual_bytes);
     HoldBackSetup {
-        devices: devices.iter().map(number).collect(),
+        devices: whole_disks(devices),
         target_bytes: target_bytes.min(options.buffer_bytes / 2),
     }
 }

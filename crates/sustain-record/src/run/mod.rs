@@ -5,12 +5,14 @@
 mod conclude;
 mod hold_back;
 mod host;
+mod need;
 mod samples;
 mod share;
 mod sources;
 mod words;
 
 use hold_back::HoldingBack;
+use need::ToldNeed;
 use samples::Samples;
 pub use sustain_hold_back::{SupervisorCommand, supervise as put_back_limits};
 
@@ -148,11 +150,7 @@ pub fn record(
     }
     let store = Store::open(&plan.members, Mode::Record, roots)?;
     store.check_room(plan.options.ring)?;
-    let mut notes = notes_before(plan, &store, is_new);
-    for note in &notes {
-        observer(RecordEvent::Note(note.clone()));
-    }
-    caution(&store, is_new, roots, &mut notes, observer);
+    let mut notes = notes_before(plan, &store, is_new, roots, observer);
     check_buffer(plan, roots)?;
     let sources = early.map_or_else(|| sources::open(plan), Ok)?;
     sources::check_members(plan, &sources, &store)?;
@@ -176,12 +174,14 @@ pub fn record(
     monitor.idle_while(idle_ns, &mut |_| stop.reason().is_none() && !is_urgent());
     let on_members = share::on_members(plan, &store, roots);
     let mut holding = HoldingBack::prepare(plan, &store, &devices, roots);
+    let members = store.members.len();
     let streams = plan.sources.iter().map(stream_of);
     let mut recorder = Recorder::start(store, streams, plan.options.clone())?;
     let writers = recorder.writers();
     let start = clock.now();
     let mut share = share::taken(&recorder, on_members, &holding);
     holding.watch(recorder.gauge(), share.takes());
+    let need = ToldNeed::start(plan, &devices, members, recorder.gauge());
     let intakes = sources::start(plan, sources, writers, start, stop, share.takes())?;
     share::tell(&share, observer);
     let board = recorder.board();
@@ -194,6 +194,7 @@ pub fn record(
     let told_s = watched.follow(&intakes, &mut monitor, &mut samples, observer);
     let ended: Vec<_> = intakes.into_iter().map(sources::Running::end).collect();
     let recorded = recorder.finish()?;
+    drop(need);
     share.hold_back = holding.finish();
     let taken = passed_on(ended);
     let last = not_before(board.read(), told_s);
@@ -227,12 +228,22 @@ fn target_of(member: &OpenMember) -> (&Target, Option<&Path>) {
     (&member.target, Some(Path::new(&member.name)))
 }
 
-/// Notes for the user before the first byte.
-fn notes_before(plan: &RecordPlan, store: &Store, is_new: bool) -> Vec<String> {
+/// Notes for the user before the first byte, reported to the observer.
+fn notes_before(
+    plan: &RecordPlan,
+    store: &Store,
+    is_new: bool,
+    roots: &Roots,
+    observer: &mut RecordObserver<'_>,
+) -> Vec<String> {
     let mut notes = store.notes.clone();
     if plan.size_bytes.is_some() && !is_new {
         notes.push(words::size_not_used(&plan.members));
     }
+    for note in &notes {
+        observer(RecordEvent::Note(note.clone()));
+    }
+    caution(store, is_new, roots, &mut notes, observer);
     notes
 }
 

@@ -14,11 +14,14 @@ pub(crate) mod superblocks;
 mod wipe;
 
 use std::fmt;
+use std::path::Path;
 
 use sustain_disk::clock::Clock;
 use sustain_disk::engine::SharedMachine;
 use sustain_disk::error::RequestError;
 use sustain_document::setting::RING;
+use sustain_host::Roots;
+use sustain_targets::RecordersBeside;
 use uuid::Uuid;
 
 use crate::error::RecordError;
@@ -90,6 +93,13 @@ pub enum Renewal {
 }
 
 impl Store {
+    /// Who records on the disks of the members that were found.
+    pub fn recorders_beside(&self) -> RecordersBeside {
+        let members = self.members.iter();
+        let targets = members.map(|member| (&member.target, Some(Path::new(&member.name))));
+        RecordersBeside::under(targets, &Roots::default())
+    }
+
     /// Returns all recordings of which anything was left when the store was opened, newest first.
     ///
     /// # Errors

@@ -66,6 +66,7 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
     let destination = Destination::of(flags.output.as_deref());
     check_outputs(flags, &destination)?;
     let mut store = stores::open(&flags.members, Mode::Read)?;
+    stores::say_recorders(&store);
     let found = store.recordings()?;
     let stop = Stop::default();
     interrupt::watch(&stop, say)?;

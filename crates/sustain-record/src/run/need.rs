@@ -1,0 +1,76 @@
+//! Tells our own readers on the same disks what waits for them, twenty times a second, so that they
+//! yield. A reader costs a recorder most when it comes without a word.
+
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use sustain_document::block_device::BlockDevice;
+use sustain_targets::{PublishedNeed, runtime_directory, whole_disks};
+
+use super::RecordPlan;
+use crate::recorder::BufferGauge;
+
+const EVERY: Duration = Duration::from_millis(50);
+
+/// What waits is told as long as this lives.
+pub(super) struct ToldNeed {
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ToldNeed {
+    /// Begins to tell. Where it cannot be told nothing else is lost, and nobody is bothered.
+    pub(super) fn start(
+        plan: &RecordPlan,
+        devices: &[BlockDevice],
+        members: usize,
+        gauge: BufferGauge,
+    ) -> ToldNeed {
+        let disks: Vec<_> = whole_disks(devices)
+            .into_iter()
+            .map(|(_, number)| number)
+            .collect();
+        let need = (!disks.is_empty())
+            .then(|| PublishedNeed::create(&runtime_directory().ok()?, &disks).ok())
+            .flatten();
+        let Some(mut need) = need else {
+            return ToldNeed {
+                end: None,
+                thread: None,
+            };
+        };
+        let usual_bytes = usual_bytes(plan, members);
+        let buffer_bytes = plan.options.buffer_bytes;
+        let (end, is_ended) = channel();
+        let tell = move || {
+            while is_ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+                let waiting_bytes = gauge.used_bytes().saturating_sub(usual_bytes);
+                if need.tell(waiting_bytes, buffer_bytes).is_err() {
+                    return;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("sustain-need".to_owned());
+        ToldNeed {
+            end: Some(end),
+            thread: thread.spawn(tell).ok(),
+        }
+    }
+}
+
+impl Drop for ToldNeed {
+    fn drop(&mut self) {
+        self.end.take();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What is in use while the disks keep up: an append that each stream fills, and two that each
+/// member has in flight. It is no backlog.
+pub(super) fn usual_bytes(plan: &RecordPlan, members: usize) -> u64 {
+    let appends = (plan.sources.len() + 2 * members) as u64;
+    appends * u64::from(plan.options.append_bytes)
+}

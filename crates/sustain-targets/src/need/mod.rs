@@ -1,0 +1,129 @@
+//! What a recorder needs, told to our own readers on the same disks, so that they yield. A small
+//! file of each recorder says which disks it records on, and how much data waits for them; it is
+//! locked as long as the recorder lives.
+
+mod published;
+mod recorders;
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::process::geteuid;
+
+pub use published::PublishedNeed;
+pub use recorders::RecordersBeside;
+
+/// How a file is called.
+const NAME_START: &str = "recording-";
+const NAME_END: &str = ".need";
+/// The first line, of one length: what waits, and the size of the buffer.
+const FIRST_LINE_BYTES: usize = 42;
+
+/// The directory in which programs of this user tell each other what they do, until the next boot.
+/// It is made if it is not there.
+///
+/// # Errors
+/// The cause, if it cannot be made, and [`io::ErrorKind::PermissionDenied`] if somebody else may
+/// write to it: what is written there is believed.
+pub fn runtime_directory() -> io::Result<PathBuf> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|_| !geteuid().is_root());
+    let path = PathBuf::from(runtime.unwrap_or_else(|| "/run".into())).join("sustain");
+    safe_directory(&path)?;
+    Ok(path)
+}
+
+fn safe_directory(path: &Path) -> io::Result<()> {
+    match fs::DirBuilder::new().mode(0o755).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let metadata = fs::symlink_metadata(path)?;
+    let is_own = metadata.uid() == geteuid().as_raw();
+    if !metadata.is_dir() || !is_own || metadata.mode() & 0o022 != 0 {
+        let why = format!(
+            "{} belongs to another user, or others may write to it: remove it first",
+            path.display()
+        );
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    Ok(())
+}
+
+/// The directories in which recorders may tell what they need: that of root, and that of this user.
+fn directories() -> Vec<PathBuf> {
+    let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let all = [Some(PathBuf::from("/run")), own].into_iter().flatten();
+    all.map(|directory| directory.join("sustain")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use sustain_disk::clock::Clock;
+    use sustain_disk::engine::RecorderBacklog;
+
+    use super::*;
+
+    const DISK: (u32, u32) = (8, 16);
+    const LOOK_AGAIN_NS: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_reader_finds_the_recorder_of_its_disk_and_knows_what_waits() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut need = PublishedNeed::create(directory.path(), &[(8, 0), DISK]).unwrap();
+        let mut beside = RecordersBeside::within(vec![directory.path().to_owned()], vec![DISK]);
+        let mut elsewhere =
+            RecordersBeside::within(vec![directory.path().to_owned()], vec![(9, 9)]);
+        let start = Clock::simulated().now();
+        assert_eq!(beside.part(start), Some(0.0));
+        assert_eq!(elsewhere.part(start), None);
+        need.tell(16 << 20, 64 << 20).unwrap();
+        assert_eq!(beside.part(start), Some(0.25));
+        need.tell(0, 64 << 20).unwrap();
+        assert_eq!(beside.part(start), Some(0.0));
+        assert_eq!(beside.processes(), [std::process::id()]);
+        drop(need);
+        assert_eq!(beside.part(start + LOOK_AGAIN_NS), None);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn of_several_recorders_the_one_that_is_shortest_counts() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut first = PublishedNeed::create(directory.path(), &[DISK]).unwrap();
+        let mut second = PublishedNeed::create(directory.path(), &[DISK]).unwrap();
+        first.tell(1, 10).unwrap();
+        second.tell(8, 10).unwrap();
+        let mut beside = RecordersBeside::within(vec![directory.path().to_owned()], vec![DISK]);
+        assert_eq!(beside.part(Clock::simulated().now()), Some(0.8));
+    }
+
+    #[test]
+    fn what_a_killed_recorder_left_counts_for_nothing_and_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let left = directory.path().join("recording-1-0.need");
+        fs::write(&left, format!("{:020} {:020}\ndisk 8:16\n", 9, 10)).unwrap();
+        for name in ["recording-2-0.need", "recording-x.need", "other"] {
+            fs::write(directory.path().join(name), "not of a recorder").unwrap();
+        }
+        let mut beside = RecordersBeside::within(vec![directory.path().to_owned()], vec![DISK]);
+        assert_eq!(beside.part(Clock::simulated().now()), None);
+        assert!(!left.exists());
+        assert!(directory.path().join("other").exists());
+    }
+
+    #[test]
+    fn a_directory_that_others_may_write_to_is_not_used() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("sustain");
+        safe_directory(&directory).unwrap();
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
+        let refused = safe_directory(&directory).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
+        fs::remove_dir(&directory).unwrap();
+        std::os::unix::fs::symlink(place.path(), &directory).unwrap();
+        assert!(safe_directory(&directory).is_err());
+    }
+}

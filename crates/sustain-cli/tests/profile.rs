@@ -82,7 +82,7 @@ fn the_answer_comes_first_and_the_table_after_it() {
     said_of(whole, &said);
     let spotted = [
         "on average, 1 bad spot included; outside the bad spot",
-        "30.0 MB/s can be promised at every position; in the bad spot as little as 5.00 MB/s",
+        "30.0 MB/s can be promised at every position there; in the bad spot as little as 5.00 MB/s",
         falls,
         "MB wide: 5.00 MB/s in a zone of 50.0 MB/s at every visit: a bad spot",
     ];

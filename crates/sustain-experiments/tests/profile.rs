@@ -239,7 +239,7 @@ fn a_run_without_a_break_that_fails_is_told_and_promises_nothing() {
     assert_eq!((found.held.len(), found.errors.len()), (1, 1), "{found:?}");
     let notes = result.notes.join("\n");
     assert!(
-        notes.contains("except in 1 of 2 such runs (read hda)"),
+        notes.contains("except in 1 of 2 such runs (read hda: it failed), where"),
         "{notes}"
     );
 }
@@ -530,4 +530,27 @@ fn the_answer_says_what_it_could_have_missed_and_how_to_look_closer() {
     let closest = bench.only().unseen_bytes_max.unwrap();
     let said = closer.unseen_bytes_max as f64;
     assert!(is_near(closest as f64, said, 0.15), "{closest} {said}");
+}
+
+#[test]
+fn a_run_of_several_targets_lies_beside_the_bad_spots_of_each() {
+    // The middle of each zone, where a run would lie, is in a bad spot of one of them.
+    let slow = |at: &str| format!("slow = [{{ at = \"{at}\", for = \"2GB\", to = \"15MB/s\" }}]");
+    let machine = |name: &str, at: &str| {
+        disk(
+            name,
+            &format!("read = \"60MB/s\"\nthrough = [\"c\"]\n{}", slow(at)),
+        )
+    };
+    let disks = machine("hda", "39GB") + &machine("hdb", "42GB");
+    let result = Bench::new(&format!("{disks}[limit.c]\nrate = \"90MB/s\"\n")).run();
+    let together = &result.together[0];
+    assert!(!together.held.is_empty(), "{:?}", result.notes);
+    assert!(
+        together.held.iter().all(|run| !run.is_short),
+        "{:?}",
+        together.held
+    );
+    let untried = result.notes.iter().find(|note| note.contains("except in"));
+    assert_eq!(untried, None);
 }

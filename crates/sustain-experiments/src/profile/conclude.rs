@@ -375,19 +375,19 @@ impl Profiled<'_> {
 }
 
 impl Profiled<'_> {
-    /// Where the rates were not tried, though others were.
+    /// Where the rates were not tried, though others were, and why.
     fn untried_words(&self) -> String {
-        let mut names: Vec<String> = Vec::new();
-        for number in &self.untried {
+        let mut whose: Vec<String> = Vec::new();
+        for (number, why) in &self.untried {
             let curve = &self.curves[*number];
-            let whose = if curve.is_alone() {
-                self.facts[curve.members[0]].name.clone()
+            let name = if curve.is_alone() {
+                &self.facts[curve.members[0]].name
             } else {
-                "all at once".to_owned()
+                "all at once"
             };
-            let name = format!("{} {whose}", curve.direction);
-            if !names.contains(&name) {
-                names.push(name);
+            let words = format!("{} {name}: {}", curve.direction, words::of_untried(*why));
+            if !whose.contains(&words) {
+                whose.push(words);
             }
         }
         let runs = self.untried.len();
@@ -395,10 +395,9 @@ impl Profiled<'_> {
             return String::new();
         }
         format!(
-            ", except in {runs} of {} such runs ({}), which had no time or failed: there they are \
-             those of short samples",
+            ", except in {runs} of {} such runs ({}), where they are those of short samples",
             runs + self.held.len(),
-            names.join(", ")
+            whose.join("; ")
         )
     }
 
@@ -407,7 +406,7 @@ impl Profiled<'_> {
         let shortest = self.held.iter().map(|run| run.elapsed_s).reduce(f64::min);
         match shortest {
             Some(shortest_s) => Some(format!(
-                "the rates were tried in runs of {shortest_s:.1} s without a break{}: a cache or a \
+                "the rates were tried in runs of {shortest_s:.1} s without a break{}; a cache or a \
                  throttle's credit that lasts longer does not show; `sustain measure` runs \
                  as long as is asked",
                 self.untried_words()

@@ -33,6 +33,17 @@ pub(super) struct HeldRate {
     pub(super) held: f64,
 }
 
+/// Why a run without a break tells nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WhyUntried {
+    /// There was no time for it, or the user ended the profile.
+    Time,
+    /// Bad spots leave no stretch that is long enough for several targets.
+    BadSpots,
+    /// A request failed, or nothing was transferred.
+    Failure,
+}
+
 impl HeldRate {
     /// Whether it falls short of what the samples promise, by more than noise explains.
     pub(super) fn is_short(&self, noise: f64) -> bool {

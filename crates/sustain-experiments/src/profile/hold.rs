@@ -9,11 +9,13 @@ use sustain_load::phase::PhaseOutcome;
 use sustain_load::series::bytes_until;
 use sustain_load::setup::PhaseSetup;
 
+use super::clean::{MemberStretch, centred_start, clean_start, is_within, reaches};
 use super::event::{ProfileEvent, Sampling};
 use super::fit::fit;
-use super::held::{HeldRate, promised_rate, zones_to_try};
+use super::held::{HeldRate, WhyUntried, promised_rate, zones_to_try};
 use super::run::Profile;
 use super::sample::{SampledCurve, outcome_of, setup_of};
+use super::zone::FittedZone;
 use crate::error::MeasureError;
 
 /// Runs without a break take up to this part of the time if the passes leave it.
@@ -26,7 +28,8 @@ const STEADY_FROM: f64 = 0.5;
 /// A run to be made: its curve, and where it begins and how long it may take.
 struct HeldTrial {
     curve: usize,
-    from: f64,
+    /// `None` if bad spots leave no room for it.
+    from: Option<f64>,
     time_ns: u64,
 }
 
@@ -38,70 +41,132 @@ impl Profile<'_, '_> {
         for (index, trial) in trials.iter().enumerate() {
             let left_ns = self.left_ns().min(trial.time_ns);
             let is_stopped = self.prepared.stop.reason().is_some();
-            if is_stopped || left_ns < SAMPLES_MIN * self.profiled.curves[trial.curve].expected_ns {
-                self.profiled.untried.push(trial.curve);
-                continue;
-            }
+            let least_ns = self.least_ns(trial.curve);
+            let from = match trial.from {
+                _ if is_stopped || left_ns < least_ns => Err(WhyUntried::Time),
+                None => Err(WhyUntried::BadSpots),
+                Some(from) => Ok(from),
+            };
+            let from = match from {
+                Ok(from) => from,
+                Err(why) => {
+                    self.profiled.untried.push((trial.curve, why));
+                    continue;
+                }
+            };
             let sampling = Sampling {
                 pass: "without a break",
                 number: index + 1,
                 of: count,
                 remaining_s: self.left_ns() as f64 / 1e9,
-                position: trial.from,
+                position: from,
             };
-            self.hold_at(trial, left_ns, &sampling)?;
+            self.hold_at(trial.curve, left_ns, &sampling)?;
         }
         Ok(())
     }
 
     fn trials(&self) -> Vec<HeldTrial> {
-        let mut trials = Vec::new();
+        let mut zones = Vec::new();
         for curve in 0..self.profiled.curves.len() {
             if self.profiled.is_given_up(&self.profiled.curves[curve]) {
                 continue;
             }
-            let zones = zones_to_try(&fit(&self.profiled.places(curve).1));
-            trials.extend(zones.into_iter().map(|zone| (curve, zone)));
+            let of_curve = zones_to_try(&fit(&self.profiled.places(curve).1));
+            zones.extend(of_curve.into_iter().map(|zone| (curve, zone)));
         }
         let share_ns = (self.profiled.plan.budget_ns as f64 * SHARE_MAX) as u64;
-        let time_ns = self.left_ns().min(share_ns) / trials.len().max(1) as u64;
-        let trial = |(curve, zone): (usize, super::zone::FittedZone)| HeldTrial {
-            curve,
-            // In the middle of its zone, or as near to it as the end of the target allows.
-            from: {
-                let length = self.part_in(curve, time_ns);
-                let middle = f64::midpoint(zone.from, zone.to) - length / 2.0;
-                middle.max(zone.from).min(1.0 - length).max(0.0)
-            },
-            time_ns,
-        };
-        trials.into_iter().map(trial).collect()
+        let time_ns = self.left_ns().min(share_ns) / zones.len().max(1) as u64;
+        let zones = zones.iter();
+        zones
+            .map(|(curve, zone)| self.trial(*curve, zone, time_ns))
+            .collect()
     }
 
-    /// The part of its first target that a curve goes over in this time.
-    fn part_in(&self, curve: usize, time_ns: u64) -> f64 {
-        let curve = &self.profiled.curves[curve];
-        let size_bytes = self.profiled.facts[curve.members[0]].size_bytes;
-        let times = time_ns as f64 / curve.expected_ns.max(1) as f64;
-        curve.sample_bytes[0] as f64 * times / size_bytes as f64
+    /// A run in a zone that meets no bad spot, and is shorter for that if need be. What one target
+    /// does over a bad spot, samples can promise; what several do together, they cannot.
+    fn trial(&self, curve: usize, zone: &FittedZone, most_ns: u64) -> HeldTrial {
+        let is_alone = self.profiled.curves[curve].is_alone();
+        let least_ns = if is_alone {
+            most_ns
+        } else {
+            self.least_ns(curve)
+        };
+        let mut time_ns = most_ns;
+        let mut from = None;
+        while from.is_none() && time_ns >= least_ns.max(1) {
+            from = clean_start(zone, &self.stretches(curve, zone, time_ns));
+            time_ns = if from.is_some() { time_ns } else { time_ns / 2 };
+        }
+        if from.is_some() {
+            return HeldTrial {
+                curve,
+                from,
+                time_ns,
+            };
+        }
+        let stretches = self.stretches(curve, zone, most_ns);
+        let centred = stretches.first().filter(|_| is_alone);
+        HeldTrial {
+            curve,
+            from: centred.map(|stretch| centred_start(zone, stretch.length)),
+            time_ns: most_ns,
+        }
+    }
+
+    /// The least time in which a run shows more than a sample.
+    fn least_ns(&self, curve: usize) -> u64 {
+        SAMPLES_MIN * self.profiled.curves[curve].expected_ns
+    }
+
+    /// What a run of this time goes over in a zone on each target of a curve, at most: as much as
+    /// the target does alone.
+    fn stretches(&self, curve: usize, zone: &FittedZone, time_ns: u64) -> Vec<MemberStretch> {
+        let profiled = &self.profiled;
+        let of_member = |(member, target): (usize, &usize)| {
+            let size_bytes = profiled.facts[*target].size_bytes as f64;
+            let of_sample = &profiled.curves[curve];
+            let times = time_ns as f64 / of_sample.expected_ns.max(1) as f64;
+            let as_sampled = of_sample.sample_bytes[member] as f64 * times / size_bytes;
+            let Some(alone) = profiled.curve_alone(&profiled.curves[curve], *target) else {
+                return MemberStretch {
+                    length: as_sampled,
+                    avoided: Vec::new(),
+                };
+            };
+            let places = profiled.places(alone).1;
+            let fit = fit(&places);
+            let near = fit
+                .zones
+                .iter()
+                .filter(|one| one.to > zone.from && one.from < zone.to);
+            let rate = near.map(|one| one.rate).reduce(f64::max);
+            MemberStretch {
+                length: rate.map_or(as_sampled, |rate| rate * time_ns as f64 / 1e9 / size_bytes),
+                avoided: reaches(&fit, &places),
+            }
+        };
+        let members = profiled.curves[curve].members.iter().enumerate();
+        members.map(of_member).collect()
     }
 
     fn hold_at(
         &mut self,
-        trial: &HeldTrial,
+        number: usize,
         time_ns: u64,
         sampling: &Sampling,
     ) -> Result<(), MeasureError> {
         let session = self.prepared.session;
         session.machines.begin_run();
+        let from = sampling.position;
         let curve = SampledCurve {
             time_ns,
-            ..self.profiled.curves[trial.curve].clone()
+            ..self.profiled.curves[number].clone()
         };
         let sizes = curve.members.iter();
         let sizes = sizes.map(|target| session.targets[*target].size_bytes);
         let starts = sizes.map(|size_bytes| {
-            let at = (size_bytes as f64 * trial.from) as u64;
+            let at = (size_bytes as f64 * from) as u64;
             at / curve.record_bytes * curve.record_bytes
         });
         let setup = PhaseSetup {
@@ -118,31 +183,40 @@ impl Profile<'_, '_> {
         let has_failed = series.any(|one| !one.failures.is_empty());
         if has_failed {
             let outcome = outcome_of(&curve, session, &phase);
-            self.profiled.note_failure(trial.curve, trial.from, outcome);
+            self.profiled.note_failure(number, from, outcome);
         }
-        let is_whole = !has_failed && self.prepared.stop.reason().is_none();
-        match self.held(trial, &curve, &phase).filter(|_| is_whole) {
-            Some(held) => self.profiled.held.push(held),
-            None => self.profiled.untried.push(trial.curve),
+        let held = if has_failed {
+            Err(WhyUntried::Failure)
+        } else if self.prepared.stop.reason().is_some() {
+            Err(WhyUntried::Time)
+        } else {
+            self.held(number, from, &curve, &phase)
+        };
+        match held {
+            Ok(held) => self.profiled.held.push(held),
+            Err(why) => self.profiled.untried.push((number, why)),
         }
         Ok(())
     }
 
     fn held(
         &self,
-        trial: &HeldTrial,
+        number: usize,
+        from: f64,
         curve: &SampledCurve,
         phase: &PhaseOutcome,
-    ) -> Option<HeldRate> {
-        let fit = fit(&self.profiled.places(trial.curve).1);
-        let size_bytes = self.profiled.facts[curve.members[0]].size_bytes as f64;
-        let steady = steady(phase)?;
-        let part = |bytes: f64| bytes / size_bytes;
-        if self.crosses_bad_spot_alone(curve, phase, trial.from) {
-            return None;
+    ) -> Result<HeldRate, WhyUntried> {
+        if self.crosses_bad_spot_alone(curve, phase, from) {
+            return Err(WhyUntried::BadSpots);
         }
-        let from = trial.from + part(steady.before_bytes);
-        let promised = promised_rate(&fit, from, part(steady.bytes))?;
+        let fit = fit(&self.profiled.places(number).1);
+        let size_bytes = self.profiled.facts[curve.members[0]].size_bytes as f64;
+        let steady = steady(phase).ok_or(WhyUntried::Failure)?;
+        let part = |bytes: f64| bytes / size_bytes;
+        let promise = |from: f64, bytes: f64| {
+            promised_rate(&fit, from, part(bytes)).ok_or(WhyUntried::Failure)
+        };
+        let promised = promise(from + part(steady.before_bytes), steady.bytes)?;
         let mut held = steady.rate;
         if curve.direction == Direction::Write {
             // What a cache holds has to reach the disk as well.
@@ -151,13 +225,12 @@ impl Profile<'_, '_> {
                 .iter()
                 .map(|meter| rate(meter.bytes(), meter.last_ns()))
                 .sum();
-            let length = part(steady.before_bytes + steady.bytes);
-            let promised_of_whole = promised_rate(&fit, trial.from, length)?;
+            let promised_of_whole = promise(from, steady.before_bytes + steady.bytes)?;
             held = held.min(promised * whole / promised_of_whole);
         }
-        Some(HeldRate {
-            curve: trial.curve,
-            from: trial.from,
+        Ok(HeldRate {
+            curve: number,
+            from,
             elapsed_s: steady.end_ns / 1e9,
             promised,
             held,
@@ -176,10 +249,7 @@ impl Profile<'_, '_> {
     ) -> bool {
         let profiled = &self.profiled;
         let crosses = |(target, meter): (&usize, &Meter)| {
-            let is_of = |other: &SampledCurve| {
-                other.members == [*target] && other.direction == curve.direction
-            };
-            let Some(alone) = profiled.curves.iter().position(is_of) else {
+            let Some(alone) = profiled.curve_alone(curve, *target) else {
                 return false;
             };
             let length = meter.bytes() as f64 / profiled.facts[*target].size_bytes as f64;
@@ -190,15 +260,6 @@ impl Profile<'_, '_> {
         };
         curve.members.len() > 1 && curve.members.iter().zip(&phase.meters).any(crosses)
     }
-}
-
-/// Whether a run over a part `length` of a target from `from` on, which goes on at the start behind
-/// the end, touches the stretch.
-fn is_within(stretch_from: f64, stretch_to: f64, from: f64, length: f64) -> bool {
-    [0.0, 1.0].into_iter().any(|round| {
-        let (begins, ends) = (stretch_from + round, stretch_to + round);
-        begins < from + length && ends > from
-    })
 }
 
 /// The steady part of a run.
@@ -231,19 +292,4 @@ fn steady(phase: &PhaseOutcome) -> Option<Steady> {
         bytes: moved(first),
         end_ns,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_touches_what_it_goes_over_also_behind_the_end() {
-        assert!(is_within(0.1, 0.2, 0.0, 0.15));
-        assert!(is_within(0.1, 0.2, 0.15, 0.01));
-        assert!(!is_within(0.1, 0.2, 0.2, 0.3));
-        assert!(!is_within(0.1, 0.2, 0.0, 0.1));
-        assert!(is_within(0.1, 0.2, 0.9, 0.25));
-        assert!(!is_within(0.1, 0.2, 0.9, 0.15));
-    }
 }

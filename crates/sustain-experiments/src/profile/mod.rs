@@ -4,6 +4,7 @@
 //! schedule -> samples -> fit -> verdict -> result.
 
 pub(crate) mod chance;
+mod clean;
 mod conclude;
 mod course;
 mod cut;

@@ -8,7 +8,7 @@ use sustain_load::session::Session;
 
 use super::failure::FailedPlace;
 use super::fit::fit;
-use super::held::HeldRate;
+use super::held::{HeldRate, WhyUntried};
 use super::plan::ProfilePlan;
 use super::sample::{SampleOutcome, SampledCurve};
 use super::visits::VisitedPlace;
@@ -50,8 +50,8 @@ pub(super) struct Profiled<'a> {
     pub(super) failures: Vec<FailedPlace>,
     /// The runs without a break, in the order of time.
     pub(super) held: Vec<HeldRate>,
-    /// The curves of those that were not made: once for each.
-    pub(super) untried: Vec<usize>,
+    /// The curves of those that tell nothing, once for each, and why.
+    pub(super) untried: Vec<(usize, WhyUntried)>,
     /// How long a visit of one position took, on all curves.
     pub(super) visit_ns: u64,
     pub(super) engine_used: Option<String>,
@@ -120,6 +120,12 @@ impl<'a> Profiled<'a> {
                 |one: &&FailedPlace| (one.target, one.direction) == (*target, curve.direction);
             self.failures.iter().filter(is_of).count() >= FAILURES_MAX
         })
+    }
+
+    /// The curve of one target alone, in the direction of another curve.
+    pub(super) fn curve_alone(&self, like: &SampledCurve, target: usize) -> Option<usize> {
+        let is_of = |one: &SampledCurve| one.members == [target] && one.direction == like.direction;
+        self.curves.iter().position(is_of)
     }
 
     /// The number of visits that have completed, for all curves.

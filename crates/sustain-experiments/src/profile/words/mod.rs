@@ -9,6 +9,8 @@ mod together;
 use sustain_disk::units::Rate;
 use sustain_document::profile::ProfileHeld;
 
+use super::held::WhyUntried;
+
 pub(super) use outlier::of_outlier;
 pub(super) use target::of_target;
 pub(super) use together::of_together;
@@ -28,6 +30,15 @@ pub(super) fn of_drift(name: &str, drift: f64) -> String {
         "{name}: the second pass was {} {how} than the first: {why}",
         percent(change)
     )
+}
+
+/// Why a run without a break tells nothing.
+pub(super) fn of_untried(why: WhyUntried) -> &'static str {
+    match why {
+        WhyUntried::Time => "there was no time",
+        WhyUntried::BadSpots => "bad spots leave no stretch that is long enough",
+        WhyUntried::Failure => "it failed",
+    }
 }
 
 /// Words for runs without a break that fell short of the samples.

@@ -107,7 +107,7 @@ fn of_promise(target: &ProfileTarget, all: &str, mean: f64, inner: f64) -> Strin
         None => format!("{all} {mean} on average; {inner} can be promised at every position"),
         Some(spotted) => format!(
             "{all} {mean} on average, {} included; outside {} {} on average, and {inner} can be \
-             promised at every position; in {} as little as {}",
+             promised at every position there; in {} as little as {}",
             spotted.count,
             spotted.them,
             Rate(spotted.outside),
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(bare[0], promise);
         let words = of_target(&spotted(&[120.0, 90.0]), CurveShape::Zones, true);
         insta::assert_snapshot!(words.join("\n"), @"
-        a full recording reaches 100 MB/s on average, 1 bad spot included; outside the bad spot 102 MB/s on average, and 90.0 MB/s can be promised at every position; in the bad spot as little as 5.00 MB/s on average over 4.00 MB
+        a full recording reaches 100 MB/s on average, 1 bad spot included; outside the bad spot 102 MB/s on average, and 90.0 MB/s can be promised at every position there; in the bad spot as little as 5.00 MB/s on average over 4.00 MB
         the rate falls in 2 zones from 120 MB/s at its start to 90.0 MB/s at its end, 25 % less
         at 40.0 GB, about 300 MB wide: 5.00 MB/s in a zone of 100 MB/s at every visit: a bad spot, where sectors are read again or were moved elsewhere
         ");

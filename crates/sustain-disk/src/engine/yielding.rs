@@ -1,6 +1,6 @@
-//! Reads that yield to a recorder on the same disks. An engine around another one: it hands requests
-//! on while the recorder keeps up, holds them while data waits there, and lets one through each
-//! second whatever happens. Called by whoever reads what may be recorded to meanwhile.
+//! Reads that yield to a recorder on the same disks. An engine around another one: it hands
+//! requests on while the recorder keeps up, holds them while data waits there, and lets one through
+//! each second whatever happens. Called by whoever reads what may be recorded to meanwhile.
 
 use std::collections::VecDeque;
 
@@ -73,7 +73,7 @@ impl<B: RecorderBacklog> YieldingEngine<B> {
             self.is_short = false;
             return;
         };
-        // As senders share a line: slowly more while there is plenty, at once less when it is short.
+        // As senders share a line: slowly more while there is plenty, half when it is short.
         let window = self.window.unwrap_or(1);
         let was_short = std::mem::replace(&mut self.is_short, part >= SHORT_PART);
         self.window = Some(if self.is_short && !was_short {

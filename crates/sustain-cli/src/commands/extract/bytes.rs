@@ -14,6 +14,7 @@ use super::destination::Destination;
 use super::losses::Losses;
 use super::overwritten::OverwrittenRing;
 use super::selection::Selection;
+use super::watch::{WriteCall, WriteWatch};
 use super::{ExtractedStream, Work, durable, range, say};
 use crate::flags::extract::HolesFlag;
 
@@ -33,6 +34,7 @@ pub(super) fn give(
     let (file, new) = destination.open(work.stop)?;
     let mut giving = ByteExtraction {
         output: Output {
+            watch: WriteWatch::of_file(&file, &destination.name()),
             file,
             name: destination.name(),
             new: new.map(Path::to_owned),
@@ -243,6 +245,7 @@ impl Looked {
 /// The output for the bytes. Small pieces are gathered; the count is of what has been written.
 struct Output {
     file: File,
+    watch: WriteWatch,
     name: String,
     /// The path, if the file is new.
     new: Option<PathBuf>,
@@ -282,11 +285,16 @@ impl Output {
     fn finish(&mut self) -> anyhow::Result<()> {
         self.flush()?;
         let new = self.new.as_deref();
-        durable::keep_file(&self.file, &self.name, new, self.written_bytes)
+        self.watch.during(WriteCall::Keep, || {
+            durable::keep_file(&self.file, &self.name, new, self.written_bytes)
+        })
     }
 
     fn put(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
-        self.file.write_all(bytes).with_context(|| {
+        let written = self
+            .watch
+            .during(WriteCall::Write, || self.file.write_all(bytes));
+        written.with_context(|| {
             let (name, written_bytes) = (&self.name, self.written_bytes);
             format!("cannot write {name} beyond its first {written_bytes} bytes")
         })?;

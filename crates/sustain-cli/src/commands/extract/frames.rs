@@ -20,6 +20,7 @@ use super::durable::DestinationFileSystem;
 use super::losses::{Losses, gap_words};
 use super::overwritten::OverwrittenRing;
 use super::selection::Selection;
+use super::watch::{WriteCall, WriteWatch};
 use super::{ExtractedStream, FrameCounts, Work, range};
 
 /// The least number of digits for a frame's number.
@@ -47,7 +48,9 @@ pub(super) fn give(
     let mut giving = FrameExtraction::new(directory, selection, store);
     let mut frames = FrameReader::new(reader);
     let complete = giving.give(&mut frames, work)?;
-    file_system.keep(directory, giving.counts.written)?;
+    giving.watch.during(WriteCall::Keep, || {
+        file_system.keep(directory, giving.counts.written)
+    })?;
     giving.say_left_from();
     if complete {
         giving.say_unframed(frames.unframed_bytes());
@@ -90,6 +93,7 @@ fn ends_at(framed: &Framed) -> u64 {
 
 struct FrameExtraction<'a> {
     directory: &'a Path,
+    watch: WriteWatch,
     selection: &'a Selection<'a>,
     digits: usize,
     from_byte: Option<u64>,
@@ -119,6 +123,7 @@ impl<'a> FrameExtraction<'a> {
     ) -> FrameExtraction<'a> {
         FrameExtraction {
             directory,
+            watch: WriteWatch::of_files(&directory.display().to_string()),
             selection,
             digits: selection.stream.frames.to_string().len().max(DIGITS_MIN),
             from_byte: None,
@@ -194,10 +199,8 @@ impl<'a> FrameExtraction<'a> {
                 path.display()
             )
         };
-        let mut file = File::create_new(&path).with_context(cannot)?;
-        file.write_all(frame.body()).with_context(cannot)?;
-        // A file system that cannot store such a time has the frame all the same.
-        let _ = file.set_modified(time_of(frame.time_ns));
+        let written = self.watch.during(WriteCall::Write, || create(&path, frame));
+        written.with_context(cannot)?;
         self.from_byte.get_or_insert(frame.offset_bytes);
         self.to_byte = Some(frame.offset_bytes + frame.bytes.len() as u64);
         self.written_bytes += frame.body().len() as u64;
@@ -361,6 +364,14 @@ fn is_in(part: &StreamPart, bytes: &Span<u64>) -> bool {
 
 fn is_gap(part: &StreamPart) -> bool {
     matches!(part, StreamPart::Gap { .. })
+}
+
+fn create(path: &Path, frame: &Frame) -> std::io::Result<()> {
+    let mut file = File::create_new(path)?;
+    file.write_all(frame.body())?;
+    // A file system that cannot store such a time has the frame all the same.
+    let _ = file.set_modified(time_of(frame.time_ns));
+    Ok(())
 }
 
 /// Turns the name of a stream into the beginning of a file's name.

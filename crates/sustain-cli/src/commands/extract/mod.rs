@@ -8,6 +8,7 @@ mod losses;
 mod overwritten;
 mod range;
 mod selection;
+mod watch;
 
 use std::io::{ErrorKind, IsTerminal};
 

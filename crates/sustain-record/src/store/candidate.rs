@@ -49,12 +49,32 @@ pub(super) fn candidates<'a>(
         };
         found.push(MemberCandidate { name, path });
     }
-    let names: Vec<TargetName> = found
-        .iter()
-        .map(|candidate| TargetName::Path(candidate.path.clone()))
-        .collect();
-    check_distinct(typed, &names, direction, roots)?;
+    tell_apart(typed, &found, direction, roots, GIVEN_UP_AFTER_NS)?;
     Ok(found)
+}
+
+/// Checks that no two names mean the same thing.
+fn tell_apart(
+    typed: &[String],
+    found: &[MemberCandidate<'_>],
+    direction: Direction,
+    roots: &Roots,
+    patience_ns: u64,
+) -> Result<(), RecordError> {
+    if found.len() < 2 {
+        return Ok(());
+    }
+    let paths = found.iter().map(|candidate| candidate.path.clone());
+    let names: Vec<TargetName> = paths.map(TargetName::Path).collect();
+    let (owned, roots) = (typed.to_vec(), roots.clone());
+    let bounded = Bounded {
+        what: &format!("telling {} apart", typed.join(" and ")),
+        name: "one of them",
+        patience_ns,
+        progress: None,
+    };
+    bounded.call(move || check_distinct(&owned, &names, direction, &roots))??;
+    Ok(())
 }
 
 /// The path that a name means, which may be the file in a directory.
@@ -97,4 +117,44 @@ pub(super) fn check_locked(target: &Target) -> Result<(), RecordError> {
     let why = "its file system does not support locks, so other programs could write to it too: \
                use another file system";
     Err(RecordError::member(&target.name, why))
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::*;
+
+    #[test]
+    fn members_that_cannot_be_told_apart_in_time_are_not_waited_for_without_end() {
+        let place = tempfile::tempdir().unwrap();
+        let paths = ["a", "b"].map(|name| place.path().join(name));
+        // A pipe that nobody writes to keeps whoever reads what is in use.
+        for directory in ["proc/self", "sys"] {
+            std::fs::create_dir_all(place.path().join(directory)).unwrap();
+        }
+        for name in ["proc/swaps", "proc/self/mountinfo"] {
+            mknodat(CWD, place.path().join(name), FileType::Fifo, Mode::RWXU, 0).unwrap();
+        }
+        let roots = Roots {
+            sys: place.path().join("sys"),
+            proc: place.path().join("proc"),
+        };
+        let typed = ["m0", "m1"].map(str::to_owned);
+        let found: Vec<MemberCandidate<'_>> = typed
+            .iter()
+            .zip(paths)
+            .map(|(name, path)| {
+                std::fs::write(&path, "").unwrap();
+                MemberCandidate { name, path }
+            })
+            .collect();
+        let error = tell_apart(&typed, &found, Direction::Write, &roots, 1_000_000).unwrap_err();
+        assert!(matches!(error, RecordError::Silent(_)), "{error}");
+        let told = error.to_string();
+        let begin = "telling m0 and m1 apart has not returned for ";
+        assert!(told.starts_with(begin), "{told}");
+        // Alone, it is not compared with anything.
+        tell_apart(&typed[..1], &found[..1], Direction::Write, &roots, 1).unwrap();
+    }
 }

@@ -3,13 +3,37 @@
 
 use sustain_document::system::Others;
 
-/// Reading, or writing, of less than this part of the other was no part of what others did.
-const HARDLY: u64 = 8;
+/// What is more than this many times the rest is most of what others did,
+const MOSTLY: u64 = 8;
+/// and what is more than this many times the rest is all of it: no figure of three digits tells.
+const WHOLLY: u64 = 200;
+
+/// Whether others read or wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DeedsKind {
+    Reading,
+    Writing,
+    MostlyReading,
+    MostlyWriting,
+    Both,
+}
+
+impl DeedsKind {
+    fn of(read: u64, written: u64) -> DeedsKind {
+        let is_above = |one: u64, times: u64, other: u64| one > other.saturating_mul(times);
+        match () {
+            () if is_above(read, WHOLLY, written) => DeedsKind::Reading,
+            () if is_above(written, WHOLLY, read) => DeedsKind::Writing,
+            () if is_above(read, MOSTLY, written) => DeedsKind::MostlyReading,
+            () if is_above(written, MOSTLY, read) => DeedsKind::MostlyWriting,
+            () => DeedsKind::Both,
+        }
+    }
+}
 
 /// What other programs did on the disks of a run, and when.
 pub(super) struct OthersDeeds<'a> {
-    pub(super) read: bool,
-    pub(super) wrote: bool,
+    pub(super) kind: DeedsKind,
     /// Whether they did so all the time between the two moments.
     pub(super) is_one_stretch: bool,
     pub(super) from_s: f64,
@@ -26,13 +50,11 @@ impl<'a> OthersDeeds<'a> {
         let first = others.first()?;
         let sum = |part: fn(&Others) -> u64| others.iter().map(part).sum::<u64>();
         let (read, written) = (sum(|one| one.read_bytes), sum(|one| one.written_bytes));
-        let has_read = read > written / HARDLY;
         let devices = devices_of(others);
         let rate = |device: &str| mean(others, device, |one| one.rate_bytes_per_s);
         let own = |device: &&str| mean(others, device, |one| one.own_rate_bytes_per_s);
         Some(OthersDeeds {
-            read: has_read,
-            wrote: written > read / HARDLY || !has_read,
+            kind: DeedsKind::of(read, written),
             is_one_stretch: others.len() == 1,
             // The sample in which they were first seen may have begun just before the run.
             from_s: first.from_s.max(0.0),

@@ -368,3 +368,37 @@ fn others_on_a_volume_are_not_told_once_more_on_its_disk() {
     let found = watch.finish(at(0));
     assert_eq!(devices_of(&found), ["dm-0"], "{found:?}");
 }
+
+#[test]
+fn a_little_reading_beside_much_writing_is_in_the_words_as_it_is_in_the_rate() {
+    let said = |read_bytes: u64, written_bytes: u64| {
+        let stretch = Others {
+            device: "sda".to_owned(),
+            from_s: 0.0,
+            to_s: 10.0,
+            read_bytes,
+            written_bytes,
+            rate_bytes_per_s: (read_bytes + written_bytes) as f64 / 10.0,
+            own_rate_bytes_per_s: 50e6,
+        };
+        others_deeds(&[stretch]).unwrap()
+    };
+    let after = "from 0 s to 10 s, beside the 50.0 MB/s of this run itself";
+    let moved = "other programs moved 110 MB/s on sda";
+    assert_eq!(
+        [
+            said(100 * MB, 1000 * MB),
+            said(1000 * MB, 100 * MB),
+            said(500 * MB, 600 * MB),
+            said(MB, 1099 * MB),
+            said(1100 * MB, 0),
+        ],
+        [
+            format!("{moved}, mostly writing, {after}"),
+            format!("{moved}, mostly reading, {after}"),
+            format!("{moved}, reading and writing, {after}"),
+            format!("other programs wrote 110 MB/s on sda {after}"),
+            format!("other programs read 110 MB/s on sda {after}"),
+        ]
+    );
+}

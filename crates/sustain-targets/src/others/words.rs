@@ -2,7 +2,7 @@
 
 use sustain_disk::units::Rate;
 
-use super::deeds::OthersDeeds;
+use super::deeds::{DeedsKind, OthersDeeds};
 
 /// What it means for a measurement, and what to do.
 pub(super) fn of_measurement(found: &OthersDeeds<'_>) -> String {
@@ -15,18 +15,16 @@ pub(super) fn of_measurement(found: &OthersDeeds<'_>) -> String {
 
 /// What they did, where, when, and beside which load of the run.
 pub(super) fn deeds(found: &OthersDeeds<'_>) -> String {
-    let verb = match (found.read, found.wrote) {
-        // The rates are of both together.
-        (true, true) => "moved",
-        (true, false) => "read",
-        _ => "wrote",
+    // The rates are of reading and writing together.
+    let (verb, parts) = match found.kind {
+        DeedsKind::Reading => ("read", ""),
+        DeedsKind::Writing => ("wrote", ""),
+        DeedsKind::MostlyReading => ("moved", ", mostly reading,"),
+        DeedsKind::MostlyWriting => ("moved", ", mostly writing,"),
+        DeedsKind::Both => ("moved", ", reading and writing,"),
     };
     let places = found.places.iter();
     let places = places.map(|(device, rate)| format!("{} on {device}", Rate(*rate)));
-    let parts = match (found.read, found.wrote) {
-        (true, true) => ", reading and writing",
-        _ => "",
-    };
     let (from_s, to_s) = (found.from_s, found.to_s);
     let when = match found.is_one_stretch {
         true => format!("from {from_s:.0} s to {to_s:.0} s"),

@@ -23,7 +23,7 @@ use sustain_report::terminal::{
 fn a_quiet_recording_is_told_in_three_lines_and_a_sentence() {
     insta::assert_snapshot!(record_summary(&whole()), @"
     stream left: 6000000000 bytes in 4000 frames, all recorded; 99.9 % of the appends were written within 1.71 s and durable within 2.64 s
-    member /dev/sdb: 4.4 GB (100 % of what was recorded) at 110 MB/s, worst stall 20 ms
+    member /dev/sdb: 4.40 GB (100 % of what was recorded) at 110 MB/s, worst stall 20 ms
     recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e, at 0.591 s of CPU time per GB
     Nothing was lost: 6.00 GB were recorded in 40.2 s (149 MB/s). 99.9 % of the appends were durable within 2.64 s. The recording ended because its sources ended.
     ");
@@ -34,7 +34,7 @@ fn trouble_is_told_where_it_was_and_in_the_sentence() {
     insta::assert_snapshot!(record_summary(&troubled()), @"
     stream left: 6000000000 bytes in 4000 frames, all recorded; 99.9 % of the appends were written within 1.71 s and durable within 2.64 s
     stream right: 6000000000 bytes in 4000 frames, 5987999997 recorded, 12000003 LOST (12.0 MB); 99.9 % of the appends were written within 1.71 s and durable within 2.64 s
-    member /dev/sdb: 4.4 GB (37 % of what was recorded) at 110 MB/s, worst stall 20 ms
+    member /dev/sdb: 4.40 GB (37 % of what was recorded) at 110 MB/s, worst stall 20 ms
     member /dev/sdc: 1.62 GB (14 % of what was recorded) at 90.0 MB/s, worst stall 412 ms, FAILED: /dev/sdc: write at 3.2 GB: I/O error
     member /srv/store: 5.87 GB (49 % of what was recorded) at 147 MB/s, worst stall 31 ms
     share first: I/O priority best-effort 0 (real-time needs CAP_SYS_NICE), CPU nice -20, 512 MiB of buffer locked; the I/O scheduler of sdb (mq-deadline) puts its requests first; sdc has no I/O scheduler, so the kernel gives nobody priority there; the I/O scheduler of sda (bfq) puts its requests first; other programs are held back while data waits for the disk, but not those in the recorder's own control group, /system.slice/recorder.service
@@ -285,19 +285,19 @@ fn of_next_to_nothing_neither_its_cpu_time_nor_what_held_it_is_told() {
     let [one, some, more] = [1, 1_000_000, 16 << 20].map(of_bytes);
     insta::assert_snapshot!(one, @"
     stream left: 1 bytes in 4000 frames, all recorded; 99.9 % of the appends were written within 1.71 s and durable within 2.64 s
-    member /dev/sdb: 4.4 GB (100 % of what was recorded) at 110 MB/s, worst stall 20 ms
+    member /dev/sdb: 4.40 GB (100 % of what was recorded) at 110 MB/s, worst stall 20 ms
     recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e
     Nothing was lost: 1 B were recorded in 40.2 s (0 B/s). 99.9 % of the appends were durable within 2.64 s. The recording ended because its sources ended.
     ");
     insta::assert_snapshot!(some, @"
     stream left: 1000000 bytes in 4000 frames, all recorded; 99.9 % of the appends were written within 1.71 s and durable within 2.64 s
-    member /dev/sdb: 4.4 GB (100 % of what was recorded) at 110 MB/s, worst stall 20 ms
+    member /dev/sdb: 4.40 GB (100 % of what was recorded) at 110 MB/s, worst stall 20 ms
     recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e, at 67.706 s of CPU time per GB
     Nothing was lost: 1.00 MB were recorded in 40.2 s (24.9 kB/s). 99.9 % of the appends were durable within 2.64 s. The recording ended because its sources ended.
     ");
     insta::assert_snapshot!(more, @"
     stream left: 16777216 bytes in 4000 frames, all recorded; 99.9 % of the appends were written within 1.71 s and durable within 2.64 s
-    member /dev/sdb: 4.4 GB (100 % of what was recorded) at 110 MB/s, worst stall 20 ms
+    member /dev/sdb: 4.40 GB (100 % of what was recorded) at 110 MB/s, worst stall 20 ms
     recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e, at 67.706 s of CPU time per GB
     Nothing was lost: 16.8 MB were recorded in 40.2 s (418 kB/s). 99.9 % of the appends were durable within 2.64 s. The recorder's own thread set the rate, not the members. The recording ended because its sources ended.
     ");

@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use console::{Term, truncate_str};
+use console::{Term, measure_text_width, truncate_str};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sustain_document::record::{MemberResult, RecordResult, RecordingEnd, StreamResult};
 use sustain_document::system::KernelMessage;
@@ -18,6 +18,8 @@ use super::forecast::{shortfall_words, unprofiled_words};
 use super::{LiveKind, noted, sentences, without_controls};
 use crate::format::{latency, percent, position, rate, size, stall, stretch};
 
+/// What stands between two parts of a status line.
+const BETWEEN: &str = "  ";
 /// The seconds between two lines in a pipe.
 const PLAIN_EVERY_S: f64 = 10.0;
 /// Rates are means over the last seconds, at least this many.
@@ -68,7 +70,7 @@ impl RecordView {
     pub fn new(kind: LiveKind, writer: Box<dyn Write + Send>) -> RecordView {
         let bar = (kind == LiveKind::Terminal).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{wide_msg}\n{prefix}");
+            let style = ProgressStyle::with_template("{msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
             bar
         });
@@ -128,14 +130,13 @@ impl RecordView {
         }
         let full_in_s = coming.map(|coming| coming.full_in_s);
         let full_in_s = full_in_s.or_else(|| time_until_full_s(standing, &self.rates));
-        let [first, second] = lines(standing, &self.rates, full_in_s);
+        let parts = parts(standing, &self.rates, full_in_s);
         if let Some(bar) = &self.bar {
             let columns = usize::from(Term::stderr().size().1);
-            bar.set_prefix(truncate_str(&second, columns, "").into_owned());
-            bar.set_message(first);
+            bar.set_message(in_columns(&parts, columns));
         } else if self.kind != LiveKind::Silent && standing.time_s >= self.due_s {
             self.due_s = standing.time_s + PLAIN_EVERY_S;
-            self.say(&format!("{first}  {second}"));
+            self.say(&parts.concat().join(BETWEEN));
         }
     }
 
@@ -148,7 +149,8 @@ impl RecordView {
             size(all_bytes)
         );
         if let Some(bar) = &self.bar {
-            bar.set_message(line);
+            let columns = usize::from(Term::stderr().size().1);
+            bar.set_message(truncate_str(&line, columns, "").into_owned());
         } else if done_bytes == all_bytes && !self.is_made {
             self.is_made = true;
             self.say(&line);
@@ -179,41 +181,65 @@ impl RecordView {
 /// The status line: in, out, buffer, loss, what limits the rate, how long until the store is full.
 #[must_use]
 pub fn record_line(standing: &RecordingProgress, rates: &RecordRates) -> String {
-    lines(standing, rates, time_until_full_s(standing, rates)).join("  ")
+    let parts = parts(standing, rates, time_until_full_s(standing, rates));
+    parts.concat().join(BETWEEN)
 }
 
-/// What a terminal shows in two lines, each of which 80 columns hold, and a pipe in one.
-fn lines(standing: &RecordingProgress, rates: &RecordRates, full_in_s: Option<f64>) -> [String; 2] {
+/// The lines that a terminal of this width shows. Parts that do not fit beside each other go on in
+/// further lines, and only a part that is longer than a line is cut off.
+fn in_columns(lines: &[Vec<String>], columns: usize) -> String {
+    let mut shown: Vec<String> = Vec::new();
+    for parts in lines {
+        let mut line = String::new();
+        for part in parts {
+            let length = measure_text_width(&line) + BETWEEN.len() + measure_text_width(part);
+            if !line.is_empty() && length > columns {
+                shown.push(std::mem::take(&mut line));
+            }
+            if !line.is_empty() {
+                line.push_str(BETWEEN);
+            }
+            line.push_str(&truncate_str(part, columns, ""));
+        }
+        shown.push(line);
+    }
+    shown.join("\n")
+}
+
+/// What a terminal of 80 columns shows in two lines, a narrower one in more, and a pipe in one.
+fn parts(
+    standing: &RecordingProgress,
+    rates: &RecordRates,
+    full_in_s: Option<f64>,
+) -> [Vec<String>; 2] {
     let gap_bytes: u64 = standing.streams.iter().map(|one| one.gap_bytes).sum();
     let with_members: u64 = standing.members.iter().map(|one| one.lost_bytes).sum();
     let lost = match gap_bytes + with_members {
         0 => "nothing lost".to_owned(),
-        bytes => format!("LOST {}", size(bytes)),
+        bytes => format!("LOST {}", position(bytes)),
     };
-    // A narrow terminal cuts off the end of the line, so that the most important comes first.
-    let mut line = format!(
-        "{:>6}  in {:>9}  out {:>9}  buffer {:>4}  {lost}",
-        stretch(standing.time_s.round()),
-        rate(rates.in_bytes_per_s),
-        rate(rates.out_bytes_per_s),
-        percent(standing.buffer_fill),
-    );
+    let mut first = vec![
+        format!("{:>6}", stretch(standing.time_s.round())),
+        format!("in {:>9}", rate(rates.in_bytes_per_s)),
+        format!("out {:>9}", rate(rates.out_bytes_per_s)),
+        format!("buffer {:>4}", percent(standing.buffer_fill)),
+        lost,
+    ];
     // Where nothing comes in, what was used up a moment ago tells nothing of what will be.
-    if let Some(left_s) = full_in_s.filter(|_| rates.in_bytes_per_s > 0.0) {
-        line.push_str(&format!("  full in {}", stretch(left_s)));
-    }
+    let full_in_s = full_in_s.filter(|_| rates.in_bytes_per_s > 0.0);
+    first.extend(full_in_s.map(|left_s| format!("full in {}", stretch(left_s))));
     for member in &standing.members {
         let is_well = matches!(member.state, MemberState::Active | MemberState::Closed);
         if !is_well {
-            line.push_str(&format!("  {} {}", member.name, member.state.name()));
+            let words = format!("{} {}", member.name, member.state.name());
+            first.push(without_controls(&words));
         }
     }
-    let second = format!(
-        "limit: {}  slowest append {}",
-        limit_now(standing),
-        slowest(standing),
-    );
-    [without_controls(&line), without_controls(&second)]
+    let second = vec![
+        without_controls(&format!("limit: {}", limit_now(standing))),
+        format!("slowest append {}", slowest(standing)),
+    ];
+    [first, second]
 }
 
 /// The slowest append, which may still be on its way.
@@ -313,7 +339,7 @@ fn stream_line(stream: &StreamResult) -> String {
         bytes => format!(
             "{} recorded, {bytes} LOST ({})",
             stream.recorded_bytes,
-            size(bytes)
+            position(bytes)
         ),
     };
     if stream.offered_bytes == 0 {
@@ -345,7 +371,7 @@ fn member_line(member: &MemberResult) -> String {
     format!(
         "member {}: {} ({} of what was recorded) at {}, worst stall {}{state}",
         member.name,
-        size(member.bytes),
+        position(member.bytes),
         percent(member.share),
         rate(member.rate_bytes_per_s),
         stall(member.worst_stall_ns, member.is_worst_stall_unreturned),
@@ -448,5 +474,32 @@ fn ending_words(ended: RecordingEnd) -> &'static str {
             "The recording ended because it could not go on"
         }
         RecordingEnd::Recovered => "A crash or a kill ended the recording",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(columns: usize) -> String {
+        let first = ["  12 s", "in 1.23 GB/s", "out 1.20 GB/s", "buffer  3 %"];
+        let first = [&first[..], &["nothing lost", "full in 3 h 20 min"]].concat();
+        let second = ["limit: members", "slowest append 41.2 ms"];
+        let words = |parts: &[&str]| parts.iter().map(|part| (*part).to_owned()).collect();
+        in_columns(&[words(&first), words(&second)], columns)
+    }
+
+    #[test]
+    fn a_narrow_terminal_shows_the_same_in_more_lines() {
+        let wide =
+            "  12 s  in 1.23 GB/s  out 1.20 GB/s  buffer  3 %  nothing lost  full in 3 h 20 min";
+        let second = "limit: members  slowest append 41.2 ms";
+        assert_eq!(shown(100), format!("{wide}\n{second}"));
+        let narrow =
+            "  12 s  in 1.23 GB/s  out 1.20 GB/s  buffer  3 %\nnothing lost  full in 3 h 20 min";
+        assert_eq!(shown(60), format!("{narrow}\n{second}"));
+        let least = shown(16);
+        assert!(least.lines().all(|line| line.len() <= 16), "{least}");
+        assert!(least.contains("nothing lost\n"), "{least}");
     }
 }

@@ -29,10 +29,14 @@ pub fn create_text(document: &CreateDocument, width: usize) -> String {
     let members = counted(document.members.len(), "member");
     let room = size(document.room_bytes());
     let slots = size(u64::from(document.slot_bytes));
-    let first = match &document.store {
-        Some(store) => format!("store {store}: {members}, capacity {room}, slots of {slots}"),
-        None => format!("would create a store of {members}: capacity {room}, slots of {slots}"),
+    let what = match &document.store {
+        Some(store) => format!("store {store}: {members},"),
+        None => format!("would create a store of {members}:"),
     };
+    let first = format!(
+        "{what} capacity {room}, slots of {slots}; each recording begins in a new slot of each \
+         member, and may leave the rest of its last one empty"
+    );
     text.push_str(&wrapped(&first, width));
     for member in &document.members {
         text.push_str("  ");

@@ -410,9 +410,10 @@ fn a_new_store_is_told_with_its_members() {
         notes: Vec::new(),
     };
     assert_eq!(
-        create_text(&document, 200),
+        create_text(&document, 300),
         format!(
-            "store {STORE}: 1 member, capacity 1008 MiB, slots of 8 MiB\n  data \
+            "store {STORE}: 1 member, capacity 1008 MiB, slots of 8 MiB; each recording begins in a \
+             new slot of each member, and may leave the rest of its last one empty\n  data \
              (data/sustain.store): a new file, 1 GiB in 126 slots\n"
         )
     );
@@ -420,9 +421,10 @@ fn a_new_store_is_told_with_its_members() {
     document.members[0].path = Some("data".to_owned());
     document.members[0].new = false;
     assert_eq!(
-        create_text(&document, 200),
-        "would create a store of 1 member: capacity 1008 MiB, slots of 8 MiB\n  data: 1 GiB in 126 \
-         slots\n"
+        create_text(&document, 300),
+        "would create a store of 1 member: capacity 1008 MiB, slots of 8 MiB; each recording begins \
+         in a new slot of each member, and may leave the rest of its last one empty\n  data: 1 GiB in \
+         126 slots\n"
     );
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use sustain_document::verify::{BadRange, CheckedStream, VerifyDocument};
 
 use super::store_line;
-use crate::format::{position, size};
+use crate::format::position;
 use crate::terminal::without_controls;
 use crate::terminal::wrapped::wrapped;
 
@@ -107,14 +107,14 @@ fn crash_words(document: &VerifyDocument) -> String {
     if recovered_bytes > 0 {
         words.push_str(&format!(
             "; {} were lost in a crash before they were durable, as `sustain recover` found",
-            size(recovered_bytes)
+            position(recovered_bytes)
         ));
     }
     if open_bytes > 0 {
         words.push_str(&format!(
             "; {} that were not known to be durable were lost in the crash or damaged since: which \
              of the two cannot be told",
-            size(open_bytes)
+            position(open_bytes)
         ));
     }
     words
@@ -131,7 +131,7 @@ fn is_uncertain(document: &VerifyDocument) -> bool {
 }
 
 fn verdict(document: &VerifyDocument) -> String {
-    let checked = size(document.checked_bytes);
+    let checked = position(document.checked_bytes);
     let flaws = document.bad.len() as u64 + document.bad_unlisted;
     match (document.complete, flaws) {
         (false, 0) => format!(

@@ -1067,6 +1067,58 @@ fn damage_in_the_oldest_slot_of_a_ring_is_no_overwriting() {
     }
 }
 
+/// A ring of one member in which a power cut has ended a recording and another one has gone on, so
+/// far that the last slot of the first is the oldest. Returns the first append in that slot. The
+/// one behind it tells whether it was flushed.
+fn oldest_before_a_cut(is_flushed: bool) -> (Image, Put) {
+    const SLOTS: u64 = 20;
+    let mut image = Image::new(1, SLOTS, &["none"], true);
+    let mut rounds = 0;
+    let mut go_on = |image: &mut Image| {
+        if rounds % 14 == 13 {
+            image.start(0);
+        }
+        rounds += 1;
+        image.data(0, 0, &noise(rounds, 100_000), &[]);
+    };
+    let is_first = |put: &Put| put.descriptor.place.slot_offset_bytes == 0;
+    while image.slots_begun(0) < SLOTS || !image.puts.last().is_some_and(is_first) {
+        go_on(&mut image);
+    }
+    let oldest = image.puts.last().unwrap().clone();
+    image.flushed_sequence = oldest.descriptor.sequence - u64::from(!is_flushed);
+    go_on(&mut image);
+    image.begin_again();
+    while image.slots_begun(0) < oldest.descriptor.place.slot_serial + SLOTS {
+        go_on(&mut image);
+    }
+    image.end();
+    (image, oldest)
+}
+
+#[test]
+fn what_a_cut_took_from_what_is_the_oldest_slot_of_a_ring_by_now_is_no_fault() {
+    for is_flushed in [true, false] {
+        let (mut image, oldest) = oldest_before_a_cut(is_flushed);
+        let whole = check(&image.open());
+        assert_eq!(whole.bad, []);
+        assert_eq!(whole.recordings.len(), 2);
+        destroy(&mut image, &oldest);
+        let result = check(&image.open());
+        let told = if is_flushed {
+            &result.bad
+        } else {
+            &result.not_durable
+        };
+        let at = Some(oldest.offset_bytes as u64);
+        assert!(
+            told.iter().any(|bad| bad.offset_bytes == at),
+            "flushed {is_flushed}: {result:?}"
+        );
+        assert_eq!(result.ok, !is_flushed, "{:?}", result.bad);
+    }
+}
+
 /// A recording whose payload is on the first member alone, of which a later ring has written over
 /// all that the second one had: starts, end, and the account of a gap.
 fn gone_from_the_second() -> Image {

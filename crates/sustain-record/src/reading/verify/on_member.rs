@@ -87,7 +87,7 @@ impl AccountOfMember {
                 }
                 self.note_lost(&last, origin, &around.geometry);
             }
-            None => flaws.extend(lost_before_first(origin, around)),
+            None => {}
         }
         // In a ring one that lies before all that is left has been written over, unless it lies
         // where nothing has been.
@@ -181,13 +181,11 @@ fn behind(last: &Origin, last_missing: AppendPlace) -> AppendPlace {
 }
 
 /// In a ring that has gone round, what lies before the oldest append that is found has been written
-/// over, unless that names one where nothing has been.
-fn lost_before_first(first: &Origin, around: &MemberSurroundings) -> Option<(u64, &'static str)> {
+/// over, unless that names one where nothing has been. Returns where that one lies.
+pub(super) fn lost_before_first(first: &Origin, around: &MemberSurroundings) -> Option<u64> {
     let extent = around.extent.filter(|extent| extent.is_overwritten)?;
     let previous = first.descriptor.previous?;
     let is_told = first.descriptor.start == Some(previous);
-    (previous.slot_serial >= extent.kept_from_slot && !is_told).then(|| {
-        let at = around.geometry.offset_of(previous);
-        (at, "an append in the oldest slot is damaged or missing")
-    })
+    let is_kept = previous.slot_serial >= extent.kept_from_slot && !is_told;
+    is_kept.then(|| around.geometry.offset_of(previous))
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::flaws::{Flaws, ToldFlaws};
 use super::given_up::GivenUp;
 use super::names::Names;
-use super::on_member::{AccountOfMember, MemberSurroundings};
+use super::on_member::{AccountOfMember, MemberSurroundings, lost_before_first};
 use super::ring::OverwrittenGaps;
 use super::torn::is_crashed;
 use super::{Bad, VerifiedRecording, VerifiedStream};
@@ -127,6 +127,9 @@ impl<'a> Account<'a> {
             has_laps: self.has_laps,
             may_be_unsealed: is_crashed(self.recording) || is_undurable_end,
         };
+        if self.members[member].last.is_none() {
+            self.check_oldest(member, origin, &surroundings);
+        }
         let flaws = self.members[member].follow(origin, &surroundings);
         for (offset_bytes, why) in flaws {
             let bad = self
@@ -134,6 +137,28 @@ impl<'a> Account<'a> {
                 .bad_of(Some(index), Some(offset_bytes), None, why.to_owned());
             self.flaws.add(bad);
         }
+    }
+
+    /// In the oldest slot of a ring an append may be missing before the first that is found. A crash
+    /// may have taken it, or it was not flushed yet when its member failed: its sequence is not
+    /// known, but it was durable if all before the one that is found was.
+    fn check_oldest(&mut self, member: usize, first: &Origin, around: &MemberSurroundings) {
+        let Some(offset_bytes) = lost_before_first(first, around) else {
+            return;
+        };
+        let before_sequence = first.descriptor.sequence.saturating_sub(1);
+        let was_flushed = around
+            .extent
+            .is_some_and(|extent| extent.has_end || before_sequence <= extent.flushed_sequence);
+        if !is_crashed(self.recording) && !was_flushed {
+            return;
+        }
+        let why = "an append in the oldest slot is damaged or missing".to_owned();
+        let (index, _) = self.names.in_scope[member];
+        let bad = self
+            .names
+            .bad_of(Some(index), Some(offset_bytes), None, why);
+        self.flaws.add_or_torn(bad, Some((member, before_sequence)));
     }
 
     /// On a member a whole seal lies behind its last append of the recording, and nothing that it

@@ -50,6 +50,8 @@ mod window;
 
 /// Seeds that an ordinary run of the tests tries.
 const SEEDS: u64 = 2000;
+/// And of rings that are cut.
+const SEEDS_OF_RINGS: u64 = 400;
 
 /// Others that have found what none of those does.
 const SEEDS_THAT_FAILED: [u64; 20] = [
@@ -89,8 +91,23 @@ type Ran = Result<BTreeSet<&'static str>, String>;
 
 #[test]
 fn seeds_hold_the_promise() {
-    let bounds = Bounds::of_environment();
-    let results = without_panic_messages(|| run_seeds(&bounds));
+    hold(SEEDS, Plan::of, "one_seed");
+}
+
+/// Ordinary seeds seldom draw a ring of which the oldest is what a power cut has left.
+#[test]
+fn rings_that_are_cut_hold_it_too() {
+    hold(
+        SEEDS_OF_RINGS,
+        Plan::of_ring_with_cuts,
+        "one_ring_that_is_cut",
+    );
+}
+
+/// Runs seeds. Failures are told with the test that replays one.
+fn hold(usual: u64, plan_of: fn(u64) -> Plan, replay: &str) {
+    let bounds = Bounds::of_environment(usual);
+    let results = without_panic_messages(|| run_seeds(&bounds, plan_of));
     eprintln!("{} seeds from {} on met", results.count, bounds.first);
     for (what, seeds) in &results.coverage {
         eprintln!("{seeds:8} {what}");
@@ -102,7 +119,7 @@ fn seeds_hold_the_promise() {
         panic!(
             "{} of {} seeds fail, the first is {seed}: {why}\n\
              SUSTAIN_SEED={seed} cargo test -p sustain-record --test simulation -- \
-             --ignored --nocapture one_seed",
+             --ignored --nocapture {replay}",
             results.failures.len(),
             results.count,
         );
@@ -120,7 +137,18 @@ fn seeds_that_once_failed_hold_it_too() {
 #[test]
 #[ignore = "replays the seed that SUSTAIN_SEED names"]
 fn one_seed() {
-    let plan = Plan::of(number_in("SUSTAIN_SEED").unwrap_or(0));
+    replay(Plan::of);
+}
+
+/// The same for a ring.
+#[test]
+#[ignore = "replays the seed that SUSTAIN_SEED names"]
+fn one_ring_that_is_cut() {
+    replay(Plan::of_ring_with_cuts);
+}
+
+fn replay(plan_of: fn(u64) -> Plan) {
+    let plan = plan_of(number_in("SUSTAIN_SEED").unwrap_or(0));
     eprintln!("{plan:#?}");
     let met = run(&plan, true);
     assert!(!met.is_empty(), "a seed meets something");
@@ -137,9 +165,9 @@ struct Bounds {
 }
 
 impl Bounds {
-    fn of_environment() -> Bounds {
+    fn of_environment(usual: u64) -> Bounds {
         let seconds = number_in("SUSTAIN_SECONDS");
-        let usual = if seconds.is_some() { u64::MAX } else { SEEDS };
+        let usual = if seconds.is_some() { u64::MAX } else { usual };
         Bounds {
             first: number_in("SUSTAIN_SEED_FIRST").unwrap_or(0),
             count: number_in("SUSTAIN_SEEDS").unwrap_or(usual),
@@ -184,7 +212,7 @@ enum Said {
 }
 
 /// Runs the seeds on all CPUs.
-fn run_seeds(bounds: &Bounds) -> Results {
+fn run_seeds(bounds: &Bounds, plan_of: fn(u64) -> Plan) -> Results {
     let next = AtomicU64::new(bounds.first);
     let start = Clock::Real.now();
     let is_over = || {
@@ -205,7 +233,7 @@ fn run_seeds(bounds: &Bounds) -> Results {
                         return;
                     }
                     sender.send(Said::Begins(seed)).unwrap();
-                    let ran = caught(|| run(&Plan::of(seed), false));
+                    let ran = caught(|| run(&plan_of(seed), false));
                     sender.send(Said::Ends(seed, ran)).unwrap();
                 }
             });

@@ -209,6 +209,30 @@ impl Plan {
         plan
     }
 
+    /// A ring that goes on over recordings that power cuts have ended. What a cut has left of them
+    /// becomes the oldest that is there, and nothing else fails.
+    pub fn of_ring_with_cuts(seed: u64) -> Plan {
+        let mut plan = Plan::of(seed);
+        let mut draw = Draw::new(seed ^ 0xC075_0000_0000_0000);
+        let draw = &mut draw;
+        for member in &mut plan.members {
+            member.bad_byte = None;
+        }
+        let count = draw.between(3, 6);
+        let new = |number| recording(draw, &plan, true, true, number + 1 == count, count);
+        let mut recordings: Vec<RecordingPlan> = (0..count).map(new).collect();
+        for recording in &mut recordings {
+            recording.is_checked = true;
+            if draw.chance(600) {
+                let at_ns = draw.below(recording.length_ns + 1);
+                recording.faults.cut = Some((at_ns, CutKind::Power));
+            }
+        }
+        plan.recordings = recordings;
+        plan.afterwards = Afterwards::default();
+        plan
+    }
+
     /// The bytes of all slots of all members.
     pub fn slots_bytes(&self) -> u64 {
         let slots: u64 = self.members.iter().map(|member| member.slots).sum();

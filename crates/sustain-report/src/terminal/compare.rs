@@ -106,9 +106,17 @@ fn answer(result: &CompareResult, row: &ComparedRow) -> String {
             };
             // The interval says what is left possible; a smaller figure beside it would deny that.
             let possible = (1.0 - low).max(high - 1.0).max(0.0);
+            // One run of each has seen nothing of what differs only from run to run.
+            let of_what = match result.trial {
+                None => {
+                    " between these two runs; others may differ by more, as where a cache is in \
+                     another state"
+                }
+                Some(_) => "",
+            };
             format!(
                 "No difference in {quantity} was found between A and B beyond noise: B has {} to \
-                 {} % of A's (95 % interval), which rules out a difference of more than {}",
+                 {} % of A's (95 % interval), which rules out a difference of more than {}{of_what}",
                 plain_percent(low),
                 plain_percent(high),
                 percent(possible)

@@ -51,7 +51,7 @@ mod window;
 /// Seeds that an ordinary run of the tests tries.
 const SEEDS: u64 = 2000;
 /// And of rings that are cut.
-const SEEDS_OF_RINGS: u64 = 400;
+const SEEDS_OF_RINGS: u64 = 60;
 
 /// Others that have found what none of those does.
 const SEEDS_THAT_FAILED: [u64; 20] = [

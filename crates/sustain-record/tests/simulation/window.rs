@@ -148,3 +148,31 @@ fn a_disk_that_hangs_or_hardly_moves_holds_the_recording_and_not_the_source() {
         }
     }
 }
+
+#[test]
+fn a_source_that_finds_no_memory_is_not_the_limit_although_nothing_that_waits_is_old() {
+    // The member takes 7 ms for an append, so of two none waits for long and none hangs: only that
+    // there are no more tells of a source that is three times as fast.
+    for (stream_bytes_per_s, buffers, expected) in [
+        (30_000_000, 2, LimitedBy::Members),
+        (2_000_000, 8, LimitedBy::Source),
+    ] {
+        let mut plan = plan(stream_bytes_per_s, SECOND_NS, Durability::default());
+        plan.members.truncate(1);
+        plan.members[0].rate_bytes_per_s = 10e6;
+        let recording = &mut plan.recordings[0];
+        (recording.append_bytes, recording.buffers) = (64 << 10, buffers);
+        recording.drops = true;
+        let mut bench = Bench::new(&plan);
+        assert_eq!(bench.record(0), Fate::Running);
+        let history = bench.history.borrow();
+        let limits = history.recordings[0].limits.iter();
+        let while_it_gives = limits.filter(|(time_s, ..)| (0.3..1.0).contains(time_s));
+        let named: Vec<&LimitedBy> = while_it_gives.map(|(_, _, limit)| limit).collect();
+        assert!(!named.is_empty(), "nothing is shown while the source gives");
+        assert!(
+            named.iter().all(|limit| **limit == expected),
+            "at {stream_bytes_per_s} B/s: {named:?}"
+        );
+    }
+}

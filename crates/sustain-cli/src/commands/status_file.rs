@@ -112,6 +112,10 @@ impl StatusWriter {
             }
         };
         let name = path.map_or_else(String::new, |path| path.display().to_string());
+        StatusWriter::to(name, writer)
+    }
+
+    fn to(name: String, writer: Option<Lines>) -> anyhow::Result<StatusWriter> {
         let thread = writer.map(StatusThread::start).transpose();
         let thread = thread.map_err(|error| {
             UsageError(format!("cannot start a thread to write {name}: {error}"))
@@ -239,5 +243,152 @@ impl StatusWriter {
                 self.name
             ));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Sender, channel};
+
+    use sustain::document::record::LimitedBy;
+
+    use super::*;
+
+    /// Takes no line before it is let go, and keeps those that it takes.
+    struct HeldBack {
+        let_go: Receiver<()>,
+        is_held: bool,
+        kept: Sender<String>,
+    }
+
+    impl Write for HeldBack {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            if self.is_held {
+                // Whoever holds it lets it go by dropping the other end.
+                let _ = self.let_go.recv();
+                self.is_held = false;
+            }
+            let line = String::from_utf8(bytes.to_vec()).unwrap();
+            self.kept.send(line).unwrap();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Refuses all lines.
+    struct Refusing(ErrorKind);
+
+    impl Write for Refusing {
+        fn write(&mut self, _bytes: &[u8]) -> std::io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn standing(time_s: f64, is_over: bool) -> RecordingProgress {
+        RecordingProgress {
+            time_s,
+            streams: Vec::new(),
+            members: Vec::new(),
+            buffer_fill: 0.0,
+            longest_write_ns: 0,
+            is_longest_write_under_way: false,
+            limited_by: LimitedBy::Source,
+            others_bytes_per_s: None,
+            flushes: 0,
+            is_over,
+        }
+    }
+
+    fn status_to(writer: impl Write + Send + 'static) -> StatusWriter {
+        StatusWriter::to("status.jsonl".to_owned(), Some(Box::new(writer))).unwrap()
+    }
+
+    #[test]
+    fn a_file_that_takes_no_lines_holds_nothing_up_and_is_named_once() {
+        let (hold, let_go) = sync_channel(0);
+        let (kept, lines) = channel();
+        let mut status = status_to(HeldBack {
+            let_go,
+            is_held: true,
+            kept,
+        });
+        // One line is being written, unless its thread has not come to it yet, and so many wait.
+        let left_out = 7;
+        let seconds = 1 + WAITING_MAX + left_out;
+        let mut told = Vec::new();
+        for second in 0..seconds {
+            told.extend(status.write(&standing(second as f64, false)));
+        }
+        assert_eq!(told.len(), 1, "{told:?}");
+        let words = "status.jsonl has taken no line of the status for 5 s: ";
+        assert!(told[0].starts_with(words), "{told:?}");
+        // The last line finds no room either, and is waited for.
+        assert_eq!(status.write(&standing(seconds as f64, true)), None);
+        drop(hold);
+        let left_out_words = status.finish().unwrap();
+        let lines: Vec<String> = lines.iter().collect();
+        let given = seconds + 1;
+        let count = given - lines.len();
+        assert!(count == left_out || count == left_out + 1, "{count}");
+        let words = format!("{count} lines of the status were left out, ");
+        assert!(left_out_words.starts_with(&words), "{left_out_words}");
+        assert!(lines.iter().all(|line| line.ends_with("}\n")));
+        let last: serde_json::Value = serde_json::from_str(&lines[lines.len() - 1]).unwrap();
+        assert_eq!(last["time_s"], seconds as f64);
+    }
+
+    #[test]
+    fn a_file_that_refuses_lines_is_named_and_a_reader_that_has_gone_is_not() {
+        for (refusal, is_named) in [
+            (ErrorKind::StorageFull, true),
+            (ErrorKind::BrokenPipe, false),
+        ] {
+            let mut status = status_to(Refusing(refusal));
+            assert_eq!(status.write(&standing(0.0, false)), None);
+            let told = status.finish();
+            assert_eq!(told.is_some(), is_named, "{refusal}: {told:?}");
+            let words = "cannot write the status to status.jsonl: ";
+            assert!(told.is_none_or(|told| told.starts_with(words)));
+        }
+    }
+
+    #[test]
+    fn a_line_is_due_each_second_and_after_each_flush() {
+        let (hold, let_go) = sync_channel(0);
+        drop(hold);
+        let (kept, lines) = channel();
+        let mut status = status_to(HeldBack {
+            let_go,
+            is_held: false,
+            kept,
+        });
+        for (time_s, flushes, is_over) in [
+            (0.0, 0, false),
+            (0.4, 0, false),
+            (0.5, 1, false),
+            (0.6, 1, false),
+            (1.5, 1, false),
+            (1.6, 1, true),
+        ] {
+            let at = RecordingProgress {
+                flushes,
+                ..standing(time_s, is_over)
+            };
+            assert_eq!(status.write(&at), None);
+        }
+        assert_eq!(status.finish(), None);
+        let times: Vec<f64> = lines
+            .iter()
+            .map(|line| serde_json::from_str::<serde_json::Value>(&line).unwrap())
+            .map(|line| line["time_s"].as_f64().unwrap())
+            .collect();
+        assert_eq!(times, [0.0, 0.5, 1.5, 1.6]);
     }
 }

@@ -139,9 +139,9 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// In the oldest slot of a ring an append may be missing before the first that is found. A crash
-    /// may have taken it, or it was not flushed yet when its member failed: its sequence is not
-    /// known, but it was durable if all before the one that is found was.
+    /// In the oldest slot of a ring an append may be missing before the first that is found. A
+    /// crash may have taken it, or it was not flushed yet when its member failed: its sequence is
+    /// not known, but it was durable if all before the one that is found was.
     fn check_oldest(&mut self, member: usize, first: &Origin, around: &MemberSurroundings) {
         let Some(offset_bytes) = lost_before_first(first, around) else {
             return;

@@ -29,8 +29,8 @@ pub struct HoldBackResult {
     pub own_group: Option<String>,
     /// Seconds for which a limit was in force.
     pub held_s: f64,
-    /// What all others read and wrote together in that time, in bytes per second; null if no limit
-    /// was in force.
+    /// What the kernel counted for all others in that time, reads and writes together, in bytes per
+    /// second; null if no limit was in force. Version 2 counts what io_uring tries twice as twice.
     pub others_bytes_per_s: Option<f64>,
     /// The control groups that used the members' disks during the recording.
     pub groups: Vec<HeldGroup>,

@@ -41,7 +41,7 @@ pub fn held_line(result: &HoldBackResult) -> Option<String> {
 fn together(result: &HoldBackResult) -> String {
     match result.others_bytes_per_s {
         Some(others) => format!(
-            "other programs were held back for {:.1} s, and had {} together in that time",
+            "other programs were held back for {:.1} s, in which the kernel counted {} for them",
             result.held_s,
             Rate(others)
         ),
@@ -133,9 +133,9 @@ mod tests {
         );
         assert_eq!(
             held_line(&result).unwrap(),
-            "other programs were held back for 12.3 s, and had 24.6 MB/s together in that time; \
-             /backup on sdb was limited to 1.00 MB/s read and 25.5 MB/s written at the least, and \
-             has the limits again that it had before; /admin on sdb was limited to 1.00 MB/s read \
+            "other programs were held back for 12.3 s, in which the kernel counted 24.6 MB/s for \
+             them; /backup on sdb was limited to 1.00 MB/s read and 25.5 MB/s written at the \
+             least, and has the limits again that it had before; /admin on sdb was limited to 1.00 MB/s read \
              and 25.5 MB/s written at the least until someone else changed its limits, which are \
              as they left them; /root on sdb could not be limited: io.max: Permission denied"
         );

@@ -127,10 +127,14 @@ impl Generated {
 }
 
 fn diagnosed(file: &Path, seed: u64) -> DiagnoseResult {
-    let mut plan = DiagnosePlan {
+    let plan = DiagnosePlan {
         time_per_run_ns: 1_000_000_000,
         ..DiagnosePlan::new([format!("sim:{}", file.display())])
     };
+    diagnosed_as(plan, seed)
+}
+
+fn diagnosed_as(mut plan: DiagnosePlan, seed: u64) -> DiagnoseResult {
     plan.load.seed = seed;
     diagnose(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).unwrap()
 }
@@ -350,4 +354,42 @@ fn disks_that_miss_revolutions_are_in_no_wall_of_wrong_members_that_is_certain()
         }
     }
     assert!(walls > 12, "{walls}");
+}
+
+/// Disks behind no limit. Each of the first `slow` has a short slow stretch at a place of its own.
+fn with_slow_stretches(disks: usize, slow: usize, noise: &str) -> String {
+    let mut text = String::new();
+    for number in 0..disks {
+        let stretch = match number < slow {
+            true => format!(
+                "slow = [{{ at = \"{}MB\", for = \"5MB\", to = \"10MB/s\" }}]\n",
+                20 + 45 * number
+            ),
+            false => String::new(),
+        };
+        writeln!(
+            text,
+            "[[disk]]\nname = \"d{number}\"\ncapacity = \"1TB\"\nread = \"105MB/s\"\n\
+             noise = \"{noise}\"\n{stretch}"
+        )
+        .unwrap();
+    }
+    text
+}
+
+/// The stretch is left out of the rate of the disk alone, and it is too small a part of a sum of
+/// four disks to be left out there by itself.
+#[test]
+fn a_short_slow_stretch_of_a_disk_is_no_limit_that_it_shares() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("machine.toml");
+    for (disks, slow, noise) in [(4, 1, "0.3%"), (4, 1, "1%"), (5, 4, "0.3%")] {
+        std::fs::write(&file, with_slow_stretches(disks, slow, noise)).unwrap();
+        for seed in 1..=10 {
+            let plan = DiagnosePlan::new([format!("sim:{}", file.display())]);
+            let walls = diagnosed_as(plan, seed).walls;
+            let is_sure = walls.iter().any(|wall| wall.confidence >= 0.9);
+            assert!(!is_sure, "{slow} of {disks}, {noise}, {seed}: {walls:#?}");
+        }
+    }
 }

@@ -164,13 +164,6 @@ fn independent(disks: &[String]) -> String {
     disks.iter().enumerate().map(disk).collect()
 }
 
-fn assert_no_wall_is_certain(result: &Value) {
-    for wall in result["walls"].as_array().unwrap() {
-        assert!(wall["confidence"].as_f64().unwrap() <= 0.5, "{wall:#}");
-        assert_ne!(wall["state"], "confirmed", "{wall:#}");
-    }
-}
-
 #[test]
 fn caches_that_are_full_in_one_reading_and_empty_in_another_claim_no_wall() {
     let disks = [
@@ -188,8 +181,9 @@ fn caches_that_are_full_in_one_reading_and_empty_in_another_claim_no_wall() {
     assert_eq!(walls(&result), [], "no wall is claimed, says the note");
 }
 
+/// The pauses fall into some readings and not into others, and into different segments of each disk.
 #[test]
-fn disks_that_stall_now_and_then_make_no_wall_certain() {
+fn disks_that_stall_now_and_then_show_no_wall() {
     let stalls = [(270, 6548), (100, 6780), (450, 5211), (520, 2924)];
     let disks = stalls.map(|(pause, every)| {
         format!(
@@ -200,8 +194,7 @@ fn disks_that_stall_now_and_then_make_no_wall_certain() {
     let machine = independent(&disks);
     for seed in ["3", "12", "20"] {
         let result = diagnose(&machine, &["--write", "--seed", seed], 0);
-        assert_no_wall_is_certain(&result);
-        let notes = result["notes"].to_string();
-        assert!(notes.contains("walls are not certain"), "{seed}: {notes}");
+        assert_eq!(walls(&result), [], "{seed}");
+        assert!(result["no_wall"].is_object(), "{seed}: {result:#}");
     }
 }

@@ -29,7 +29,7 @@ use super::probe::SubsetProbe;
 use super::repeats::Repeats;
 use super::suggestion::{SuggestedLayout, Suggestion};
 use super::topology_paths::{TopologyPaths, shared_words, ways};
-use super::tried::{faster_measured, missed, rank};
+use super::tried::{exceeded, faster_measured, missed, rank};
 use crate::error::MeasureError;
 
 /// So many targets are measured twice at first, which is enough to know how much readings differ.
@@ -218,8 +218,9 @@ impl Diagnosis<'_> {
         let _ = probe.repeat_some(&some);
         let mut findings = find(&self.setting(&ways), &mut probe);
         let advice = self.advise(&findings, &ways, &mut probe);
-        if let Some(missed) = missed(&advice, findings.resolution) {
-            findings.unexplained = Some(missed);
+        let refuted = missed(&advice, findings.resolution);
+        if let Some(refuted) = refuted.or_else(|| exceeded(&advice, &findings)) {
+            findings.unexplained = Some(refuted);
             findings.complete = false;
         }
         let SubsetProbe {

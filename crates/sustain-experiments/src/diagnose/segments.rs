@@ -35,9 +35,8 @@ pub(super) fn segments(completions: &[MeterInterval], duration_ns: u64) -> Vec<f
 /// Shares of a limit may swing against each other while their sum stands still. Then the medians of
 /// the shares do not add up to the median of the sum, and the sum is believed.
 pub(super) fn reading(targets: &[Vec<f64>]) -> SubsetReading {
-    let mut reading = by_core(targets);
-    let total = (0..SEGMENTS).map(|segment| targets.iter().map(|target| target[segment]).sum());
-    let together = by_core(&[total.collect()]);
+    let (mut reading, left_out) = by_core(targets);
+    let (together, _) = by_core(&[total_without_pauses(targets, &left_out)]);
     let (total, total_noise) = (together.rates_bytes_per_s[0], together.noise[0]);
     let sum: f64 = reading.rates_bytes_per_s.iter().sum();
     if sum <= 0.0 || total <= 0.0 {
@@ -61,31 +60,75 @@ pub(super) fn reading(targets: &[Vec<f64>]) -> SubsetReading {
     reading
 }
 
-/// Rates by the segments that belong together. The core consists of the segments nearest to the
-/// median. A segment that is far from the core, by a fifth of its mean and by four of its standard
-/// deviations, is a pause or a burst and does not count.
+/// The sum of the targets in each segment, with what pauses and bursts of single targets took from
+/// it or added to it given back.
+///
+/// The reading of a target alone leaves out a segment in which it pauses. In a sum of several the
+/// same pause is too small to be left out, and counting it there alone would be a loss that no
+/// limit causes. Where a limit binds, the others may take over what one leaves, and the sum stands
+/// still: so the part of the pauses that is given back is the one that the sum itself shows, by
+/// least squares over the segments.
+fn total_without_pauses(targets: &[Vec<f64>], left_out: &[Vec<f64>]) -> Vec<f64> {
+    let (total, missing) = (sums(targets), sums(left_out));
+    let (total_mean, _) = mean_and_deviation(&total);
+    let (missing_mean, _) = mean_and_deviation(&missing);
+    let pairs = || total.iter().zip(&missing);
+    let seen: f64 = pairs()
+        .map(|(total, missing)| (total_mean - total) * (missing - missing_mean))
+        .sum();
+    let squares: f64 = missing.iter().map(|one| (one - missing_mean).powi(2)).sum();
+    let part = if squares > 0.0 {
+        (seen / squares).clamp(0.0, 1.0)
+    } else {
+        0.0
+    };
+    pairs()
+        .map(|(total, missing)| total + part * missing)
+        .collect()
+}
+
+/// The sum of these targets in each segment.
+fn sums(targets: &[Vec<f64>]) -> Vec<f64> {
+    (0..SEGMENTS)
+        .map(|segment| targets.iter().map(|target| target[segment]).sum())
+        .collect()
+}
+
+/// Rates by the segments that belong together, and what each target lacks of its rate in each
+/// segment that does not count: less than 0 in a burst, 0 in segments that count.
+///
+/// The core consists of the segments nearest to the median. A segment that is far from the core, by
+/// a fifth of its mean and by four of its standard deviations, is a pause or a burst and does not
+/// count.
 ///
 /// Data that comes in bursts, as through a throttle that lets a fixed amount through each tenth of
 /// a second, puts every segment at one of a few rates. Then the core is spread widely, all segments
 /// count, and their mean is the rate, where the median would be one of the few.
-fn by_core(targets: &[Vec<f64>]) -> SubsetReading {
+fn by_core(targets: &[Vec<f64>]) -> (SubsetReading, Vec<Vec<f64>>) {
     let mut reading = SubsetReading::of_segments(targets);
+    let mut left_out = Vec::new();
     for (target, segments) in targets.iter().enumerate() {
         let median = reading.rates_bytes_per_s[target];
         let mut nearest = segments.clone();
         nearest.sort_by(|one, other| (one - median).abs().total_cmp(&(other - median).abs()));
         let (mean, deviation) = mean_and_deviation(&nearest[..CORE]);
         let within = (FAR * mean).max(FAR_DEVIATIONS * deviation);
-        nearest.retain(|segment| (segment - mean).abs() <= within);
-        let (mean, deviation) = mean_and_deviation(&nearest);
-        reading.rates_bytes_per_s[target] = mean;
-        reading.noise[target] = if mean > 0.0 {
-            deviation / (nearest.len() as f64).sqrt() / mean
+        let counts = |segment: &f64| (segment - mean).abs() <= within;
+        nearest.retain(counts);
+        let (rate, deviation) = mean_and_deviation(&nearest);
+        let missing = segments.iter().map(|segment| match counts(segment) {
+            true => 0.0,
+            false => rate - segment,
+        });
+        left_out.push(missing.collect());
+        reading.rates_bytes_per_s[target] = rate;
+        reading.noise[target] = if rate > 0.0 {
+            deviation / (nearest.len() as f64).sqrt() / rate
         } else {
             0.0
         };
     }
-    reading
+    (reading, left_out)
 }
 
 /// Needs two values or more.
@@ -179,6 +222,52 @@ mod tests {
         let reading = reading(&[odd, even]);
         let rates = reading.rates_bytes_per_s;
         assert!(rates.iter().all(|rate| (rate - 100.0).abs() < 1e-9));
+    }
+
+    fn total_rate(targets: &[Vec<f64>]) -> f64 {
+        reading(targets).rates_bytes_per_s.iter().sum()
+    }
+
+    /// In the sum of all of them such a pause is under a fifth, so that it would count.
+    #[test]
+    fn a_pause_of_one_of_many_counts_in_the_sum_no_more_than_alone() {
+        let even = vec![100.0; SEGMENTS];
+        let mut paused = even.clone();
+        paused[1] = 22.0;
+        for others in 1..12 {
+            let targets = [vec![paused.clone()], vec![even.clone(); others]].concat();
+            let expected = total_rate(&[paused.clone()]) + others as f64 * 100.0;
+            assert!(
+                (total_rate(&targets) - expected).abs() < 1e-6,
+                "{others} others"
+            );
+        }
+    }
+
+    #[test]
+    fn pauses_of_many_in_different_segments_count_no_more_than_alone() {
+        let mut targets = vec![vec![100.0; SEGMENTS]; 12];
+        for (number, target) in targets.iter_mut().enumerate().skip(4) {
+            target[number * number % SEGMENTS] = 30.0;
+        }
+        assert!(
+            (total_rate(&targets) - 1200.0).abs() < 1e-6,
+            "{}",
+            total_rate(&targets)
+        );
+    }
+
+    #[test]
+    fn what_others_take_over_while_one_pauses_does_not_add_to_the_limit() {
+        let mut paused = vec![100.0; SEGMENTS];
+        paused[2] = 40.0;
+        let others = paused.iter().map(|rate| 100.0 + (100.0 - rate) / 5.0);
+        let targets = [vec![paused.clone()], vec![others.collect(); 5]].concat();
+        assert!(
+            (total_rate(&targets) - 600.0).abs() < 1e-6,
+            "{}",
+            total_rate(&targets)
+        );
     }
 
     proptest! {

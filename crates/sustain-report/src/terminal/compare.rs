@@ -116,7 +116,8 @@ fn answer(result: &CompareResult, row: &ComparedRow) -> String {
             };
             format!(
                 "No difference in {quantity} was found between A and B beyond noise: B has {} to \
-                 {} % of A's (95 % interval), which rules out a difference of more than {}{of_what}",
+                 {} % of A's (95 % interval), which rules out a difference of more than \
+                 {}{of_what}",
                 plain_percent(low),
                 plain_percent(high),
                 percent(possible)

@@ -31,7 +31,7 @@ pub(super) fn of_pauses(target: &ProfileTarget, can_tell_spots: bool) -> String 
     };
     format!(
         "{disturbed} of {} positions were slow at times: either the disk pauses by itself, or \
-         something else uses it; the rates given here are those between the pauses{told}",
+         something else uses it; samples that it slowed down do not count{told}",
         target.points.len()
     )
 }

@@ -80,14 +80,11 @@ impl AccountOfMember {
             let why = "the seal of the start or the end is damaged";
             flaws.push((origin.offset_bytes, why));
         }
-        match self.last.replace(Arc::clone(origin)) {
-            Some(last) => {
-                if descriptor.sequence <= last.descriptor.sequence {
-                    flaws.push((origin.offset_bytes, "it is out of order"));
-                }
-                self.note_lost(&last, origin, &around.geometry);
+        if let Some(last) = self.last.replace(Arc::clone(origin)) {
+            if descriptor.sequence <= last.descriptor.sequence {
+                flaws.push((origin.offset_bytes, "it is out of order"));
             }
-            None => {}
+            self.note_lost(&last, origin, &around.geometry);
         }
         // In a ring one that lies before all that is left has been written over, unless it lies
         // where nothing has been.

@@ -210,7 +210,7 @@ fn answer(result: &MeasureResult) -> String {
 fn unsteady(result: &MeasureResult) -> String {
     let sustained = &result.total.sustained;
     let at_the_end = format!(
-        "the rate at the end was {}",
+        "late in the run it was {} on average",
         rate(sustained.rate_bytes_per_s)
     );
     let why = without_controls(&sustained.why);

@@ -2,6 +2,8 @@
 //! once, unless something would be left behind that outlives this process. SIGTERM and a closed
 //! terminal (SIGHUP) have the same effect.
 
+use std::sync::Arc;
+
 use sustain::Stop;
 
 /// The exit code that a shell expects of a command that SIGINT ended.
@@ -35,6 +37,15 @@ pub(crate) fn watch(stop: &Stop, say: fn(&str)) -> anyhow::Result<()> {
                 stop.interrupt();
             }
         })?;
+    Ok(())
+}
+
+/// Takes no notice of any of them from now on, for who has to stay until another process has ended.
+pub(crate) fn ignore_all() -> anyhow::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::default())?;
+    }
     Ok(())
 }
 

@@ -77,6 +77,7 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Completions(flags) => commands::completions::run(&flags),
         Command::Man(flags) => commands::man::run(&flags),
         Command::PutBackLimits(flags) => {
+            interrupt::ignore_all()?;
             put_back_limits(&flags.journal)?;
             Ok(Exit::Done)
         }

@@ -284,6 +284,7 @@ impl Driver {
     fn refill_queue(&mut self, feed: &mut impl Feed, index: usize, now: Timestamp) {
         while self.queues[index].state == QueueState::Open
             && self.queues[index].in_flight < self.queues[index].depth
+            && (self.queues[index].in_flight == 0 || self.engine.takes_more())
         {
             match feed.next(index, now) {
                 Next::Request(request) => self.submit(index, request, now),

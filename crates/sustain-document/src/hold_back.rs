@@ -17,6 +17,8 @@ closed_set! {
         Removed,
         /// The kernel refused to set it.
         Refused,
+        /// Another recorder is in it, and has as much right to the disk.
+        Spared,
     }
 }
 

@@ -43,11 +43,24 @@ pub enum HoldBackError {
         #[source]
         error: io::Error,
     },
-    /// The place of the journal is not safe from others.
-    #[error("{path} belongs to another user, or others may write to it: remove it first")]
-    UnsafeDirectory {
-        /// The directory.
+    /// There is no place where limits that are set can be written down.
+    #[error("limits that are set cannot be written down, so none is set")]
+    Directory(#[source] io::Error),
+    /// Another recorder holds others back on the same disk.
+    #[error("another recorder already holds others back on the disk {major}:{minor}")]
+    Claimed {
+        /// Major device number.
+        major: u32,
+        /// Minor device number.
+        minor: u32,
+    },
+    /// No limit may be set.
+    #[error("no limit of a control group may be set: {path}: {error} (it needs root)")]
+    NotAllowed {
+        /// A file of a limit.
         path: PathBuf,
+        /// The kernel's answer.
+        error: io::Error,
     },
     /// The process that puts limits back after a crash could not be started.
     #[error("the process that puts limits back after a crash could not be started")]

@@ -6,15 +6,25 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sustain_host::{ControlGroups, DeviceNumber, GroupLimits};
 
 use crate::error::HoldBackError;
 use crate::limiter::{LimitChange, Limiter, Put};
+
+const NAME_START: &str = "hold-back-";
+const NAME_END: &str = ".json";
+/// Room for the limits of a hundred groups.
+const ROOM_BYTES: usize = 16 << 10;
+/// A supervisor puts limits back within this time of its recorder's death.
+const SUPERVISOR_WAIT: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// A limit that was set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +69,7 @@ pub(crate) struct Journal {
 impl Journal {
     /// A new one of this process.
     pub(crate) fn create(directory: &Path) -> Result<Journal, HoldBackError> {
-        let path = directory.join(format!("hold-back-{}.json", std::process::id()));
+        let path = directory.join(format!("{NAME_START}{}{NAME_END}", std::process::id()));
         let failed = |error| HoldBackError::Journal {
             path: path.clone(),
             error,
@@ -68,12 +78,15 @@ impl Journal {
         options.read(true).write(true).create_new(true).mode(0o600);
         let file = options.open(&path).map_err(failed)?;
         flock(&file, FlockOperation::LockShared).map_err(|errno| failed(errno.into()))?;
-        Ok(Journal {
-            path,
+        let mut journal = Journal {
+            path: path.clone(),
             file,
             entries: Vec::new(),
-            written_bytes: 0,
-        })
+            // The room is taken now, so that no write finds the file system full later.
+            written_bytes: ROOM_BYTES,
+        };
+        journal.write().map_err(failed)?;
+        Ok(journal)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -101,11 +114,9 @@ impl Journal {
 
     fn write(&mut self) -> io::Result<()> {
         let mut text = serde_json::to_vec(&self.entries).map_err(io::Error::other)?;
-        let length_bytes = text.len();
-        text.resize(length_bytes.max(self.written_bytes), b' ');
-        self.file.write_all_at(&text, 0)?;
-        self.written_bytes = length_bytes;
-        Ok(())
+        self.written_bytes = self.written_bytes.max(text.len());
+        text.resize(self.written_bytes, b' ');
+        self.file.write_all_at(&text, 0)
     }
 
     /// Removes the file, when everything is put back.
@@ -114,72 +125,56 @@ impl Journal {
     }
 }
 
-/// The directory of the journals, made if it is not there. Only this user may write to it, because
-/// what is written there is done.
-pub(crate) fn directory() -> Result<PathBuf, HoldBackError> {
-    let is_root = rustix::process::geteuid().is_root();
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|_| !is_root);
-    let path = PathBuf::from(runtime.unwrap_or_else(|| "/run".into())).join("sustain");
-    safe_directory(&path)?;
-    Ok(path)
-}
-
-fn safe_directory(path: &Path) -> Result<(), HoldBackError> {
-    let failed = |error| HoldBackError::Journal {
-        path: path.to_owned(),
-        error,
-    };
-    match fs::DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
-        _ => {}
-    }
-    let metadata = fs::symlink_metadata(path).map_err(failed)?;
-    let is_own = metadata.uid() == rustix::process::geteuid().as_raw();
-    if !metadata.is_dir() || !is_own || metadata.mode() & 0o022 != 0 {
-        return Err(HoldBackError::UnsafeDirectory {
-            path: path.to_owned(),
-        });
-    }
-    Ok(())
-}
-
-/// Puts back what recorders left that were killed with their supervisors. Returns how many there
-/// were.
+/// Puts back what recorders left that were killed with their supervisors, and waits for supervisors
+/// whose recorders were killed. What cannot be put back stays written down for the next start.
 pub(crate) fn put_back_leftovers(
     directory: &Path,
     groups: &ControlGroups,
-) -> Result<usize, HoldBackError> {
+) -> Result<(), HoldBackError> {
     let failed = |error| HoldBackError::Journal {
         path: directory.to_owned(),
         error,
     };
-    let mut count = 0;
     for file in fs::read_dir(directory).map_err(failed)? {
         let path = file.map_err(failed)?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if !name.starts_with("hold-back-") {
-            continue;
-        }
-        let Ok(file) = File::open(&path) else {
+        let numbers = name.strip_prefix(NAME_START);
+        let process = numbers.and_then(|rest| rest.strip_suffix(NAME_END)?.parse::<u32>().ok());
+        let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
+        let Some(process) = process.filter(|_| is_file) else {
             continue;
         };
-        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            put_back(&path, groups).map_err(failed)?;
-            count += 1;
+        if let Ok(file) = File::open(&path)
+            && is_left(&file, process)
+        {
+            let _ = put_back(&path, groups);
         }
     }
-    Ok(count)
+    Ok(())
+}
+
+/// Whether nobody holds this journal any more. A supervisor alone is waited for.
+fn is_left(file: &File, process: u32) -> bool {
+    let mut waited = Duration::ZERO;
+    loop {
+        if flock(file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            return true;
+        }
+        let lives = Path::new("/proc").join(process.to_string()).exists();
+        if lives || waited >= SUPERVISOR_WAIT {
+            return false;
+        }
+        std::thread::park_timeout(LOOK_AGAIN);
+        waited += LOOK_AGAIN;
+    }
 }
 
 /// Puts back what this journal says, and removes it. Limits that are no longer as they were set
 /// belong to whoever has changed them.
 pub(crate) fn put_back(path: &Path, groups: &ControlGroups) -> io::Result<()> {
     let text = fs::read(path)?;
-    let entries: Vec<JournalEntry> = if text.is_empty() {
-        Vec::new()
-    } else {
-        serde_json::from_slice(&text).map_err(io::Error::other)?
-    };
+    let entries: Vec<JournalEntry> = serde_json::from_slice(&text).map_err(io::Error::other)?;
+    let mut refused = None;
     for entry in entries {
         let ours = entry.set.map(GroupLimits::from);
         let put = Limiter::new(groups).put(&LimitChange {
@@ -190,8 +185,36 @@ pub(crate) fn put_back(path: &Path, groups: &ControlGroups) -> io::Result<()> {
             expected: &ours,
         });
         if let Put::Refused(why) = put {
-            return Err(io::Error::other(why));
+            refused = Some(why);
         }
     }
-    fs::remove_file(path)
+    match refused {
+        Some(why) => Err(io::Error::other(why)),
+        None => fs::remove_file(path),
+    }
+}
+
+/// Takes the disks for this recorder: of two that hold others back on one disk, each would take the
+/// other's limits for those that were there before. Held until the file is closed.
+pub(crate) fn claim(
+    directory: &Path,
+    devices: impl Iterator<Item = DeviceNumber>,
+) -> Result<Vec<File>, HoldBackError> {
+    let mut claims = Vec::new();
+    for (major, minor) in devices {
+        let path = directory.join(format!("holds-back-on-{major}-{minor}"));
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600);
+        let failed = |error| HoldBackError::Journal {
+            path: path.clone(),
+            error,
+        };
+        let file = options.open(&path).map_err(failed)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => claims.push(file),
+            Err(Errno::WOULDBLOCK) => return Err(HoldBackError::Claimed { major, minor }),
+            Err(errno) => return Err(failed(errno.into())),
+        }
+    }
+    Ok(claims)
 }

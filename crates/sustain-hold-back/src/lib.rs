@@ -15,6 +15,7 @@
 //! let setup = HoldBackSetup {
 //!     devices: vec![("sda".to_owned(), (8, 0))],
 //!     target_bytes: 64 << 20,
+//!     directory: "/run/sustain".into(),
 //! };
 //! match HoldBack::rehearse(&setup, &Roots::default()) {
 //!     Ok(result) => println!("{} groups use sda", result.groups.len()),

@@ -16,6 +16,8 @@ use crate::roots::Roots;
 pub(crate) struct Mount {
     /// Device number of the file system; major 0 if it has no device of its own.
     pub(crate) device: (u32, u32),
+    /// The directory of the file system that was mounted, `/` for all of it.
+    pub(crate) root: PathBuf,
     pub(crate) mount_point: PathBuf,
     /// The options of the mount, then those of the file system, each once.
     pub(crate) options: Vec<String>,
@@ -64,6 +66,7 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     }
     Some(Mount {
         device: device_number(&text(fields.get(2)?))?,
+        root: unescape(fields.get(3)?),
         mount_point: unescape(fields.get(4)?),
         options,
         kind: text(fields.get(dash + 1)?),

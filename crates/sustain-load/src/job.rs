@@ -300,6 +300,20 @@ impl DriverJob<'_> {
             depth: self.depth(),
             in_flight_max,
         };
+        let (engine, why) = self.real_engine(limits, pool)?;
+        if session.direction == Direction::Write {
+            return Ok((engine, why));
+        }
+        let engine = session.recorders_beside().let_pass(engine, &session.clock);
+        Ok((engine, why))
+    }
+
+    fn real_engine(
+        &self,
+        limits: Limits,
+        pool: &BufferPool,
+    ) -> Result<(Box<dyn Engine>, String), Error> {
+        let session = self.session;
         if self.setup.path == DataPath::Passthrough {
             let engine = NvmeEngine::open(self.namespaces(), limits, session.clock.clone())?;
             let why = engine.describe();
@@ -320,13 +334,7 @@ impl DriverJob<'_> {
             pool.regions(),
             &session.clock,
         )?;
-        if session.direction == Direction::Write {
-            return Ok((opened.engine, opened.why));
-        }
-        let engine = session
-            .recorders_beside()
-            .let_pass(opened.engine, &session.clock);
-        Ok((engine, opened.why))
+        Ok((opened.engine, opened.why))
     }
 
     fn namespaces(&self) -> Vec<Arc<Passthrough>> {

@@ -63,6 +63,7 @@ fn group_words(group: &HeldGroup) -> String {
             "{name} on {device} {least} until someone else changed its limits, which are as they \
              left them"
         ),
+        LimitEnd::Spared => format!("{name} on {device} was spared: another recorder is in it"),
         LimitEnd::Removed => format!("{name} on {device} {least} until it was removed"),
         LimitEnd::Refused => format!(
             "{name} on {device} could not be limited: {}",
@@ -135,9 +136,9 @@ mod tests {
             held_line(&result).unwrap(),
             "other programs were held back for 12.3 s, in which the kernel counted 24.6 MB/s for \
              them; /backup on sdb was limited to 1.00 MB/s read and 25.5 MB/s written at the \
-             least, and has the limits again that it had before; /admin on sdb was limited to 1.00 MB/s read \
-             and 25.5 MB/s written at the least until someone else changed its limits, which are \
-             as they left them; /root on sdb could not be limited: io.max: Permission denied"
+             least, and has the limits again that it had before; /admin on sdb was limited to \
+             1.00 MB/s read and 25.5 MB/s written at the least until someone else changed its \
+             limits, which are as they left them; /root on sdb could not be limited: io.max: Permission denied"
         );
     }
 

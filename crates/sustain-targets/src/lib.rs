@@ -47,7 +47,7 @@ pub use io_priority::{io_priority_of, io_priority_within};
 pub use machines::{Machines, SimulatedDisk};
 pub use monitor::{Idle, Monitor};
 pub use name::{TargetName, shell_argument};
-pub use need::{PublishedNeed, RecordersBeside, runtime_directory};
+pub use need::{PublishedNeed, RecordersBeside, check_runtime_directory, runtime_directory};
 pub use open::{
     CreatedFiles, is_new, open_under_guard, refuse_missing_device, rehearse_under_guard,
 };

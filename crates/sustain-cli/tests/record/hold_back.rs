@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::process::Signal;
 use sustain_testing::{Requirement, skip};
@@ -74,6 +75,7 @@ impl Drop for Other {
 
 /// A store on a device that is too slow for the source, and a program that reads it meanwhile.
 struct Scene {
+    _alone: MutexGuard<'static, ()>,
     other: Other,
     throttle: Throttles,
     members: Members,
@@ -81,10 +83,14 @@ struct Scene {
 
 impl Scene {
     fn new() -> Option<Scene> {
+        // Of two recorders over one disk only one holds others back, and their devices lie on one.
+        static ALONE: Mutex<()> = Mutex::new(());
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let members = Members::store(Made::Loops, &[64 * MIB], "256KiB")?;
         let throttle = Throttles::writes(&members.names[0], MEMBER_BYTES_PER_S)?;
         let other = Other::reads(&members.names[0])?;
         Some(Scene {
+            _alone: alone,
             other,
             throttle,
             members,

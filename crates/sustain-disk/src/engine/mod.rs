@@ -254,6 +254,12 @@ pub trait Engine {
     /// completions.
     fn wait(&mut self, until: Until, completions: &mut Vec<Completion>) -> Result<(), Error>;
 
+    /// Whether another request would go on now. An engine that yields to others keeps what it is
+    /// given all the same, but whoever gives it much then waits long for the end.
+    fn takes_more(&self) -> bool {
+        true
+    }
+
     /// Ends a [`Engine::wait`] from another thread.
     fn waker(&self) -> Waker;
 

@@ -11,7 +11,7 @@ use crate::error::Error;
 /// A recorder is content while less than this part of its buffer waits for the disks.
 const SHORT_PART: f64 = 0.07;
 /// Below this part a reader takes more.
-const PLENTY_PART: f64 = 0.03;
+const PLENTY_PART: f64 = 0.04;
 /// How often a recorder's need is looked at.
 const LOOK_NS: u64 = 10_000_000;
 /// What is held may wait for this long at most while nothing else is in flight.
@@ -154,6 +154,11 @@ impl<B: RecorderBacklog> Engine for YieldingEngine<B> {
                 return Ok(());
             }
         }
+    }
+
+    fn takes_more(&self) -> bool {
+        self.window
+            .is_none_or(|window| self.held.len() + self.in_flight <= window)
     }
 
     fn waker(&self) -> Waker {

@@ -1,11 +1,17 @@
 //! Watches the groups that use the members' disks, and limits them as the controller decides.
 
+mod groups;
+mod watched;
+
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use sustain_document::hold_back::{HeldGroup, HoldBackResult, LimitEnd};
-use sustain_host::{ControlGroups, DeviceNumber, GroupBytes, GroupLimits, Roots};
+use sustain_document::hold_back::{HoldBackResult, LimitEnd};
+use sustain_host::{ControlGroups, DeviceNumber, GroupLimits, Roots};
 
+use self::groups::{devices, name_of, usable_groups, users};
+use self::watched::{Watched, is_worth_setting, tighter};
 use crate::allotment::{Claim, allotments};
 use crate::controller::{Controller, Observation};
 use crate::error::HoldBackError;
@@ -15,13 +21,6 @@ use crate::supervisor::{Supervisor, SupervisorCommand};
 
 /// New groups are looked for this often.
 const SEARCH_EVERY_NS: u64 = 1_000_000_000;
-/// The weight of the newest second fraction in a group's rate. The kernel accounts in steps of
-/// 100 ms, so that one look alone may see nothing, or twice as much.
-const NEWEST_WEIGHT: f64 = 0.4;
-/// A limit is set anew when it falls by this part, or rises by the next one. Each new limit makes
-/// the kernel's accounting begin again, which lets some more through.
-const FALL_PART: f64 = 0.03;
-const RISE_PART: f64 = 0.08;
 
 /// What is to be held back, and for whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +30,9 @@ pub struct HoldBackSetup {
     /// The backlog at which the recorder is content: enough to tell that the disk is short, and far
     /// from a loss.
     pub target_bytes: u64,
+    /// Where what is set is written down: a directory that only this user may write to, and that
+    /// the next boot empties.
+    pub directory: PathBuf,
 }
 
 /// Holds others back as long as it lives.
@@ -43,28 +45,15 @@ pub struct HoldBack {
     watched: BTreeMap<(PathBuf, DeviceNumber), Watched>,
     journal: Journal,
     supervisor: Supervisor,
+    /// Locks of the disks.
+    _claims: Vec<File>,
+    roots: Roots,
     looked_ns: Option<u64>,
     searched_ns: Option<u64>,
     held_ns: u64,
     /// Bytes of all others while a limit was in force.
     others_bytes: f64,
     is_over: bool,
-}
-
-/// A group and a disk that it uses.
-#[derive(Debug, Default)]
-struct Watched {
-    first: GroupBytes,
-    last: GroupBytes,
-    read_bytes_per_s: f64,
-    write_bytes_per_s: f64,
-    /// What was there before, once a limit was set.
-    original: Option<GroupLimits>,
-    /// What is set now.
-    set: Option<GroupLimits>,
-    least: GroupLimits,
-    ended: Option<LimitEnd>,
-    refused: Option<String>,
 }
 
 impl HoldBack {
@@ -78,18 +67,10 @@ impl HoldBack {
         supervisor: &SupervisorCommand,
         roots: &Roots,
     ) -> Result<HoldBack, HoldBackError> {
-        HoldBack::start_in(&journal::directory()?, setup, supervisor, roots)
-    }
-
-    fn start_in(
-        directory: &Path,
-        setup: &HoldBackSetup,
-        supervisor: &SupervisorCommand,
-        roots: &Roots,
-    ) -> Result<HoldBack, HoldBackError> {
         let groups = usable_groups(setup, roots)?;
-        journal::put_back_leftovers(directory, &groups)?;
-        let journal = Journal::create(directory)?;
+        let claims = journal::claim(&setup.directory, devices(setup).into_keys())?;
+        journal::put_back_leftovers(&setup.directory, &groups)?;
+        let journal = Journal::create(&setup.directory)?;
         let supervisor = Supervisor::start(supervisor, journal.path()).inspect_err(|_| {
             // Nothing is in it yet.
             let _ = journal.remove();
@@ -101,6 +82,8 @@ impl HoldBack {
             watched: BTreeMap::new(),
             journal,
             supervisor,
+            _claims: claims,
+            roots: roots.clone(),
             looked_ns: None,
             searched_ns: None,
             held_ns: 0,
@@ -138,6 +121,24 @@ impl HoldBack {
     #[must_use]
     pub fn own_group(&self) -> String {
         name_of(self.groups.own())
+    }
+
+    /// Spares the groups that these processes are in, which are recorders as this one is.
+    pub fn spare(&mut self, processes: &[u32]) {
+        let groups = processes.iter();
+        let groups: Vec<PathBuf> = groups
+            .filter_map(|process| self.groups.group_of(*process, &self.roots))
+            .collect();
+        let holds_one = |group: &Path| groups.iter().any(|of| of.starts_with(group));
+        let found: Vec<_> = self.watched.keys().cloned().collect();
+        for key in found {
+            if holds_one(&key.0) && self.watched[&key].can_be_held() {
+                self.put_back_one(&key);
+                if let Some(watched) = self.watched.get_mut(&key) {
+                    watched.end(LimitEnd::Spared);
+                }
+            }
+        }
     }
 
     /// Looks at the groups, and sets their limits by what waits for the members now. To be called
@@ -208,16 +209,29 @@ impl HoldBack {
         elapsed_ns
     }
 
-    /// Looks for groups that have begun to use a disk.
+    /// Looks for groups that have begun to use a disk, and for limited ones that are gone.
     fn search(&mut self) {
+        let limited = self.watched.iter().filter(|(_, one)| one.set.is_some());
+        let is_gone =
+            |key: &(PathBuf, DeviceNumber)| matches!(self.groups.limits(&key.0, key.1), Ok(None));
+        let gone: Vec<_> = limited
+            .map(|(key, _)| key.clone())
+            .filter(is_gone)
+            .collect();
+        for key in gone {
+            self.forget(&key, LimitEnd::Removed);
+        }
         for (group, device, bytes) in users(&self.groups, &self.devices).unwrap_or_default() {
-            self.watched
-                .entry((group, device))
-                .or_insert_with(|| Watched {
-                    first: bytes,
-                    last: bytes,
-                    ..Watched::default()
-                });
+            let fresh = Watched {
+                first: bytes,
+                last: bytes,
+                ..Watched::default()
+            };
+            let watched = self.watched.entry((group, device)).or_insert_with(|| fresh);
+            // One of the same name was made again.
+            if watched.ended == Some(LimitEnd::Removed) {
+                watched.begin_again(bytes);
+            }
         }
     }
 
@@ -267,16 +281,15 @@ impl HoldBack {
                 Ok(None) => return watched.end(LimitEnd::Removed),
                 Err(error) => {
                     watched.refused = Some(error.to_string());
-                    return watched.end(LimitEnd::Refused);
+                    return;
                 }
             },
         };
         let limits = tighter(original, limits);
         let now = watched.set.unwrap_or(original);
-        if watched.set.is_some() && !is_worth_setting(now, limits) {
+        if limits == now || (watched.set.is_some() && !is_worth_setting(now, limits)) {
             return;
         }
-        watched.original = Some(original);
         let entry = JournalEntry {
             group: group.clone(),
             device: *device,
@@ -286,59 +299,73 @@ impl HoldBack {
         if let Err(error) = self.journal.put(entry) {
             // What could not be put back after a crash is not set.
             watched.refused = Some(format!("{}: {error}", self.journal.path().display()));
-            return watched.end(LimitEnd::Refused);
+            return;
         }
+        let expected = [now, watched.set_before.unwrap_or(now)];
         let put = Limiter::new(&self.groups).put(&LimitChange {
             group,
             device: *device,
             limits,
             original,
-            expected: &[now],
+            expected: &expected,
         });
+        // Also after a refusal, because one direction may have it.
+        watched.original = Some(original);
+        watched.set_before = Some(now);
+        watched.set = Some(limits);
         match put {
-            Put::Set => {
-                watched.set = Some(limits);
-                watched.least = tighter(watched.least, limits);
-            }
+            Put::Set => watched.least = tighter(watched.least, limits),
             Put::Refused(why) => {
                 watched.refused = Some(why);
-                watched.end(LimitEnd::Refused);
+                self.put_back_one(key);
             }
-            Put::TakenOver => watched.end(LimitEnd::TakenOver),
-            Put::Removed => watched.end(LimitEnd::Removed),
+            Put::TakenOver => self.forget(key, LimitEnd::TakenOver),
+            Put::Removed => self.forget(key, LimitEnd::Removed),
         }
-        if watched.ended.is_some() {
-            // It stays there if the journal cannot be written; whoever reads it finds a limit that
-            // is not what was set.
-            let _ = self.journal.forget(group, *device);
+    }
+
+    /// Leaves a limit that is nobody's any more, or not this recorder's.
+    fn forget(&mut self, key: &(PathBuf, DeviceNumber), ended: LimitEnd) {
+        if let Some(watched) = self.watched.get_mut(key) {
+            watched.end(ended);
         }
+        // If the journal cannot be written it stays there, and whoever reads it finds a limit that
+        // is not what was set.
+        let _ = self.journal.forget(&key.0, key.1);
     }
 
     /// Puts back every limit that is set.
     fn put_back(&mut self) {
-        for ((group, device), watched) in &mut self.watched {
-            let (Some(set), Some(original)) = (watched.set.take(), watched.original) else {
-                continue;
-            };
-            let put = Limiter::new(&self.groups).put(&LimitChange {
-                group,
-                device: *device,
-                limits: original,
-                original,
-                expected: &[set],
-            });
-            match put {
-                Put::Set => {}
-                Put::Refused(why) => {
-                    watched.refused = Some(why);
-                    watched.end(LimitEnd::Refused);
-                    // The supervisor tries again.
-                    continue;
-                }
-                Put::TakenOver => watched.end(LimitEnd::TakenOver),
-                Put::Removed => watched.end(LimitEnd::Removed),
+        let keys: Vec<_> = self.watched.keys().cloned().collect();
+        for key in keys {
+            self.put_back_one(&key);
+        }
+    }
+
+    /// Puts back the limits of one. If that is refused it is tried again, last by the supervisor.
+    fn put_back_one(&mut self, key: &(PathBuf, DeviceNumber)) {
+        let Some(watched) = self.watched.get_mut(key) else {
+            return;
+        };
+        let (Some(set), Some(original)) = (watched.set, watched.original) else {
+            return;
+        };
+        let put = Limiter::new(&self.groups).put(&LimitChange {
+            group: &key.0,
+            device: key.1,
+            limits: original,
+            original,
+            expected: &[set, watched.set_before.unwrap_or(set)],
+        });
+        match put {
+            Put::Set => {
+                watched.set = None;
+                watched.set_before = None;
+                let _ = self.journal.forget(&key.0, key.1);
             }
-            let _ = self.journal.forget(group, *device);
+            Put::Refused(why) => watched.refused = Some(why),
+            Put::TakenOver => self.forget(key, LimitEnd::TakenOver),
+            Put::Removed => self.forget(key, LimitEnd::Removed),
         }
     }
 
@@ -347,7 +374,7 @@ impl HoldBack {
             return;
         }
         self.put_back();
-        let is_left = |watched: &Watched| watched.ended == Some(LimitEnd::Refused);
+        let is_left = |watched: &Watched| watched.set.is_some();
         if !self.watched.values().any(is_left) {
             let _ = self.journal.remove();
         }
@@ -358,140 +385,6 @@ impl Drop for HoldBack {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-impl Watched {
-    fn can_be_held(&self) -> bool {
-        self.ended.is_none()
-    }
-
-    /// Takes in what was used by now. Returns what was used since the last time.
-    fn look(&mut self, now: GroupBytes, elapsed_s: f64) -> u64 {
-        let read_bytes = now.read_bytes.saturating_sub(self.last.read_bytes);
-        let write_bytes = now.write_bytes.saturating_sub(self.last.write_bytes);
-        self.last = now;
-        if elapsed_s > 0.0 {
-            let newer = |rate: &mut f64, bytes: u64| {
-                *rate += NEWEST_WEIGHT * (bytes as f64 / elapsed_s - *rate);
-                if *rate < 1.0 {
-                    *rate = 0.0;
-                }
-            };
-            newer(&mut self.read_bytes_per_s, read_bytes);
-            newer(&mut self.write_bytes_per_s, write_bytes);
-        }
-        read_bytes + write_bytes
-    }
-
-    /// Whether it uses its disk, or has a limit that says how much it may.
-    fn has_claims(&self) -> bool {
-        self.set.is_some() || self.read_bytes_per_s + self.write_bytes_per_s > 0.0
-    }
-
-    fn claims(&self) -> [Claim; 2] {
-        let limit = |of: fn(GroupLimits) -> Option<u64>| {
-            let limit = self.set.and_then(of)?;
-            Some(limit as f64)
-        };
-        [
-            Claim {
-                used_bytes_per_s: self.read_bytes_per_s,
-                limit_bytes_per_s: limit(|limits| limits.read_bytes_per_s),
-            },
-            Claim {
-                used_bytes_per_s: self.write_bytes_per_s,
-                limit_bytes_per_s: limit(|limits| limits.write_bytes_per_s),
-            },
-        ]
-    }
-
-    fn end(&mut self, ended: LimitEnd) {
-        self.ended = Some(ended);
-        self.set = None;
-    }
-
-    fn result(&self, group: &Path, device: &str) -> HeldGroup {
-        let was_limited = self.least != GroupLimits::default();
-        let ended = self.ended.unwrap_or(if was_limited {
-            LimitEnd::Restored
-        } else {
-            LimitEnd::NotNeeded
-        });
-        HeldGroup {
-            name: name_of(group),
-            device: device.to_owned(),
-            // A group that was removed and made again begins at nothing.
-            read_bytes: self.last.read_bytes.saturating_sub(self.first.read_bytes),
-            write_bytes: self.last.write_bytes.saturating_sub(self.first.write_bytes),
-            least_read_bytes_per_s: self.least.read_bytes_per_s,
-            least_write_bytes_per_s: self.least.write_bytes_per_s,
-            ended,
-            refused: self.refused.clone(),
-        }
-    }
-}
-
-fn usable_groups(setup: &HoldBackSetup, roots: &Roots) -> Result<ControlGroups, HoldBackError> {
-    if setup.devices.is_empty() {
-        return Err(HoldBackError::NoDisk);
-    }
-    let groups = ControlGroups::find(roots)?.ok_or(HoldBackError::NoControlGroups)?;
-    if groups.beside()?.is_empty() {
-        return Err(HoldBackError::NobodyBeside {
-            own: Path::new("/").join(groups.own()),
-        });
-    }
-    Ok(groups)
-}
-
-fn devices(setup: &HoldBackSetup) -> BTreeMap<DeviceNumber, String> {
-    let devices = setup.devices.iter();
-    devices
-        .map(|(name, number)| (*number, name.clone()))
-        .collect()
-}
-
-/// The groups that have used one of these disks, with what they have used of it.
-fn users(
-    groups: &ControlGroups,
-    devices: &BTreeMap<DeviceNumber, String>,
-) -> Result<Vec<(PathBuf, DeviceNumber, GroupBytes)>, HoldBackError> {
-    let mut found = Vec::new();
-    for group in groups.beside()? {
-        for (device, bytes) in groups.used(&group)? {
-            if devices.contains_key(&device) && bytes != GroupBytes::default() {
-                found.push((group.clone(), device, bytes));
-            }
-        }
-    }
-    Ok(found)
-}
-
-/// A group's name as users know it, from the root.
-fn name_of(group: &Path) -> String {
-    Path::new("/").join(group).display().to_string()
-}
-
-/// The lower of two limits, each of reads and of writes.
-fn tighter(one: GroupLimits, other: GroupLimits) -> GroupLimits {
-    let lower = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
-    GroupLimits {
-        read_bytes_per_s: lower(one.read_bytes_per_s, other.read_bytes_per_s),
-        write_bytes_per_s: lower(one.write_bytes_per_s, other.write_bytes_per_s),
-    }
-}
-
-/// Whether a limit differs enough from the one that is set.
-fn is_worth_setting(now: GroupLimits, next: GroupLimits) -> bool {
-    let differs = |now: Option<u64>, next: Option<u64>| match (now, next) {
-        (Some(now), Some(next)) => {
-            let (now, next) = (now as f64, next as f64);
-            next < now * (1.0 - FALL_PART) || next > now * (1.0 + RISE_PART)
-        }
-        (now, next) => now != next,
-    };
-    differs(now.read_bytes_per_s, next.read_bytes_per_s)
-        || differs(now.write_bytes_per_s, next.write_bytes_per_s)
 }
 
 #[cfg(test)]

@@ -65,6 +65,14 @@ impl Machine {
         self.directory.path().join("run")
     }
 
+    fn journals(&self) -> Vec<PathBuf> {
+        let files = fs::read_dir(self.run()).unwrap();
+        let paths = files.map(|file| file.unwrap().path());
+        paths
+            .filter(|path| path.extension().is_some_and(|end| end == "json"))
+            .collect()
+    }
+
     fn groups(&self) -> ControlGroups {
         ControlGroups::find(&self.roots).unwrap().unwrap()
     }
@@ -74,11 +82,15 @@ impl Machine {
             program: "sh".into(),
             arguments: ["-c", "echo ready; cat"].map(Into::into).to_vec(),
         };
-        let setup = HoldBackSetup {
+        HoldBack::start(&self.setup(), &supervisor, &self.roots).unwrap()
+    }
+
+    fn setup(&self) -> HoldBackSetup {
+        HoldBackSetup {
             devices: vec![("sdb".to_owned(), DEVICE)],
             target_bytes: TARGET_BYTES,
-        };
-        HoldBack::start_in(&self.run(), &setup, &supervisor, &self.roots).unwrap()
+            directory: self.run(),
+        }
     }
 }
 
@@ -247,18 +259,16 @@ fn a_journal_never_leads_out_of_the_hierarchy() {
 #[test]
 fn a_supervisor_that_does_not_start_leaves_nothing() {
     let machine = Machine::new(&["a"]);
-    let setup = HoldBackSetup {
-        devices: vec![("sdb".to_owned(), DEVICE)],
-        target_bytes: TARGET_BYTES,
-    };
+    let setup = machine.setup();
     for program in ["false", "/nonexistent"] {
         let supervisor = SupervisorCommand {
             program: program.into(),
             arguments: Vec::new(),
         };
-        let refused = HoldBack::start_in(&machine.run(), &setup, &supervisor, &machine.roots);
+        let refused = HoldBack::start(&setup, &supervisor, &machine.roots);
         assert!(matches!(refused, Err(HoldBackError::Supervisor(_))));
-        assert_eq!(fs::read_dir(machine.run()).unwrap().count(), 0);
+        let journals = machine.journals();
+        assert!(journals.is_empty(), "{journals:?}");
     }
 }
 
@@ -267,7 +277,7 @@ fn who_cannot_hold_anybody_back_says_why() {
     let refused = |machine: &Machine, devices: Vec<(String, DeviceNumber)>| {
         let setup = HoldBackSetup {
             devices,
-            target_bytes: TARGET_BYTES,
+            ..machine.setup()
         };
         HoldBack::rehearse(&setup, &machine.roots).unwrap_err()
     };
@@ -295,4 +305,64 @@ fn a_supervisor_lives_as_long_as_its_recorder() {
     assert!(is_alive());
     drop(hold_back);
     assert!(!is_alive());
+}
+
+#[test]
+fn of_two_recorders_on_one_disk_only_one_holds_others_back() {
+    let machine = Machine::new(&["a"]);
+    let first = machine.start();
+    let supervisor = SupervisorCommand {
+        program: "false".into(),
+        arguments: Vec::new(),
+    };
+    let second = HoldBack::start(&machine.setup(), &supervisor, &machine.roots);
+    assert!(matches!(second, Err(HoldBackError::Claimed { .. })));
+    drop(first);
+    drop(machine.start());
+}
+
+#[test]
+fn another_recorder_is_spared() {
+    let machine = Machine::new(&["a", "b"]);
+    let own = machine.roots.proc.join("77");
+    fs::create_dir(&own).unwrap();
+    fs::write(own.join("cgroup"), "0::/a/deep/within\n").unwrap();
+    let mut hold_back = machine.start();
+    flood(&machine, &mut hold_back, &["a", "b"]);
+    assert_ne!(machine.limits("a"), "");
+    hold_back.spare(&[77, 78]);
+    assert_eq!(machine.limits("a"), "8:16 rbps=max wbps=max");
+    hold_back.step(4 * STEP_NS, 13 * MB);
+    let result = hold_back.finish();
+    assert_eq!(machine.limits("a"), "8:16 rbps=max wbps=max");
+    assert_eq!(result.groups[0].ended, LimitEnd::Spared);
+    assert_eq!(result.groups[1].ended, LimitEnd::Restored);
+}
+
+#[test]
+fn a_group_that_was_made_again_is_held_back_again() {
+    let machine = Machine::new(&["a"]);
+    let mut hold_back = machine.start();
+    flood(&machine, &mut hold_back, &["a"]);
+    fs::remove_dir_all(machine.group("a")).unwrap();
+    hold_back.step(12 * STEP_NS, 30 * MB);
+    fs::create_dir(machine.group("a")).unwrap();
+    machine.set("a", "");
+    for step in 25..30 {
+        machine.use_disk("a", 1, step * 8 * MB);
+        hold_back.step(step * STEP_NS, step * 3 * MB);
+    }
+    assert_ne!(machine.limits("a"), "");
+    let result = hold_back.finish();
+    assert_eq!(result.groups[0].ended, LimitEnd::Restored);
+    assert_eq!(machine.limits("a"), "8:16 rbps=max wbps=max");
+}
+
+#[test]
+fn what_cannot_be_read_of_a_journal_stays_for_a_person() {
+    let machine = Machine::new(&["a"]);
+    let left = machine.run().join("hold-back-1.json");
+    fs::write(&left, "not a journal").unwrap();
+    drop(machine.start());
+    assert!(left.exists());
 }

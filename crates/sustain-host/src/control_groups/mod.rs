@@ -48,6 +48,8 @@ pub struct ControlGroups {
     root: PathBuf,
     /// The group of this process, relative to the root.
     own: PathBuf,
+    /// What is mounted of the whole hierarchy.
+    mounted: PathBuf,
 }
 
 impl ControlGroups {
@@ -65,11 +67,17 @@ impl ControlGroups {
                 "cgroup2" if knows_io(&mount.mount_point)? => Version::Two,
                 _ => continue,
             };
+            // In a container a part of the hierarchy may be mounted, and the group still be named
+            // from the root of the whole.
             let own = files::membership(&memberships, version == Version::One)
-                .map(|own| PathBuf::from(own.trim_start_matches('/')));
+                .and_then(|own| Path::new(own).strip_prefix(&mount.root).ok());
             if let Some(own) = own {
-                let root = mount.mount_point;
-                return Ok(Some(ControlGroups { version, root, own }));
+                return Ok(Some(ControlGroups {
+                    version,
+                    own: own.to_owned(),
+                    root: mount.mount_point,
+                    mounted: mount.root,
+                }));
             }
         }
         Ok(None)
@@ -79,6 +87,16 @@ impl ControlGroups {
     #[must_use]
     pub fn own(&self) -> &Path {
         &self.own
+    }
+
+    /// The group of another process, relative to the root; `None` if it has ended, or is not below
+    /// the root.
+    #[must_use]
+    pub fn group_of(&self, process: u32, roots: &Roots) -> Option<PathBuf> {
+        let memberships = read_text(&roots.proc.join(format!("{process}/cgroup"))).ok()?;
+        let own = files::membership(&memberships, self.version == Version::One)?;
+        let own = Path::new(own).strip_prefix(&self.mounted).ok()?;
+        Some(own.to_owned())
     }
 
     /// The directory of the hierarchy's root.
@@ -264,5 +282,19 @@ mod tests {
         let text = groups.setting(writers, (7, 0), limits);
         let texts: Vec<&str> = text.iter().map(|(_, text)| text.as_str()).collect();
         assert_eq!(texts, ["7:0 0", "7:0 500"]);
+    }
+
+    #[test]
+    fn where_a_part_of_the_hierarchy_is_mounted_the_own_group_is_found_within_it() {
+        let (host, root) = machine("cgroup2", "nsdelegate", "0::/docker/x/sub\n");
+        std::fs::write(root.join("cgroup.controllers"), "io\n").unwrap();
+        let mount = |of: &str| {
+            let line = format!("40 30 0:35 {of} {} rw - cgroup2 x rw\n", root.display());
+            host.write_proc("self/mountinfo", &line);
+            ControlGroups::find(host.roots()).unwrap()
+        };
+        assert_eq!(mount("/docker/x").unwrap().own(), Path::new("sub"));
+        // A group that is not below what is mounted cannot be told from the others.
+        assert_eq!(mount("/docker/y"), None);
     }
 }

@@ -1,6 +1,7 @@
 //! Others held back while a recording needs its disks, if that was asked for. It has a thread of
 //! its own, because limits are set by writing to the kernel, which may take its time.
 
+use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -10,8 +11,8 @@ use sustain_disk::engine::take_cpu_priority;
 use sustain_document::block_device::BlockDevice;
 use sustain_document::hold_back::HoldBackResult;
 use sustain_hold_back::{HoldBack, HoldBackError, HoldBackSetup};
-use sustain_host::Roots;
-use sustain_targets::whole_disks;
+use sustain_host::{DeviceNumber, Roots};
+use sustain_targets::{RecordersBeside, check_runtime_directory, runtime_directory, whole_disks};
 
 use super::RecordPlan;
 use super::need::usual_bytes;
@@ -20,12 +21,16 @@ use crate::store::Store;
 
 /// The kernel accounts for limits in steps of this length.
 const STEP: Duration = Duration::from_millis(100);
+/// Other recorders are looked for this often.
+const LOOK_EVERY_NS: u64 = 1_000_000_000;
 /// Part of the buffer at which the backlog is held.
-const TARGET_PART: u64 = 8;
+const TARGET_PART: u64 = 16;
 
 /// What comes of the wish to hold others back.
 pub(super) struct HoldingBack {
     ready: Option<HoldBack>,
+    /// Other recorders, which are spared.
+    beside: Option<RecordersBeside>,
     running: Option<HoldingThread>,
     told: Option<HoldBackResult>,
 }
@@ -46,15 +51,22 @@ impl HoldingBack {
     ) -> HoldingBack {
         let mut holding = HoldingBack {
             ready: None,
+            beside: None,
             running: None,
             told: None,
         };
         let Some(supervisor) = &plan.hold_back else {
             return holding;
         };
-        let setup = setup(plan, devices, store.members.len());
-        let told = HoldBack::rehearse(&setup, roots);
-        let ready = told.and_then(|told| Ok((told, HoldBack::start(&setup, supervisor, roots)?)));
+        let members = store.members.len();
+        let ready = runtime_directory()
+            .map_err(HoldBackError::Directory)
+            .and_then(|directory| {
+                let setup = setup(plan, devices, members, directory);
+                let told = HoldBack::rehearse(&setup, roots)?;
+                Ok((told, HoldBack::start(&setup, supervisor, roots)?))
+            });
+        holding.beside = Some(RecordersBeside::on(numbers(devices)));
         match ready {
             Ok((told, ready)) => {
                 holding.told = Some(told);
@@ -67,7 +79,7 @@ impl HoldingBack {
 
     /// Starts to hold others back, as this buffer fills.
     pub(super) fn watch(&mut self, gauge: BufferGauge, has_priority: bool) {
-        let Some(hold_back) = self.ready.take() else {
+        let (Some(hold_back), Some(beside)) = (self.ready.take(), self.beside.take()) else {
             return;
         };
         let (end, is_ended) = channel();
@@ -76,7 +88,7 @@ impl HoldingBack {
                 // Whoever holds back those that use every CPU must not wait for them.
                 let _ = take_cpu_priority();
             }
-            follow(hold_back, &gauge, || is_ended.recv_timeout(STEP))
+            follow(hold_back, beside, &gauge, || is_ended.recv_timeout(STEP))
         };
         let thread = std::thread::Builder::new().name("sustain-hold".to_owned());
         match thread.spawn(follow) {
@@ -119,31 +131,55 @@ pub(super) fn rehearsed(
     roots: &Roots,
 ) -> Option<HoldBackResult> {
     plan.hold_back.as_ref()?;
-    let told = HoldBack::rehearse(&setup(plan, devices, members), roots);
+    let told = check_runtime_directory()
+        .map_err(HoldBackError::Directory)
+        .and_then(|()| {
+            let setup = setup(plan, devices, members, PathBuf::new());
+            HoldBack::rehearse(&setup, roots)
+        });
     Some(told.unwrap_or_else(|error| refused(&error)))
 }
 
 fn follow(
     mut hold_back: HoldBack,
+    mut beside: RecordersBeside,
     gauge: &BufferGauge,
     wait: impl Fn() -> Result<(), RecvTimeoutError>,
 ) -> HoldBackResult {
     let clock = Clock::Real;
     let start = clock.now();
+    let mut looked_ns = 0;
     while wait() == Err(RecvTimeoutError::Timeout) {
         let now_ns = clock.now().since_ns(start);
+        if looked_ns == 0 || now_ns - looked_ns >= LOOK_EVERY_NS {
+            looked_ns = now_ns;
+            let mut others = beside.processes();
+            others.retain(|process| *process != std::process::id());
+            hold_back.spare(&others);
+        }
         hold_back.step(now_ns, gauge.used_bytes());
     }
     hold_back.finish()
 }
 
-fn setup(plan: &RecordPlan, devices: &[BlockDevice], members: usize) -> HoldBackSetup {
+fn numbers(devices: &[BlockDevice]) -> Vec<DeviceNumber> {
+    let disks = whole_disks(devices).into_iter();
+    disks.map(|(_, number)| number).collect()
+}
+
+fn setup(
+    plan: &RecordPlan,
+    devices: &[BlockDevice],
+    members: usize,
+    directory: PathBuf,
+) -> HoldBackSetup {
     let options = &plan.options;
     let usual_bytes = usual_bytes(plan, members);
     let target_bytes = (options.buffer_bytes / TARGET_PART).max(usual_bytes);
     HoldBackSetup {
         devices: whole_disks(devices),
         target_bytes: target_bytes.min(options.buffer_bytes / 2),
+        directory,
     }
 }
 

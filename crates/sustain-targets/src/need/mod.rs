@@ -7,9 +7,10 @@ mod recorders;
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Access, access};
 use rustix::process::geteuid;
 
 pub use published::PublishedNeed;
@@ -28,34 +29,72 @@ const FIRST_LINE_BYTES: usize = 42;
 /// The cause, if it cannot be made, and [`io::ErrorKind::PermissionDenied`] if somebody else may
 /// write to it: what is written there is believed.
 pub fn runtime_directory() -> io::Result<PathBuf> {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|_| !geteuid().is_root());
-    let path = PathBuf::from(runtime.unwrap_or_else(|| "/run".into())).join("sustain");
-    safe_directory(&path)?;
+    let path = runtime_directory_name()?;
+    match fs::DirBuilder::new().mode(0o755).create(&path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => check_safe(&path)?,
+    }
+    // Readers of other users look here, too, whatever the umask says.
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
     Ok(path)
 }
 
-fn safe_directory(path: &Path) -> io::Result<()> {
-    match fs::DirBuilder::new().mode(0o755).create(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
+/// Whether [`runtime_directory`] would be there, without making it.
+///
+/// # Errors
+/// As of that function.
+pub fn check_runtime_directory() -> io::Result<()> {
+    let path = runtime_directory_name()?;
+    match path.symlink_metadata() {
+        Ok(_) => check_safe(&path),
+        Err(_) => {
+            let parent = path.parent().unwrap_or(Path::new("/"));
+            Ok(access(parent, Access::WRITE_OK | Access::EXEC_OK)?)
+        }
     }
+}
+
+fn runtime_directory_name() -> io::Result<PathBuf> {
+    let path = if geteuid().is_root() {
+        PathBuf::from("/run")
+    } else {
+        own_runtime_directory().ok_or_else(|| {
+            let why = "XDG_RUNTIME_DIR does not name a directory of this user's";
+            io::Error::new(io::ErrorKind::NotFound, why)
+        })?
+    };
+    Ok(path.join("sustain"))
+}
+
+fn check_safe(path: &Path) -> io::Result<()> {
     let metadata = fs::symlink_metadata(path)?;
-    let is_own = metadata.uid() == geteuid().as_raw();
-    if !metadata.is_dir() || !is_own || metadata.mode() & 0o022 != 0 {
-        let why = format!(
-            "{} belongs to another user, or others may write to it: remove it first",
-            path.display()
-        );
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
-    }
-    Ok(())
+    let path = path.display();
+    let why = if !metadata.is_dir() {
+        format!("{path} is no directory: give it another name")
+    } else if metadata.uid() != geteuid().as_raw() {
+        format!("{path} belongs to another user: ask them what it is for")
+    } else if metadata.mode() & 0o022 != 0 {
+        format!("others may write to {path}: `chmod go-w {path}` changes that")
+    } else {
+        return Ok(());
+    };
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
 /// The directories in which recorders may tell what they need: that of root, and that of this user.
 fn directories() -> Vec<PathBuf> {
-    let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let all = [Some(PathBuf::from("/run")), own].into_iter().flatten();
+    let all = [Some(PathBuf::from("/run")), own_runtime_directory()];
+    let all = all.into_iter().flatten();
     all.map(|directory| directory.join("sustain")).collect()
+}
+
+/// The directory that a session gives to its user alone. After `su` or `sudo` that of another user
+/// may be named here, who could leave anything in it.
+fn own_runtime_directory() -> Option<PathBuf> {
+    let path = PathBuf::from(std::env::var_os("XDG_RUNTIME_DIR")?);
+    let metadata = fs::symlink_metadata(&path).ok()?;
+    let is_own = metadata.is_dir() && metadata.uid() == geteuid().as_raw();
+    (path.is_absolute() && is_own).then_some(path)
 }
 
 #[cfg(test)]
@@ -115,15 +154,15 @@ mod tests {
 
     #[test]
     fn a_directory_that_others_may_write_to_is_not_used() {
-        use std::os::unix::fs::PermissionsExt;
         let place = tempfile::tempdir().unwrap();
         let directory = place.path().join("sustain");
-        safe_directory(&directory).unwrap();
+        fs::create_dir(&directory).unwrap();
+        check_safe(&directory).unwrap();
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
-        let refused = safe_directory(&directory).unwrap_err();
+        let refused = check_safe(&directory).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
         fs::remove_dir(&directory).unwrap();
         std::os::unix::fs::symlink(place.path(), &directory).unwrap();
-        assert!(safe_directory(&directory).is_err());
+        assert!(check_safe(&directory).is_err());
     }
 }

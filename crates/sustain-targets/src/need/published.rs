@@ -28,16 +28,19 @@ impl PublishedNeed {
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let process = std::process::id();
         let path = directory.join(format!("{NAME_START}{process}-{number}{NAME_END}"));
+        // It has this name only once it is locked and whole: readers take one that is not locked
+        // for that of a recorder which was killed.
+        let beginning = path.with_extension("new");
         let mut options = OpenOptions::new();
-        // One of this name was left by a process that had this number before.
         options.read(true).write(true).create(true).truncate(true);
-        let file = options.mode(0o644).open(&path)?;
+        let file = options.mode(0o644).open(&beginning)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         let mut text = first_line(0, 1);
         for (major, minor) in disks {
             text.push_str(&format!("disk {major}:{minor}\n"));
         }
         file.write_all_at(text.as_bytes(), 0)?;
+        fs::rename(&beginning, &path)?;
         Ok(PublishedNeed { path, file })
     }
 

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use sustain_disk::clock::{Clock, Timestamp};
 use sustain_disk::engine::{Engine, RecorderBacklog, YieldingEngine};
 use sustain_disk::target::Target;
@@ -111,14 +111,20 @@ impl RecorderBacklog for RecordersBeside {
 fn recorder(path: &Path, disks: &[DeviceNumber]) -> Option<FoundRecorder> {
     let name = path.file_name()?.to_str()?;
     let numbers = name.strip_prefix(NAME_START)?.strip_suffix(NAME_END)?;
-    let process = numbers.split('-').next()?.parse().ok()?;
-    let file = File::open(path).ok()?;
+    let process: u32 = numbers.split('-').next()?.parse().ok()?;
+    // A name may stand for anything, and a pipe would be waited for.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
     let mut text = String::new();
     (&file)
         .take(TEXT_BYTES_MAX)
         .read_to_string(&mut text)
         .ok()?;
-    if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
+    let is_alive = Path::new("/proc").join(process.to_string()).exists();
+    if !is_alive || flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
         let _ = fs::remove_file(path);
         return None;
     }

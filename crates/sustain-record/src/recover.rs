@@ -41,6 +41,10 @@ impl Store {
         for (begun, tail) in slots_begun.iter_mut().zip(&self.tails) {
             *begun = (*begun).max(tail.newest_serial.map_or(0, |newest| newest + 1));
         }
+        let mut have_end = vec![false; self.members.len()];
+        if let Some(newest) = recordings.first() {
+            self.tell_lost_ends(newest, &mut recovered.notes);
+        }
         let mut newest_first = recordings.iter();
         if let Some(newest) = newest_first.next().filter(|newest| newest.open_end) {
             // The end mark will promise what is found whole here, so it must be durable before.
@@ -49,6 +53,7 @@ impl Store {
             let marks = self.marks_for(newest, torn, &mut recovered.notes);
             self.write_marks(&marks)?;
             for mark in &marks {
+                have_end[mark.member] = true;
                 slots_begun[mark.member] = mark.descriptor.place.slot_serial + 1;
                 recovered
                     .marked
@@ -67,12 +72,37 @@ impl Store {
         if hinted != slots_begun || !self.has_whole_superblocks()? {
             let renewal = match recovered.marked.is_empty() {
                 true => Renewal::AtRest,
-                false => Renewal::Ended,
+                false => Renewal::Ended(&have_end),
             };
             self.renew_superblocks(&slots_begun, renewal)?;
             recovered.superblocks_renewed = true;
         }
         Ok(recovered)
+    }
+
+    /// Tells of the end marks that were durable and are not found. No other one takes their place:
+    /// what they said, and what lay before them, may be lost.
+    fn tell_lost_ends(&self, recording: &Recording, notes: &mut Vec<String>) {
+        for member in &self.members {
+            let extent = recording.per_member.get(member.index()).copied().flatten();
+            let Some(place) = extent.and_then(|extent| extent.lost_end) else {
+                continue;
+            };
+            let left = recording.streams.iter();
+            let left: Vec<String> = left
+                .map(|stream| format!("{} ends at byte {}", stream.name, stream.offered_bytes))
+                .collect();
+            notes.push(format!(
+                "{}: the end mark of recording {}, which should be at byte {}, is damaged or \
+                 lost: the superblock says that the recording ended in order. What is left of {}; \
+                 what came behind that, if anything, is lost. `sustain verify` names what is \
+                 missing, and goes on telling this",
+                member.name,
+                recording.number,
+                member.superblock.geometry.offset_of(place),
+                left.join(", and of ")
+            ));
+        }
     }
 
     /// The end marks to write: one for each member that holds part of the recording and has a free
@@ -83,7 +113,7 @@ impl Store {
         torn: Vec<TornNote>,
         notes: &mut Vec<String>,
     ) -> Vec<EndMark> {
-        let note = end_note(recording, torn).to_json();
+        let note = end_note(recording, torn);
         let now_ns = WallClock::read(self.clock()).unix_ns(self.clock().now());
         let mut sequence = self.first_sequence();
         let mut marks = Vec::new();
@@ -111,10 +141,15 @@ impl Store {
                 slot_offset_bytes: 0,
             };
             let made_time_ns = now_ns.max(last.made_time_ns);
+            let note = EndNote {
+                follows_end: has_lost_end(recording, member).then_some(true),
+                ..note.clone()
+            };
+            let note = note.to_json();
             let mark = EndMark {
                 member: index,
                 descriptor: end_descriptor(recording, last, place, sequence, made_time_ns, &note),
-                payload: note.clone(),
+                payload: note,
             };
             marks.push(mark);
             sequence = sequence.saturating_add(1);
@@ -176,6 +211,12 @@ fn begun_as_hinted(member: &OpenMember) -> u64 {
     member.superblock.slots_begun
 }
 
+/// Whether an end mark of it was durable on a member and is not found.
+fn has_lost_end(recording: &Recording, member: &OpenMember) -> bool {
+    let extent = recording.per_member.get(member.index()).copied().flatten();
+    extent.is_some_and(|extent| extent.lost_end.is_some())
+}
+
 /// An end mark for one member.
 struct EndMark {
     /// Its index in the store's `members`.
@@ -211,6 +252,7 @@ fn end_note(recording: &Recording, torn: Vec<TornNote>) -> EndNote {
         ended: EndNote::RECOVERED.to_owned(),
         streams: streams.collect(),
         torn,
+        follows_end: None,
     }
 }
 

@@ -10,6 +10,7 @@
 #[path = "reading/image.rs"]
 mod image;
 
+use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
 use image::{Image, Opened, Put, SLOT_BYTES, STARTED_NS};
@@ -260,6 +261,127 @@ fn an_end_mark_that_a_power_cut_may_have_left_half_written_is_no_fault() {
             assert_eq!(places, [Some(end.offset_bytes as u64)]);
         }
     }
+}
+
+/// One recording that has ended in order, as the superblocks say, and its end marks.
+fn ended_in_order(members: usize, is_ring: bool) -> (Image, Vec<Put>) {
+    // More slots than a crash of the next recording may have begun.
+    let mut image = Image::new(members, 24, &["none"], is_ring);
+    // A ring goes round once.
+    for round in 0..if is_ring { 40 * members } else { 6 } {
+        image.data(round % members, 0, &noise(round as u64, 50_000), &[]);
+    }
+    let before_end = image.puts.len();
+    image.end();
+    image.say_ended();
+    let ends = image.puts[before_end..].to_vec();
+    (image, ends)
+}
+
+/// The flaws that name a place, each once.
+fn flawed_places(result: &VerifyResult) -> BTreeSet<(String, u64)> {
+    let named = result.bad.iter();
+    named
+        .filter_map(|bad| Some((bad.member.clone()?, bad.offset_bytes?)))
+        .collect()
+}
+
+fn names_of(puts: &[Put]) -> BTreeSet<(String, u64)> {
+    let named = puts.iter();
+    named
+        .map(|put| (format!("m{}", put.member), put.offset_bytes as u64))
+        .collect()
+}
+
+#[test]
+fn end_marks_that_the_superblocks_call_durable_are_missed_where_they_are_damaged() {
+    for (members, is_ring) in [(1, false), (2, false), (1, true), (2, true)] {
+        let (mut image, ends) = ended_in_order(members, is_ring);
+        let whole = check(&image.open());
+        assert!(whole.ok, "{members}, {is_ring}: {:?}", whole.bad);
+        for end in &ends {
+            image.members[end.member].bytes[end.offset_bytes + 100] ^= 1;
+        }
+        let result = check(&image.open());
+        assert!(!result.ok, "{members}, {is_ring}");
+        assert_eq!(flawed_places(&result), names_of(&ends));
+        assert!(
+            result.bad[0]
+                .why
+                .contains("its end mark is damaged or lost")
+        );
+        assert_eq!(result.bad[0].recording, Some(1));
+    }
+}
+
+#[test]
+fn an_end_mark_that_is_lost_with_the_data_before_it_is_missed() {
+    for (members, is_ring) in [(1, false), (2, false), (1, true), (2, true)] {
+        let (mut image, ends) = ended_in_order(members, is_ring);
+        let count = image.puts.len();
+        let last = image.puts[count - ends.len() - members..].to_vec();
+        last.iter().for_each(|put| destroy(&mut image, put));
+        let result = check(&image.open());
+        assert!(!result.ok, "{members}, {is_ring}");
+        assert_eq!(flawed_places(&result).len(), members, "{:?}", result.bad);
+    }
+}
+
+#[test]
+fn one_of_two_end_marks_that_the_superblocks_call_durable_is_missed() {
+    for is_ring in [false, true] {
+        let (mut image, ends) = ended_in_order(2, is_ring);
+        destroy(&mut image, &ends[1]);
+        let result = check(&image.open());
+        assert!(!result.ok);
+        assert_eq!(flawed_places(&result), names_of(&ends[1..]));
+    }
+}
+
+#[test]
+fn a_lost_end_mark_is_missed_still_when_another_recording_follows() {
+    for (members, is_ring) in [(1, false), (2, false), (1, true), (2, true)] {
+        for is_ended in [false, true] {
+            let (mut image, ends) = ended_in_order(members, is_ring);
+            for end in &ends {
+                destroy(&mut image, end);
+                image.forget_last(end.member);
+            }
+            image.follows_end = Some(true);
+            image.begin_again();
+            image.data(0, 0, &noise(99, 10_000), &[]);
+            image.say_begun();
+            if is_ended {
+                image.end();
+                image.say_ended();
+            }
+            let result = check(&image.open());
+            assert!(!result.ok, "{members}, {is_ring}, {is_ended}");
+            assert_eq!(flawed_places(&result), names_of(&ends));
+            assert!(result.bad.iter().all(|bad| bad.recording == Some(1)));
+        }
+    }
+}
+
+#[test]
+fn a_recording_that_ended_and_of_which_nothing_is_left_is_missed() {
+    let (mut image, _) = ended_in_order(1, false);
+    for put in &image.puts.clone() {
+        destroy(&mut image, put);
+    }
+    let result = check(&image.open());
+    assert!(!result.ok);
+    assert!(result.bad[0].why.contains("nothing of that recording"));
+}
+
+#[test]
+fn superblocks_that_were_read_before_another_recording_began_tell_nothing_of_its_end() {
+    let (mut image, _) = ended_in_order(2, false);
+    image.follows_end = Some(true);
+    image.begin_again();
+    image.data(0, 0, &noise(99, 10_000), &[]);
+    let result = check(&image.open());
+    assert_eq!(result.bad, []);
 }
 
 #[test]

@@ -98,6 +98,10 @@ pub struct EndNote {
     /// the end mark.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub torn: Vec<TornNote>,
+    /// Whether the superblock here told, when `recover` wrote the end mark, that an end mark which
+    /// was not found any more had become durable; none in other end marks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows_end: Option<bool>,
 }
 
 impl EndNote {
@@ -248,6 +252,7 @@ mod tests {
                 frames: 2,
             }],
             torn: Vec::new(),
+            follows_end: None,
         };
         assert_eq!(
             String::from_utf8(end.to_json()).unwrap(),
@@ -344,6 +349,7 @@ mod tests {
                     })
                     .collect(),
                 torn: Vec::new(),
+                follows_end: None,
             };
             prop_assert_eq!(EndNote::from_json(&end.to_json()).unwrap(), end);
         }

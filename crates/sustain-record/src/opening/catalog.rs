@@ -62,6 +62,8 @@ pub struct StreamExtent {
     pub end_is_overwritten: bool,
     /// Whether its end mark there, if it has one, became durable.
     pub end_is_durable: bool,
+    /// Where its end mark should be there, if it was durable and is not found.
+    pub lost_end: Option<AppendPlace>,
     /// Appends up to here were durable there when the newest was made.
     pub flushed_sequence: u64,
     /// The last append of it there, as the next recording names it, if that append is not found.
@@ -311,6 +313,7 @@ fn recording(
             has_end: chapter.last.kind == Kind::End,
             end_is_overwritten: false,
             end_is_durable: chapter.end_is_durable,
+            lost_end: chapter.lost_end,
             flushed_sequence: chapter.last.flushed_sequence,
             lost_last: None,
             lost_before: chapter.lost_before,

@@ -36,6 +36,8 @@ pub struct Chapter {
     /// Whether its end mark, if it has one there, became durable before anything damaged it; also
     /// where an older recorder does not tell.
     pub end_is_durable: bool,
+    /// Where its end mark should be, if it was durable there and is not found.
+    pub lost_end: Option<AppendPlace>,
     /// The note in its start, if that can be read here.
     pub start: Option<StartNote>,
     /// The note in its end mark, if there is one that can be read here.
@@ -46,6 +48,13 @@ pub struct Chapter {
     pub last_of_streams: Vec<Descriptor>,
     /// The last append of the recording before.
     pub before: Option<Descriptor>,
+}
+
+/// What the superblock tells of the last end.
+#[derive(Clone, Copy)]
+pub(super) struct LastEnded {
+    pub(super) has_ended: bool,
+    pub(super) slots_begun: u64,
 }
 
 /// Where a chapter begins, and the last append of the one before.
@@ -61,7 +70,7 @@ pub(super) fn chapter(
     tail: &MemberTail,
     last: &Descriptor,
     newer: &[Chapter],
-    has_ended: bool,
+    ended: LastEnded,
 ) -> Asked<Chapter> {
     // What lies further back has been overwritten, or is about to be.
     let oldest_serial = tail.next_slot_serial.saturating_sub(facts.slot_count());
@@ -81,12 +90,19 @@ pub(super) fn chapter(
         first.positions[stream].member_bytes > own_bytes
     };
     let end = end_note.and_then(Result::ok);
-    let own_reach = reach(last, end.as_ref());
     let reaches = newer
         .iter()
         .map(|chapter| reach(&chapter.last, chapter.end.as_ref()));
-    let reach_serial = reaches.chain([own_reach]).max().unwrap_or(0);
-    let kept_from_slot = oldest_serial.max(reach_serial.saturating_sub(facts.slot_count()));
+    let kept_from = |reach: u64| oldest_serial.max(reach.saturating_sub(facts.slot_count()));
+    let kept_by_newer = kept_from(reaches.max().unwrap_or(0));
+    let lost_end = lost_end(facts, last, end.as_ref(), newer.last(), ended)?
+        .filter(|lost| lost.slot_serial >= kept_by_newer);
+    let own_reach = if lost_end.is_some() {
+        0
+    } else {
+        reach(last, end.as_ref())
+    };
+    let kept_from_slot = kept_by_newer.max(kept_from(own_reach));
     let start = start_note(facts, last, oldest_serial)?;
     Ok(Chapter {
         recording: last.recording,
@@ -99,7 +115,8 @@ pub(super) fn chapter(
         kept_from_slot,
         first: first.clone(),
         last: last.clone(),
-        end_is_durable: end_is_durable(start.as_ref(), newer.last(), has_ended),
+        end_is_durable: end_is_durable(start.as_ref(), newer.last(), ended.has_ended),
+        lost_end,
         start,
         end,
         first_of_streams: look_ahead(facts, first, last)?,
@@ -122,6 +139,53 @@ fn end_is_durable(own: Option<&StartNote>, next: Option<&Chapter>, has_ended: bo
         }
         None => has_ended || own.is_none_or(|start| start.follows_end.is_none()),
     }
+}
+
+/// Where the end mark of a recording should be that was durable and is not found, as the superblock
+/// tells, or else the start that follows it, or the end mark of recovering.
+fn lost_end(
+    facts: &MemberEvidence,
+    last: &Descriptor,
+    end: Option<&EndNote>,
+    next: Option<&Chapter>,
+    ended: LastEnded,
+) -> Asked<Option<AppendPlace>> {
+    if last.kind == Kind::End {
+        let follows_end = end.is_some_and(|end| end.follows_end == Some(true));
+        let place = last.previous.filter(|_| follows_end);
+        let Some(place) = place else { return Ok(None) };
+        let before = facts.descriptor(place)?;
+        return Ok(Some(before.map_or(place, |before| behind(facts, before))));
+    }
+    let is_lost = match next {
+        // Where the next start names an append that is gone, that one is the end mark.
+        Some(next) => {
+            let start = next.start.as_ref();
+            next.lost_before.is_none() && start.and_then(|start| start.follows_end) == Some(true)
+        }
+        // What lies behind the slots begun has come since the superblock was read.
+        None => ended.has_ended && last.place.slot_serial < ended.slots_begun,
+    };
+    if !is_lost {
+        return Ok(None);
+    }
+    // The superblock counts the slot of the end mark as the last one.
+    let newest_slot = match next {
+        Some(_) => last.place.slot_serial,
+        None => ended.slots_begun - 1,
+    };
+    let place = behind(facts, last);
+    Ok(Some(place.max(slot_start(newest_slot))))
+}
+
+/// The first place behind an append where another one may be.
+fn behind(facts: &MemberEvidence, append: &Descriptor) -> AppendPlace {
+    let mut place = append.place;
+    place.slot_offset_bytes += append.append_bytes;
+    if place.slot_offset_bytes >= facts.slot_bytes() {
+        return slot_start(place.slot_serial.saturating_add(1));
+    }
+    place
 }
 
 /// The first slot that a recorder cannot have begun that was cut off behind this append; 0 if none

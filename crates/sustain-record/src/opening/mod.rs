@@ -23,6 +23,7 @@ use sustain_disk::units::Size;
 
 use crate::format::Superblock;
 use crate::walk::AppendIdentity;
+use chapters::LastEnded;
 use facts::MemberEvidence;
 
 /// Slots in a row that are looked at before none is believed to follow. A crash can have left
@@ -91,8 +92,15 @@ impl Opening {
                 return Ok(self.chapters.clone());
             };
             let chapter =
-                chapters::chapter(&self.facts, &tail, &last, &self.chapters, self.has_ended)?;
+                chapters::chapter(&self.facts, &tail, &last, &self.chapters, self.ended())?;
             self.chapters.push(chapter);
+        }
+    }
+
+    fn ended(&self) -> LastEnded {
+        LastEnded {
+            has_ended: self.has_ended,
+            slots_begun: self.slots_begun,
         }
     }
 

@@ -223,7 +223,7 @@ fn renew_superblocks(
     open_io: &OpenIo,
     patience: StepsPatience,
     slots_begun: &[u64],
-    renewal: Renewal,
+    renewal: Renewal<'_>,
 ) -> Result<Vec<(usize, String)>, RecordError> {
     if store.machines().is_empty() {
         let io = open_io(store)?;
@@ -274,7 +274,8 @@ fn close_superblocks(
         for_first_ns: writer.patience.given_up_after_ns,
     };
     let slots_begun = feed.slots_begun();
-    let ended = Renewal::Ended;
+    let have_end = feed.have_end();
+    let ended = Renewal::Ended(&have_end);
     let silent = renew_superblocks(store, &*writer.open_io, patience, &slots_begun, ended)?;
     for (member, words) in silent {
         let error = format!(

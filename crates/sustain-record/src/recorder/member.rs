@@ -102,6 +102,8 @@ pub(super) struct MemberWriter {
     pub(super) slowness: Slowness,
     /// Whether its requests are not waited for any longer.
     pub(super) is_given_up: bool,
+    /// Whether its end mark is durable.
+    pub(super) has_end: bool,
     /// Whether it was slow before it had a start, so that nobody waits for its start any more.
     is_start_waived: bool,
     ring: bool,
@@ -163,6 +165,7 @@ impl MemberWriter {
             is_slow: false,
             slowness: Slowness::default(),
             is_given_up: false,
+            has_end: false,
             is_start_waived: false,
             ring,
             reserve_bytes: reserve,

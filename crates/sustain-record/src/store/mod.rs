@@ -83,11 +83,12 @@ pub struct Store {
 
 /// When the superblocks of a store are renewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Renewal {
+pub enum Renewal<'a> {
     /// Before a recording writes anything.
     Begins,
-    /// When the end marks of the last recording are durable.
-    Ended,
+    /// When the end marks of the last recording are durable. Says of each member whether it has
+    /// one; what the superblocks of the others say of the last end stays as it is.
+    Ended(&'a [bool]),
     /// At any other time. What the superblocks say of the last end stays as it is.
     AtRest,
 }
@@ -183,7 +184,7 @@ impl Store {
     pub fn renew_superblocks(
         &mut self,
         slots_begun: &[u64],
-        renewal: Renewal,
+        renewal: Renewal<'_>,
     ) -> Result<(), RecordError> {
         let mut io = self.io()?;
         self.set_hints(slots_begun, renewal);
@@ -205,7 +206,7 @@ impl Store {
     pub(crate) fn renew_superblocks_within(
         &mut self,
         io: MemberIo,
-        (slots_begun, renewal): (&[u64], Renewal),
+        (slots_begun, renewal): (&[u64], Renewal<'_>),
         patience: StepsPatience,
     ) -> Result<Vec<(usize, String)>, RecordError> {
         self.set_hints(slots_begun, renewal);
@@ -243,15 +244,17 @@ impl Store {
         failed.map_or(Ok(silent), |error| Err(error.into()))
     }
 
-    fn set_hints(&mut self, slots_begun: &[u64], renewal: Renewal) {
+    fn set_hints(&mut self, slots_begun: &[u64], renewal: Renewal<'_>) {
         assert_eq!(slots_begun.len(), self.members.len(), "one for each member");
-        for (member, slots_begun) in self.members.iter_mut().zip(slots_begun) {
-            member.superblock.generation = member.superblock.generation.saturating_add(1);
-            member.superblock.slots_begun = *slots_begun;
-            match renewal {
-                Renewal::Begins => member.superblock.has_ended = false,
-                Renewal::Ended => member.superblock.has_ended = true,
-                Renewal::AtRest => {}
+        for (index, (member, slots_begun)) in self.members.iter_mut().zip(slots_begun).enumerate() {
+            let superblock = &mut member.superblock;
+            superblock.generation = superblock.generation.saturating_add(1);
+            let begins_slot =
+                std::mem::replace(&mut superblock.slots_begun, *slots_begun) != *slots_begun;
+            // On a full member nothing will be written, and its last end stays the last.
+            superblock.has_ended &= !begins_slot;
+            if let Renewal::Ended(have_end) = renewal {
+                superblock.has_ended |= have_end[index];
             }
         }
     }

@@ -197,6 +197,7 @@ impl Image {
             ended: "source".to_owned(),
             streams: streams.collect(),
             torn: Vec::new(),
+            follows_end: None,
         };
         for member in 0..self.members.len() {
             self.put(
@@ -353,6 +354,29 @@ impl Image {
     /// How many laps and slots a member has begun.
     pub fn slots_begun(&self, member: usize) -> u64 {
         self.members[member].next.slot_serial + 1
+    }
+
+    /// Renews the superblocks as behind the end of a recording.
+    pub fn say_ended(&mut self) {
+        self.renew_superblocks(true);
+    }
+
+    /// Renews the superblocks as before the recording that has just begun.
+    pub fn say_begun(&mut self) {
+        self.renew_superblocks(false);
+    }
+
+    fn renew_superblocks(&mut self, has_ended: bool) {
+        for member in &mut self.members {
+            let superblock = &mut member.superblock;
+            superblock.generation += 1;
+            superblock.has_ended = has_ended;
+            superblock.slots_begun = member.next.slot_serial + 1;
+            let offsets = superblock.geometry.superblock_offsets();
+            for (copy, at) in (0..).zip(offsets) {
+                member.bytes[at as usize..][..4096].copy_from_slice(&superblock.encode(copy));
+            }
+        }
     }
 
     /// The members as files, opened.

@@ -235,5 +235,6 @@ pub fn end() -> EndNote {
             },
         ],
         torn: Vec::new(),
+        follows_end: None,
     }
 }

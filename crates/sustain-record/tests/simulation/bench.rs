@@ -14,7 +14,7 @@ use sustain_disk::simulated::{
     StallDescription,
 };
 use sustain_disk::target::{Target, TargetKind};
-use sustain_record::format::{BLOCK_BYTES, Geometry, Superblock};
+use sustain_record::format::{BLOCK_BYTES, Geometry, Kind, Superblock};
 use sustain_record::reading::verify::{Checkable, verify};
 use sustain_record::recorder::{
     Earlier, MemberSetup, RecordFeed, RecordSetup, RecordingBoard, RecordingProgress, StreamSetup,
@@ -198,8 +198,18 @@ impl Bench {
             let slots_begun: Vec<u64> = newest
                 .map(|serial| serial.map_or(0, |serial| serial + 1))
                 .collect();
+            let of = self
+                .history
+                .borrow()
+                .recordings
+                .last()
+                .map_or(0, |one| one.number);
+            let lasts = store.tails.iter().map(|tail| tail.last.as_ref());
+            let have_end: Vec<bool> = lasts
+                .map(|last| last.is_some_and(|last| last.kind == Kind::End && last.recording == of))
+                .collect();
             // A disk with a bad byte may refuse.
-            let _ = store.renew_superblocks(&slots_begun, Renewal::Ended);
+            let _ = store.renew_superblocks(&slots_begun, Renewal::Ended(&have_end));
         }
         if let (Some(kept), Some((member, _))) = (kept, plan.stale) {
             self.come_back(member, kept);
@@ -332,6 +342,7 @@ impl Bench {
         for (index, member) in store.members.iter().enumerate() {
             let mut superblock = member.superblock.clone();
             superblock.generation += 1;
+            superblock.has_ended &= superblock.slots_begun == slots_begun[index];
             superblock.slots_begun = slots_begun[index];
             let offsets = superblock.geometry.superblock_offsets();
             for copy in [0, 2] {

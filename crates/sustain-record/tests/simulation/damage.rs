@@ -1,11 +1,12 @@
-//! Damages what `verify` must miss: what a member has of a recording of which a ring has written over
-//! all that another one had, and the end marks of a recording that another one follows.
+//! Damages what `verify` must miss: what a member has of a recording of which a ring has written
+//! over all that another one had, and the end marks of a recording, be it the last one or one that
+//! another follows.
 
 use sustain_record::format::Kind;
 use sustain_record::opening::Recording;
 use sustain_record::reading::readable::readable;
 use sustain_record::reading::verify::{Checkable, verify};
-use sustain_record::store::Mode;
+use sustain_record::store::{Mode, Store};
 use sustain_targets::Stop;
 
 use crate::bench::Bench;
@@ -103,6 +104,92 @@ pub fn damage_ends_before_another(bench: &mut Bench) -> bool {
             .write_contents(end.member, end.offset_bytes, &bytes);
     }
     true
+}
+
+/// Damages all end marks of the newest recording where the superblocks say that they are durable,
+/// in their descriptors or with all of their bytes, and puts them back.
+///
+/// # Panics
+/// If `verify` does not name each of them.
+pub fn damage_last_ends(bench: &mut Bench) -> bool {
+    let mut store = bench.open(Mode::Read);
+    let found = store.recordings().expect("the recordings can be listed");
+    let history = bench.history.borrow();
+    let Some(ends) = found
+        .first()
+        .and_then(|newest| last_ends(&history, &store, newest))
+    else {
+        return false;
+    };
+    drop(store);
+    let is_flipped = bench.draw.chance(500);
+    let mut saved = Vec::new();
+    for end in &ends {
+        let mut bytes = vec![0; end.append_bytes as usize];
+        bench
+            .machine
+            .read_contents(end.member, end.offset_bytes, &mut bytes);
+        let mut damaged = vec![0; bytes.len()];
+        if is_flipped {
+            damaged.copy_from_slice(&bytes);
+            damaged[100] ^= 1;
+        }
+        bench
+            .machine
+            .write_contents(end.member, end.offset_bytes, &damaged);
+        saved.push(bytes);
+    }
+    let mut store = bench.open(Mode::Read);
+    let listed = store.recordings().expect("the recordings can be listed");
+    let checked = verify(
+        Checkable::of(&store, &listed),
+        &mut |_| {},
+        &Stop::default(),
+    );
+    let checked = checked.expect("the store can be checked");
+    assert!(!checked.ok, "{ends:?} are not missed");
+    for end in &ends {
+        let name = format!("m{}", end.member);
+        let mut bad = checked.bad.iter();
+        let is_named = bad.any(|bad| {
+            bad.offset_bytes == Some(end.offset_bytes) && bad.member.as_ref() == Some(&name)
+        });
+        assert!(is_named, "{end:?} is not missed: {:?}", checked.bad);
+    }
+    for (end, bytes) in ends.iter().zip(saved) {
+        bench
+            .machine
+            .write_contents(end.member, end.offset_bytes, &bytes);
+    }
+    true
+}
+
+/// All end marks of the newest recording, if each is durable and the superblocks say so.
+fn last_ends<'a>(
+    history: &'a History,
+    store: &Store,
+    newest: &Recording,
+) -> Option<Vec<&'a Append>> {
+    let index = history
+        .recordings
+        .iter()
+        .position(|one| one.id == newest.id)?;
+    if index + 1 != history.recordings.len() {
+        return None;
+    }
+    let ends = history.appends.iter().filter(|append| {
+        append.recording == index && append.kind == Kind::End && append.completed_at.is_some()
+    });
+    let is_told = |end: &&Append| {
+        let mut members = store.members.iter();
+        let member = members.find(|member| member.index() == end.member);
+        member.is_some_and(|member| {
+            let superblock = &member.superblock;
+            superblock.has_ended && superblock.slots_begun == end.place.slot_serial + 1
+        }) && end.is_promised()
+    };
+    let ends: Vec<&Append> = ends.collect();
+    (!ends.is_empty() && ends.iter().all(is_told)).then_some(ends)
 }
 
 /// All end marks of a recording, if each is durable, nothing can have been written over it, and the

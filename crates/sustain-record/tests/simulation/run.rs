@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::bench::Bench;
 use crate::check::{Given, check};
-use crate::damage::{damage_ends_before_another, damage_where_another_is_gone};
+use crate::damage::{damage_ends_before_another, damage_last_ends, damage_where_another_is_gone};
 use crate::engine::Fate;
 use crate::outcome::check_result;
 use crate::plan::{CutKind, Plan};
@@ -76,6 +76,9 @@ pub fn run(plan: &Plan, is_told: bool) -> BTreeSet<&'static str> {
     );
     if is_untouched && damage_ends_before_another(&mut bench) {
         met.insert("end marks lost before another recording");
+    }
+    if is_untouched && damage_last_ends(&mut bench) {
+        met.insert("the last end marks lost");
     }
     if is_untouched && damage_where_another_is_gone(&mut bench) {
         met.insert("damage in a recording that is gone from another member");

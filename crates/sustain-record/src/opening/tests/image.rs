@@ -233,6 +233,7 @@ impl Image {
             ended: "source".to_owned(),
             streams: self.positions.iter().map(total).collect(),
             torn: Vec::new(),
+            follows_end: None,
         };
         for index in 0..self.members.len() {
             let end = self.append(index, Kind::End, CONTROL_STREAM, &note.to_json());

@@ -204,6 +204,7 @@ mod tests {
                 has_end: false,
                 end_is_overwritten: false,
                 end_is_durable: true,
+                lost_end: None,
                 flushed_sequence: 0,
                 lost_last: None,
                 lost_before: None,

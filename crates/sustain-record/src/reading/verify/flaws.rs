@@ -48,7 +48,7 @@ impl<'a> Flaws<'a> {
             recording,
             bad: Vec::new(),
             unlisted: 0,
-            may_be_torn: is_all_there && is_crashed(recording),
+            may_be_torn: is_all_there && is_crashed(recording) && !has_lost_end(recording),
             durable_bytes: vec![0; recording.streams.len()],
             flushed_sequences: vec![0; members],
             torn: Vec::new(),
@@ -206,6 +206,12 @@ impl<'a> Flaws<'a> {
             torn_unlisted,
         }
     }
+}
+
+/// Whether it is known that an end mark of it was durable which is not found.
+fn has_lost_end(recording: &Recording) -> bool {
+    let mut extents = recording.per_member.iter().flatten();
+    extents.any(|extent| extent.lost_end.is_some())
 }
 
 #[cfg(test)]

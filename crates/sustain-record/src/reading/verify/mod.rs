@@ -25,7 +25,7 @@ use super::parts::Parts;
 use super::readable::readable;
 use super::scope::Scope;
 use crate::error::RecordError;
-use crate::format::{BLOCK_BYTES, Superblock, SuperblockError};
+use crate::format::{AppendPlace, BLOCK_BYTES, Superblock, SuperblockError};
 use crate::opening::Recording;
 use crate::store::OpenMember;
 
@@ -167,6 +167,7 @@ pub fn verify(
         bad: 0,
     });
     check_superblocks(store, &mut result)?;
+    check_newest_slots(store, &mut result);
     let given = VerifyBasis {
         has_laps: has_laps(&store),
         is_all_there: is_all_there(&store),
@@ -317,6 +318,40 @@ fn check_superblocks(store: Checkable<'_>, result: &mut VerifyResult) -> Result<
         }
     }
     io.check_engine()
+}
+
+/// Where a member's superblock says that its last recording has ended, checks that anything of that
+/// recording is left in the slot of its end mark, or before it. What is missing of a recording that
+/// is found is told with it.
+fn check_newest_slots(store: Checkable<'_>, result: &mut VerifyResult) {
+    for member in store.members {
+        let superblock = &member.superblock;
+        let extents = store.recordings.iter();
+        let extents =
+            extents.filter_map(|one| one.per_member.get(member.index()).copied().flatten());
+        let newest = extents.max_by_key(|extent| extent.last);
+        let end_slot = superblock.slots_begun.saturating_sub(1);
+        let is_found = newest
+            .is_some_and(|newest| newest.last.slot_serial >= end_slot || newest.lost_end.is_some());
+        if !superblock.has_ended || is_found {
+            continue;
+        }
+        let place = AppendPlace {
+            slot_serial: end_slot,
+            slot_offset_bytes: 0,
+        };
+        result.add(Bad {
+            member: Some(member.name.clone()),
+            offset_bytes: Some(superblock.geometry.offset_of(place)),
+            recording: None,
+            stream: None,
+            from_byte: None,
+            to_byte: None,
+            why: "the superblock says that a recording ended in order in this slot, and nothing \
+                  of that recording is found here"
+                .to_owned(),
+        });
+    }
 }
 
 fn ends_before(member: &OpenMember, end_bytes: u64) -> bool {

@@ -134,6 +134,7 @@ impl<I: Inlet> RecordFeed<I> {
             ended: ended.to_owned(),
             streams: streams.collect(),
             torn: Vec::new(),
+            follows_end: None,
         }
         .to_json()
     }
@@ -245,7 +246,10 @@ impl<I: Inlet> RecordFeed<I> {
         }
         member.made_durable(sequence, place);
         match kind {
-            Kind::End => self.close_member(queue),
+            Kind::End => {
+                member.has_end = true;
+                self.close_member(queue);
+            }
             Kind::Start | Kind::Data => member.start = Some(place),
         }
     }

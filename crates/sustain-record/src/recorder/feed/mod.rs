@@ -401,6 +401,11 @@ impl<I: Inlet> RecordFeed<I> {
         self.members.iter().map(MemberWriter::slots_begun).collect()
     }
 
+    /// Whether each member has its end mark, durable.
+    pub fn have_end(&self) -> Vec<bool> {
+        self.members.iter().map(|member| member.has_end).collect()
+    }
+
     /// Whether some member had to be given up.
     pub fn has_failed_members(&self) -> bool {
         self.errors.iter().any(Option::is_some)

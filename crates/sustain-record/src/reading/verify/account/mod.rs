@@ -40,6 +40,9 @@ pub(super) struct Account<'a> {
     headless_told: BTreeSet<usize>,
 }
 
+const END_IS_LOST: &str = "its end mark is damaged or lost: the superblock says that the recording \
+     ended in order. What was recorded last there may be lost with it";
+
 /// The member that had what is lost, and the offset there, as far as they can be told.
 type LostPlace = Option<(usize, Option<u64>)>;
 
@@ -190,7 +193,8 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// The start of the next recording names the last append before it, which was found then.
+    /// What the superblock, or what follows, tells of the end mark; and the start of the next
+    /// recording names the last append before it, which was found then.
     fn tell_lost_lasts(&mut self) {
         for (member, (index, geometry)) in self.names.in_scope.iter().enumerate() {
             let Some(extent) = self.recording.per_member[*index] else {
@@ -199,6 +203,7 @@ impl<'a> Account<'a> {
             let is_told = self.headless_told.contains(&member) || extent.end_is_overwritten;
             let lost_last = extent.lost_last.filter(|_| !is_told);
             let flaws = [
+                (extent.lost_end.filter(|_| !is_told), END_IS_LOST),
                 (
                     lost_last,
                     "its last append there is damaged or lost, most likely its end mark: the \

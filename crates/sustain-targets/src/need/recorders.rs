@@ -70,11 +70,17 @@ impl RecordersBeside {
 
     /// What a reader should know before it begins, if somebody records there.
     pub fn note(&mut self) -> Option<String> {
-        let processes = self.processes();
-        let first = processes.first()?;
-        Some(format!(
-            "process {first} records on this disk: reads wait while its data does"
-        ))
+        let processes: Vec<String> = self.processes().iter().map(u32::to_string).collect();
+        match processes.as_slice() {
+            [] => None,
+            [one] => Some(format!(
+                "process {one} records on this disk: reads wait while its data does"
+            )),
+            several => Some(format!(
+                "processes {} record on this disk: reads wait while their data does",
+                several.join(", ")
+            )),
+        }
     }
 
     /// The processes that record on these disks now.

@@ -194,27 +194,61 @@ pub(crate) fn put_back(path: &Path, groups: &ControlGroups) -> io::Result<()> {
     }
 }
 
-/// Takes the disks for this recorder: of two that hold others back on one disk, each would take the
-/// other's limits for those that were there before. Held until the file is closed.
-pub(crate) fn claim(
-    directory: &Path,
-    devices: impl Iterator<Item = DeviceNumber>,
-) -> Result<Vec<File>, HoldBackError> {
-    let mut claims = Vec::new();
-    for (major, minor) in devices {
-        let path = directory.join(format!("holds-back-on-{major}-{minor}"));
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false).mode(0o600);
-        let failed = |error| HoldBackError::Journal {
-            path: path.clone(),
-            error,
-        };
-        let file = options.open(&path).map_err(failed)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => claims.push(file),
-            Err(Errno::WOULDBLOCK) => return Err(HoldBackError::Claimed { major, minor }),
-            Err(errno) => return Err(failed(errno.into())),
+/// The disks that are this recorder's: of two that hold others back on one disk, each would take the
+/// other's limits for those that were there before.
+#[derive(Debug)]
+pub(crate) struct Claims(Vec<File>);
+
+impl Claims {
+    /// Takes them.
+    pub(crate) fn take(
+        directory: &Path,
+        devices: impl Iterator<Item = DeviceNumber>,
+    ) -> Result<Claims, HoldBackError> {
+        let mut claims = Claims(Vec::new());
+        for (major, minor) in devices {
+            let path = directory.join(format!("holds-back-on-{major}-{minor}"));
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(false).mode(0o600);
+            let failed = |error| HoldBackError::Journal {
+                path: path.clone(),
+                error,
+            };
+            let file = options.open(&path).map_err(failed)?;
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => claims.0.push(file),
+                Err(Errno::WOULDBLOCK) => return Err(HoldBackError::Claimed { major, minor }),
+                Err(errno) => return Err(failed(errno.into())),
+            }
+        }
+        Ok(claims)
+    }
+}
+
+impl Drop for Claims {
+    fn drop(&mut self) {
+        // Closing is not enough: a process that another thread is just starting has the file too,
+        // until it becomes the program that it is to be.
+        for file in &self.0 {
+            let _ = flock(file, FlockOperation::Unlock);
         }
     }
-    Ok(claims)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_ends_although_another_process_still_has_its_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let take = || Claims::take(directory.path(), [(8, 16)].into_iter());
+        let first = take().unwrap();
+        // As a process has it that was just made by another thread.
+        let inherited = first.0[0].try_clone().unwrap();
+        assert!(matches!(take(), Err(HoldBackError::Claimed { .. })));
+        drop(first);
+        assert!(take().is_ok());
+        drop(inherited);
+    }
 }

@@ -4,7 +4,6 @@ mod groups;
 mod watched;
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use sustain_document::hold_back::{HoldBackResult, LimitEnd};
@@ -15,7 +14,7 @@ use self::watched::{Watched, is_worth_setting, tighter};
 use crate::allotment::{Claim, allotments};
 use crate::controller::{Controller, Observation};
 use crate::error::HoldBackError;
-use crate::journal::{self, Journal, JournalEntry};
+use crate::journal::{self, Claims, Journal, JournalEntry};
 use crate::limiter::{LimitChange, Limiter, Put};
 use crate::supervisor::{Supervisor, SupervisorCommand};
 
@@ -45,8 +44,7 @@ pub struct HoldBack {
     watched: BTreeMap<(PathBuf, DeviceNumber), Watched>,
     journal: Journal,
     supervisor: Supervisor,
-    /// Locks of the disks.
-    _claims: Vec<File>,
+    _claims: Claims,
     roots: Roots,
     looked_ns: Option<u64>,
     searched_ns: Option<u64>,
@@ -68,7 +66,7 @@ impl HoldBack {
         roots: &Roots,
     ) -> Result<HoldBack, HoldBackError> {
         let groups = usable_groups(setup, roots)?;
-        let claims = journal::claim(&setup.directory, devices(setup).into_keys())?;
+        let claims = Claims::take(&setup.directory, devices(setup).into_keys())?;
         journal::put_back_leftovers(&setup.directory, &groups)?;
         let journal = Journal::create(&setup.directory)?;
         let supervisor = Supervisor::start(supervisor, journal.path()).inspect_err(|_| {

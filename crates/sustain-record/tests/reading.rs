@@ -375,6 +375,109 @@ fn a_recording_that_ended_and_of_which_nothing_is_left_is_missed() {
 }
 
 #[test]
+fn a_lost_end_mark_is_missed_still_when_a_further_recording_wrote_nothing() {
+    for (members, is_ring) in [(1, false), (2, false), (1, true), (2, true)] {
+        let (mut image, ends) = ended_in_order(members, is_ring);
+        image.say_begun_in_vain();
+        let whole = check(&image.open());
+        assert!(whole.ok, "{members}, {is_ring}: {:?}", whole.bad);
+        for end in &ends {
+            destroy(&mut image, end);
+            image.forget_last(end.member);
+        }
+        for is_followed in [false, true] {
+            if is_followed {
+                image.follows_end = Some(false);
+                image.end_slot = Some(ends[0].descriptor.place.slot_serial);
+                image.begin_again();
+                image.data(0, 0, &noise(99, 10_000), &[]);
+                image.say_begun();
+            }
+            let result = check(&image.open());
+            assert!(!result.ok, "{members}, {is_ring}, {is_followed}");
+            assert_eq!(flawed_places(&result), names_of(&ends));
+            assert!(result.bad.iter().all(|bad| bad.recording == Some(1)));
+        }
+    }
+}
+
+#[test]
+fn what_a_recording_of_a_small_ring_may_have_written_over_without_a_trace_is_not_missed() {
+    let (mut image, ends) = ended_in_order(1, true);
+    let slot_count = image.members[0].superblock.geometry.slot_count;
+    image.say_begun_in_vain();
+    // As in a ring of so few slots that the recording may have come to the end mark.
+    image.members[0].superblock.slots_begun += slot_count - 16;
+    destroy(&mut image, &ends[0]);
+    assert_eq!(check(&image.open()).bad, []);
+}
+
+#[test]
+fn a_recording_of_which_a_member_lost_everything_is_missed_by_the_next_one() {
+    for members in [1, 2] {
+        let (mut image, _) = ended_in_order(members, false);
+        for is_whole in [true, false] {
+            image.follows_end = Some(true);
+            let end = image.puts.last().unwrap().descriptor.place;
+            image.end_slot = Some(end.slot_serial);
+            image.begin_again();
+            image.data(0, 0, &noise(99, 10_000), &[]);
+            image.end();
+            image.say_ended();
+            let result = check(&image.open());
+            assert_eq!(result.ok, is_whole, "{members}: {:?}", result.bad);
+            if !is_whole {
+                let lost: BTreeSet<_> = result.bad.iter().map(|bad| bad.offset_bytes).collect();
+                let slot_bytes = u64::from(SLOT_BYTES);
+                let at = image.members[0].superblock.geometry.offset_of(end);
+                assert_eq!(lost, BTreeSet::from([Some(at / slot_bytes * slot_bytes)]));
+                assert!(result.bad[0].why.contains("nothing of that recording"));
+                assert_eq!(result.bad[0].recording, Some(3));
+            }
+            // All members lose the newest recording before the next one begins.
+            let puts = image.puts.clone();
+            let newest = puts.iter().filter(|put| put.descriptor.recording == 2);
+            newest.for_each(|put| destroy(&mut image, put));
+            (0..members).for_each(|member| image.forget_last_recording(member));
+        }
+    }
+}
+
+#[test]
+fn a_recording_that_may_lie_on_a_missing_member_alone_is_told() {
+    let (mut image, _) = ended_in_order(2, false);
+    image.say_begun_in_vain();
+    let mut opened = image.open();
+    assert!(check(&opened).ok);
+    opened.members.remove(1);
+    opened.recordings[0].per_member[1] = None;
+    let result = check(&opened);
+    let of_second = result.bad.iter().filter(|bad| bad.recording == Some(2));
+    let told: Vec<&str> = of_second.map(|bad| bad.why.as_str()).collect();
+    assert_eq!(told.len(), 1);
+    assert!(told[0].contains("nothing of it is on the members that are here"));
+}
+
+#[test]
+fn a_damaged_seal_of_a_start_that_was_flushed_before_a_crash_is_named() {
+    let mut image = Image::new(1, 12, &["none"], false);
+    let start = image.puts[0].clone();
+    let seal = start.offset_bytes + start.descriptor.append_bytes as usize - 60;
+    image.members[0].bytes[seal] ^= 1;
+    for is_flushed in [false, true] {
+        if is_flushed {
+            image.flushed_sequence = start.descriptor.sequence;
+        }
+        image.data(0, 0, &noise(1, 50_000), &[]);
+        let result = check(&image.open());
+        assert_eq!(result.ok, !is_flushed, "{:?}", result.bad);
+        let places: Vec<Option<u64>> = result.bad.iter().map(|bad| bad.offset_bytes).collect();
+        let hit = is_flushed.then_some(Some(start.offset_bytes as u64));
+        assert_eq!(places, hit.into_iter().collect::<Vec<_>>());
+    }
+}
+
+#[test]
 fn superblocks_that_were_read_before_another_recording_began_tell_nothing_of_its_end() {
     let (mut image, _) = ended_in_order(2, false);
     image.follows_end = Some(true);

@@ -5,18 +5,20 @@ use sustain_document::record::RecordingEnd;
 
 use super::{listed_members, time_text, uuid_text};
 use crate::opening::{Recording, StreamSummary};
+use crate::reading::verify::Checkable;
 use crate::store::Store;
 
 /// Makes the document of a store and its recordings, which are newest first as the store
 /// returns them.
 pub fn list_document(store: &Store, recordings: &[Recording]) -> ListDocument {
+    let unseen = Checkable::of(store, recordings).unseen_note();
     ListDocument {
         schema: LIST_SCHEMA.to_owned(),
         store: uuid_text(store.id),
         slot_bytes: store.slot_bytes,
         members: listed_members(store),
         recordings: recordings.iter().rev().map(listed_recording).collect(),
-        notes: store.notes.clone(),
+        notes: store.notes.iter().cloned().chain(unseen).collect(),
     }
 }
 fn listed_recording(recording: &Recording) -> ListedRecording {

@@ -27,6 +27,10 @@ pub struct StartNote {
     /// become durable; none in the notes of older recorders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follows_end: Option<bool>,
+    /// The slot of the last end mark that had become durable on this member, as the superblock told
+    /// when this recording began; none if there was none, or an older recorder did not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_slot: Option<u64>,
     /// Recordings whose own starts this one may overwrite while data of theirs is left, oldest
     /// first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -208,6 +212,7 @@ mod tests {
                 slot_offset_bytes: 4096,
             }),
             follows_end: None,
+            end_slot: None,
             earlier: Vec::new(),
         }
     }
@@ -337,6 +342,7 @@ mod tests {
                     AppendPlace { slot_serial, slot_offset_bytes }.into()
                 }),
                 follows_end: previous.map(|_| ring),
+                end_slot: previous.map(|_| 41),
                 earlier: Vec::new(),
             };
             prop_assert_eq!(StartNote::from_json(&start.to_json()).unwrap(), start);

@@ -38,7 +38,10 @@ struct SuperblockBytes {
     flags: U32,
     slots_begun: U64,
     parity_count: U16,
-    reserved: [u8; 902],
+    reserved: [u8; 2],
+    recordings_begun: U32,
+    ended_slots: U64,
+    reserved_too: [u8; 888],
     members: [[u8; 16]; MEMBERS_MAX],
     rest: [u8; 1024],
 }
@@ -68,6 +71,12 @@ pub struct Superblock {
     pub has_ended: bool,
     /// At least this many slot serials have been begun. This is only a hint.
     pub slots_begun: u64,
+    /// The number of the newest recording that was begun, on whichever members; 0 if there is none,
+    /// or an older recorder does not tell.
+    pub recordings_begun: u32,
+    /// The slot of the last end mark here that became durable; none if an older recorder does not
+    /// tell.
+    pub end_slot: Option<u64>,
 }
 
 /// Why a block is not a superblock that can be used.
@@ -121,6 +130,9 @@ impl Superblock {
         let ended = if self.has_ended { FLAG_ENDED } else { 0 };
         layout.flags = (prewritten | ended).into();
         layout.slots_begun = self.slots_begun.into();
+        layout.recordings_begun = self.recordings_begun.into();
+        let ended_slots = self.end_slot.map_or(0, |slot| slot.saturating_add(1));
+        layout.ended_slots = ended_slots.into();
         for (entry, member) in layout.members.iter_mut().zip(&self.members) {
             *entry = member.into_bytes();
         }
@@ -168,6 +180,8 @@ impl Superblock {
             is_prewritten: layout.flags.get() & FLAG_PREWRITTEN != 0,
             has_ended: layout.flags.get() & FLAG_ENDED != 0,
             slots_begun: layout.slots_begun.get(),
+            recordings_begun: layout.recordings_begun.get(),
+            end_slot: layout.ended_slots.get().checked_sub(1),
         };
         if layout.copy.get() < COPIES && superblock.is_valid() {
             Ok(superblock)
@@ -244,6 +258,8 @@ mod tests {
             is_prewritten: true,
             has_ended: true,
             slots_begun: 12,
+            recordings_begun: 3,
+            end_slot: Some(11),
         }
     }
 
@@ -357,7 +373,8 @@ mod tests {
 
     #[test]
     fn reserved_bytes_and_unknown_flags_are_ignored() {
-        assert_eq!(patched(120, &[0xFF; 904]), Ok(superblock()));
+        assert_eq!(patched(120, &[0xFF; 4]), Ok(superblock()));
+        assert_eq!(patched(136, &[0xFF; 888]), Ok(superblock()));
         assert_eq!(patched(3072, &[0xFF; 1024]), Ok(superblock()));
         assert_eq!(patched(108, &[0xFF; 4]), Ok(superblock()));
         let otherwise = patched(108, &[0xFE]).unwrap();
@@ -401,7 +418,7 @@ mod tests {
     prop_compose! {
         fn any_superblock()(
             ids in (any::<u128>(), any::<u128>()),
-            numbers in any::<[u64; 2]>(),
+            numbers in any::<[u64; 3]>(),
             created_ns in any::<i64>(),
             capacity_bytes in (64_u64 << 20)..=u64::MAX,
             shift in 16..=24_u32,
@@ -424,6 +441,8 @@ mod tests {
                 is_prewritten,
                 has_ended,
                 slots_begun: numbers[1],
+                recordings_begun: numbers[2] as u32,
+                end_slot: numbers[2].checked_sub(1),
             }
         }
     }

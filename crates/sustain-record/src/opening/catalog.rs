@@ -71,6 +71,9 @@ pub struct StreamExtent {
     /// The append before it there, as its own start names it, if that append is not found, and
     /// nothing else of the recording that it belonged to.
     pub lost_before: Option<AppendPlace>,
+    /// The slot in which a recording before it ended there, as its own start says, if nothing of
+    /// that recording is found there.
+    pub lost_recording: Option<AppendPlace>,
 }
 
 /// One stream of a recording.
@@ -317,6 +320,7 @@ fn recording(
             flushed_sequence: chapter.last.flushed_sequence,
             lost_last: None,
             lost_before: chapter.lost_before,
+            lost_recording: chapter.lost_recording,
         });
     }
     Recording {

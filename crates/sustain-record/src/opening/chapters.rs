@@ -30,6 +30,9 @@ pub struct Chapter {
     /// The last append before this recording, which its first start names, where nothing has
     /// overwritten that append and it is not found there any more.
     pub lost_before: Option<AppendPlace>,
+    /// The slot in which a recording before this one ended, as its first start says, where nothing
+    /// has overwritten that slot, and nothing of that recording is found.
+    pub lost_recording: Option<AppendPlace>,
     /// The first slot from which on nothing has been overwritten, nor can a crash have left it half
     /// overwritten.
     pub kept_from_slot: u64,
@@ -51,10 +54,12 @@ pub struct Chapter {
 }
 
 /// What the superblock tells of the last end.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct LastEnded {
+    /// Whether the last recording has ended, and its end mark became durable.
     pub(super) has_ended: bool,
-    pub(super) slots_begun: u64,
+    /// The slot of the last end mark that became durable, be it of the last recording or not.
+    pub(super) end_slot: Option<u64>,
 }
 
 /// Where a chapter begins, and the last append of the one before.
@@ -104,6 +109,11 @@ pub(super) fn chapter(
     };
     let kept_from_slot = kept_by_newer.max(kept_from(own_reach));
     let start = start_note(facts, last, oldest_serial)?;
+    let lost_before = lost_before(facts, first, kept_from_slot)?;
+    let told_end_slot = start
+        .as_ref()
+        .and_then(|start| start.end_slot)
+        .filter(|slot| lost_before.is_none() && *slot >= kept_from_slot);
     Ok(Chapter {
         recording: last.recording,
         recording_id: last.recording_id,
@@ -111,11 +121,14 @@ pub(super) fn chapter(
             && beginning.before.is_none()
             && (0..first.positions.len()).any(came_before),
         is_oldest_of_lap: oldest_serial > 0 && beginning.before.is_none(),
-        lost_before: lost_before(facts, first, kept_from_slot)?,
+        lost_before,
+        lost_recording: told_end_slot
+            .filter(|slot| is_lost_between(*slot, beginning.before, first))
+            .map(slot_start),
         kept_from_slot,
         first: first.clone(),
         last: last.clone(),
-        end_is_durable: end_is_durable(start.as_ref(), newer.last(), ended.has_ended),
+        end_is_durable: end_is_durable(last, start.as_ref(), end.as_ref(), newer.last(), ended),
         lost_end,
         start,
         end,
@@ -130,14 +143,28 @@ pub(super) fn chapter(
 }
 
 /// Whether the end mark of a recording became durable, as the start of the next one tells, or the
-/// superblock where none follows. A power cut may leave any other end mark half written.
-fn end_is_durable(own: Option<&StartNote>, next: Option<&Chapter>, has_ended: bool) -> bool {
+/// superblock where none follows. A power cut may leave any other end mark half written. Of older
+/// recorders, which do not tell, it counts as durable, but not that of recovering: the recorder of
+/// the start is not the one of the mark.
+fn end_is_durable(
+    last: &Descriptor,
+    own: Option<&StartNote>,
+    end: Option<&EndNote>,
+    next: Option<&Chapter>,
+    ended: LastEnded,
+) -> bool {
+    let is_recovered = end.is_some_and(|end| end.ended == EndNote::RECOVERED);
+    let lies_in = |end_slot: Option<u64>| end_slot == Some(last.place.slot_serial);
     match next {
         Some(next) => {
             let start = next.start.as_ref();
-            start.and_then(|start| start.follows_end).unwrap_or(true)
+            let told = start.and_then(|start| start.follows_end);
+            told.unwrap_or(!is_recovered) || lies_in(start.and_then(|start| start.end_slot))
         }
-        None => has_ended || own.is_none_or(|start| start.follows_end.is_none()),
+        None => {
+            let is_older = own.is_none_or(|start| start.follows_end.is_none());
+            ended.has_ended || lies_in(ended.end_slot) || is_older && !is_recovered
+        }
     }
 }
 
@@ -157,25 +184,32 @@ fn lost_end(
         let before = facts.descriptor(place)?;
         return Ok(Some(before.map_or(place, |before| behind(facts, before))));
     }
-    let is_lost = match next {
-        // Where the next start names an append that is gone, that one is the end mark.
+    let slot = last.place.slot_serial;
+    let end_slot = match next {
         Some(next) => {
             let start = next.start.as_ref();
-            next.lost_before.is_none() && start.and_then(|start| start.follows_end) == Some(true)
+            let follows_end = start.and_then(|start| start.follows_end) == Some(true);
+            let told = start.and_then(|start| start.end_slot);
+            // Where the next start names an append that is gone, that one is the end mark.
+            told.or(follows_end.then_some(slot))
+                .filter(|_| next.lost_before.is_none())
         }
-        // What lies behind the slots begun has come since the superblock was read.
-        None => ended.has_ended && last.place.slot_serial < ended.slots_begun,
+        None => ended.end_slot,
     };
-    if !is_lost {
-        return Ok(None);
-    }
-    // The superblock counts the slot of the end mark as the last one.
-    let newest_slot = match next {
-        Some(_) => last.place.slot_serial,
-        None => ended.slots_begun - 1,
-    };
-    let place = behind(facts, last);
-    Ok(Some(place.max(slot_start(newest_slot))))
+    // An end mark in an earlier slot is of a recording before. And what lies behind the slot that
+    // the superblock told of has come since that was read.
+    let end_slot = end_slot.filter(|end_slot| slot <= *end_slot);
+    Ok(end_slot.map(|end_slot| behind(facts, last).max(slot_start(end_slot))))
+}
+
+/// Whether nothing is found of a recording that ended in a slot before the first append of another
+/// one, given what is the last append before that. If that one is no end mark, it may be of the
+/// recording that ended there.
+fn is_lost_between(end_slot: u64, before: Option<&Descriptor>, first: &Descriptor) -> bool {
+    let is_first = first.is_first_start() && first.start.is_none_or(|start| start == first.place);
+    let is_older =
+        |before: &Descriptor| before.kind == Kind::End && before.place.slot_serial < end_slot;
+    is_first && end_slot < first.place.slot_serial && before.is_none_or(is_older)
 }
 
 /// The first place behind an append where another one may be.

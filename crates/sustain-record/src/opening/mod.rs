@@ -8,6 +8,7 @@
 mod catalog;
 mod chapters;
 mod facts;
+mod lost_marks;
 mod search;
 mod tail;
 #[cfg(test)]
@@ -30,6 +31,20 @@ use facts::MemberEvidence;
 /// something this far behind the newest slot.
 pub(crate) const PATIENCE_SLOTS: u64 = 16;
 
+/// The slot of the last end mark that became durable on a member, as its superblock tells, where
+/// nothing can have been written over it since.
+pub(crate) fn durable_end_slot(superblock: &Superblock) -> Option<u64> {
+    if superblock.has_ended {
+        return superblock.slots_begun.checked_sub(1);
+    }
+    // In a ring, a recording that was cut off before its start was durable may have come so far,
+    // and have left no trace of itself.
+    let reach = superblock.slots_begun.saturating_add(PATIENCE_SLOTS);
+    let lap = superblock.geometry.slot_count;
+    let is_kept = |slot: &u64| slot.saturating_add(lap) >= reach;
+    superblock.end_slot.filter(is_kept)
+}
+
 /// Nothing that a recorder has left is read more than a few times: what begins at a place, what a
 /// slot has of one lap or another, a note. So unless a member was forged, no question takes more
 /// reading than this many times the member, and some more for small ones.
@@ -45,8 +60,7 @@ pub struct Opening {
     facts: MemberEvidence,
     /// The hint in the superblock.
     slots_begun: u64,
-    /// Whether the superblock tells that the last end mark became durable.
-    has_ended: bool,
+    ended: LastEnded,
     tail: Option<MemberTail>,
     /// The newest recordings, as far as they are known.
     chapters: Vec<Chapter>,
@@ -58,7 +72,10 @@ impl Opening {
         Opening {
             facts: MemberEvidence::new(AppendIdentity::of(superblock)),
             slots_begun: superblock.slots_begun,
-            has_ended: superblock.has_ended,
+            ended: LastEnded {
+                has_ended: superblock.has_ended,
+                end_slot: durable_end_slot(superblock),
+            },
             tail: None,
             chapters: Vec::new(),
         }
@@ -91,16 +108,8 @@ impl Opening {
             let Some(last) = next else {
                 return Ok(self.chapters.clone());
             };
-            let chapter =
-                chapters::chapter(&self.facts, &tail, &last, &self.chapters, self.ended())?;
+            let chapter = chapters::chapter(&self.facts, &tail, &last, &self.chapters, self.ended)?;
             self.chapters.push(chapter);
-        }
-    }
-
-    fn ended(&self) -> LastEnded {
-        LastEnded {
-            has_ended: self.has_ended,
-            slots_begun: self.slots_begun,
         }
     }
 

@@ -112,6 +112,7 @@ mod tests {
             previous: None,
             previous_start: None,
             follows_end: false,
+            end_slot: None,
             shares_errors: false,
             file: None,
         };
@@ -141,6 +142,7 @@ mod tests {
             streams: Vec::new(),
             previous_start: None,
             follows_end: None,
+            end_slot: None,
             earlier: Vec::new(),
         };
         let members = [member(next_slot_serial)];

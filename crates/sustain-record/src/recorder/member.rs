@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::member_file::MemberFile;
 use super::scatter::{RateEstimate, ScatterCandidate};
 use crate::format::{AppendPlace, BLOCK_BYTES, Geometry, Kind, append_bytes_for};
+use crate::opening::durable_end_slot;
 use crate::store::Store;
 
 /// A slot is not begun before the one this many slots back is flushed. So after a crash, nothing
@@ -33,6 +34,8 @@ pub struct MemberSetup {
     pub previous_start: Option<AppendPlace>,
     /// Whether the superblock tells that the end mark before became durable.
     pub follows_end: bool,
+    /// The slot of the last end mark that became durable, if the superblock tells.
+    pub end_slot: Option<u64>,
     /// Whether one durable write may be told of the error of another, so that they have to wait for
     /// each other.
     pub shares_errors: bool,
@@ -53,6 +56,7 @@ impl MemberSetup {
                 previous: tail.last.as_ref().map(|last| last.place),
                 previous_start: tail.start,
                 follows_end: member.superblock.has_ended,
+                end_slot: durable_end_slot(&member.superblock),
                 shares_errors: member.target.is_cached(),
                 file: MemberFile::of(&member.target, member.superblock.geometry.member_bytes),
             })

@@ -27,7 +27,7 @@ use uuid::Uuid;
 use crate::error::RecordError;
 use crate::format::BLOCK_BYTES;
 use crate::member_io::{MemberIo, MemberStep, ReadOrder, StepsEnd, StepsPatience};
-use crate::opening::{Asked, MemberTail, Opening, Recording, merge};
+use crate::opening::{Asked, MemberTail, Opening, Recording, durable_end_slot, merge};
 
 pub use crate::member_io::on_long_wait;
 pub use answering::{check_answering, check_takes_writes, write_within_bound};
@@ -246,15 +246,22 @@ impl Store {
 
     fn set_hints(&mut self, slots_begun: &[u64], renewal: Renewal<'_>) {
         assert_eq!(slots_begun.len(), self.members.len(), "one for each member");
+        let recording = self.next_recording();
         for (index, (member, slots_begun)) in self.members.iter_mut().zip(slots_begun).enumerate() {
             let superblock = &mut member.superblock;
+            superblock.end_slot = durable_end_slot(superblock);
             superblock.generation = superblock.generation.saturating_add(1);
             let begins_slot =
                 std::mem::replace(&mut superblock.slots_begun, *slots_begun) != *slots_begun;
             // On a full member nothing will be written, and its last end stays the last.
             superblock.has_ended &= !begins_slot;
-            if let Renewal::Ended(have_end) = renewal {
-                superblock.has_ended |= have_end[index];
+            match renewal {
+                Renewal::Begins => superblock.recordings_begun = recording,
+                Renewal::Ended(have_end) if have_end[index] => {
+                    superblock.has_ended = true;
+                    superblock.end_slot = slots_begun.checked_sub(1);
+                }
+                Renewal::Ended(_) | Renewal::AtRest => {}
             }
         }
     }

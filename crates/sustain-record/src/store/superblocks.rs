@@ -235,6 +235,8 @@ pub(crate) mod tests {
             members,
             is_prewritten: false,
             has_ended: false,
+            recordings_begun: 0,
+            end_slot: None,
             slots_begun: 0,
         }
     }

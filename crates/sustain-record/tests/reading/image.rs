@@ -57,6 +57,8 @@ pub struct Image {
     pub time_ns: i64,
     /// What the next starts say of the end before them.
     pub follows_end: Option<bool>,
+    /// What the next starts say of the slot of the last end mark.
+    pub end_slot: Option<u64>,
     is_ring: bool,
 }
 
@@ -97,6 +99,8 @@ impl Image {
                 members: ids.clone(),
                 is_prewritten: false,
                 has_ended: false,
+                recordings_begun: 0,
+                end_slot: None,
                 slots_begun: 0,
             };
             for (copy, at) in superblock
@@ -132,6 +136,7 @@ impl Image {
             flushed_sequence: 0,
             time_ns: STARTED_NS,
             follows_end: None,
+            end_slot: None,
             is_ring,
         };
         (0..member_count).for_each(|member| image.start(member));
@@ -161,6 +166,13 @@ impl Image {
         self.members[member].previous = before;
     }
 
+    /// Lets the next append of a member name the last one of the recordings before the last.
+    pub fn forget_last_recording(&mut self, member: usize) {
+        let puts = self.puts.iter().rev().filter(|put| put.member == member);
+        let mut older = puts.filter(|put| put.descriptor.recording < self.recording);
+        self.members[member].previous = older.next().map(|put| put.descriptor.place);
+    }
+
     pub fn start(&mut self, member: usize) {
         let streams = self.framings.iter().map(|framing| StreamNote {
             name: "camera".to_owned(),
@@ -174,6 +186,7 @@ impl Image {
             streams: streams.collect(),
             previous_start: None,
             follows_end: self.follows_end,
+            end_slot: self.end_slot,
             earlier: Vec::new(),
         };
         self.put(
@@ -358,20 +371,29 @@ impl Image {
 
     /// Renews the superblocks as behind the end of a recording.
     pub fn say_ended(&mut self) {
-        self.renew_superblocks(true);
+        self.renew_superblocks(true, 0);
     }
 
     /// Renews the superblocks as before the recording that has just begun.
     pub fn say_begun(&mut self) {
-        self.renew_superblocks(false);
+        self.renew_superblocks(false, 0);
     }
 
-    fn renew_superblocks(&mut self, has_ended: bool) {
+    /// Renews the superblocks as before a recording that wrote nothing, behind what is there.
+    pub fn say_begun_in_vain(&mut self) {
+        self.renew_superblocks(false, 1);
+    }
+
+    fn renew_superblocks(&mut self, has_ended: bool, further_slots: u64) {
         for member in &mut self.members {
             let superblock = &mut member.superblock;
             superblock.generation += 1;
             superblock.has_ended = has_ended;
-            superblock.slots_begun = member.next.slot_serial + 1;
+            superblock.recordings_begun = self.recording + further_slots as u32;
+            superblock.slots_begun = member.next.slot_serial + 1 + further_slots;
+            if has_ended {
+                superblock.end_slot = Some(member.next.slot_serial);
+            }
             let offsets = superblock.geometry.superblock_offsets();
             for (copy, at) in (0..).zip(offsets) {
                 member.bytes[at as usize..][..4096].copy_from_slice(&superblock.encode(copy));

@@ -32,6 +32,8 @@ pub fn superblock() -> Superblock {
         is_prewritten: true,
         has_ended: false,
         slots_begun: 123_456,
+        recordings_begun: 0,
+        end_slot: None,
     }
 }
 
@@ -48,6 +50,8 @@ pub fn smallest_superblock() -> Superblock {
         is_prewritten: false,
         has_ended: false,
         slots_begun: 0,
+        recordings_begun: 0,
+        end_slot: None,
     }
 }
 
@@ -212,6 +216,7 @@ pub fn start() -> StartNote {
             slot_offset_bytes: 0,
         }),
         follows_end: None,
+        end_slot: None,
         earlier: Vec::new(),
     }
 }

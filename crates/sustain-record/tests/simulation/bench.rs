@@ -118,6 +118,8 @@ impl Bench {
                 members: members.clone(),
                 is_prewritten: false,
                 has_ended: false,
+                recordings_begun: 0,
+                end_slot: None,
                 slots_begun: 0,
             };
             for (copy, offset_bytes) in (0..).zip(geometry.superblock_offsets()) {

@@ -174,9 +174,6 @@ fn last_ends<'a>(
         .recordings
         .iter()
         .position(|one| one.id == newest.id)?;
-    if index + 1 != history.recordings.len() {
-        return None;
-    }
     let ends = history.appends.iter().filter(|append| {
         append.recording == index && append.kind == Kind::End && append.completed_at.is_some()
     });
@@ -185,7 +182,10 @@ fn last_ends<'a>(
         let member = members.find(|member| member.index() == end.member);
         member.is_some_and(|member| {
             let superblock = &member.superblock;
-            superblock.has_ended && superblock.slots_begun == end.place.slot_serial + 1
+            let is_kept = superblock.has_ended
+                || superblock.slots_begun + 16
+                    <= end.place.slot_serial + superblock.geometry.slot_count;
+            is_kept && superblock.end_slot == Some(end.place.slot_serial)
         }) && end.is_promised()
     };
     let ends: Vec<&Append> = ends.collect();

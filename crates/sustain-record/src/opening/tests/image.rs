@@ -119,6 +119,8 @@ pub fn superblocks(sizes_bytes: &[u64], slot_bytes: u32) -> Vec<Superblock> {
         members: members.clone(),
         is_prewritten: false,
         has_ended: false,
+        recordings_begun: 0,
+        end_slot: None,
         slots_begun: 0,
     };
     sizes_bytes.iter().enumerate().map(superblock).collect()
@@ -182,6 +184,7 @@ impl Image {
             streams: (0..self.positions.len()).map(stream).collect(),
             previous_start: self.members[member].start.map(Into::into),
             follows_end: None,
+            end_slot: None,
             earlier: self.earlier.clone(),
         };
         self.append(member, Kind::Start, CONTROL_STREAM, &note.to_json());

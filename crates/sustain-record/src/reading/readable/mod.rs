@@ -38,18 +38,26 @@ const TOLD_LOOK: u32 = NEAR_LOOKS + 3;
 /// came may have been durable already, which only later appends tell: they are looked for as long
 /// as the recording goes on, and for a minute at most.
 ///
-/// In a ring, a power cut leaves damaged appends of the lap before that were being overwritten. The
-/// readable range begins behind them.
+/// What power cuts have left of a ring is left out, as by [`behind_cuts`].
 ///
 /// # Errors
 /// [`RecordError::Interrupted`] if `stop` says so while the store is looked at again; otherwise if
 /// the members cannot be driven.
 pub fn readable(store: Checkable<'_>, stop: &Stop) -> Result<Vec<Recording>, RecordError> {
-    let mut recordings = at_one_time(store, stop)?;
-    let store = Checkable {
+    let recordings = at_one_time(store, stop)?;
+    behind_cuts(Checkable {
         recordings: &recordings,
         ..store
-    };
+    })
+}
+
+/// Returns the recordings of a store with their readable ranges behind what power cuts have left
+/// in a ring: damaged appends of the lap before that were being overwritten.
+///
+/// # Errors
+/// If the members cannot be driven.
+pub fn behind_cuts(store: Checkable<'_>) -> Result<Vec<Recording>, RecordError> {
+    let mut recordings = store.recordings.to_vec();
     let traces = pen::traces(store)?;
     for trace in traces {
         trace.apply(&mut recordings);
@@ -208,6 +216,7 @@ mod tests {
                 flushed_sequence: 0,
                 lost_last: None,
                 lost_before: None,
+                lost_recording: None,
             })],
             under_way: false,
             is_gone_from_a_member: false,

@@ -1,7 +1,7 @@
 //! The flaws of one recording while it is checked, told apart from what a crash has taken before it
 //! was durable: how far all was durable is known only at the end. Pure.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 
 use super::torn::{Torn, TornUnlisted, divide, goes_on, is_crashed, is_recovered, since_recovered};
 use super::{BAD_MAX, Bad, VerifiedStream};
@@ -26,8 +26,8 @@ pub(super) struct Flaws<'a> {
     torn: Vec<Torn>,
     torn_unlisted: TornUnlisted,
     /// By member of the scope, its appends without a seal, of a recording that a crash has ended,
-    /// that nothing has called durable so far: their sequences. They are damaged if they were.
-    unsealed: Vec<VecDeque<(u64, Bad)>>,
+    /// that nothing has called durable so far, by their sequences. They are damaged if they were.
+    unsealed: Vec<BTreeMap<u64, Bad>>,
 }
 
 /// All flaws, once everything was seen.
@@ -53,7 +53,7 @@ impl<'a> Flaws<'a> {
             flushed_sequences: vec![0; members],
             torn: Vec::new(),
             torn_unlisted: TornUnlisted::default(),
-            unsealed: vec![VecDeque::new(); members],
+            unsealed: vec![BTreeMap::new(); members],
         }
     }
 
@@ -90,11 +90,12 @@ impl<'a> Flaws<'a> {
     }
 
     /// An append of a member of the scope has lost its seal, and its bytes are whole. Before a
-    /// flush a crash may do that, and later appends tell of flushes. No recorder leaves so many
-    /// unflushed as are kept here.
+    /// flush a crash may do that, and later appends tell of flushes. They do not come in the order
+    /// of their sequences: one that has no bytes comes when it is found, and others when their
+    /// bytes do. No recorder leaves so many unflushed as are kept here.
     pub(super) fn add_unsealed(&mut self, member: usize, sequence: u64, bad: Bad) {
         if self.unsealed[member].len() < BAD_MAX {
-            self.unsealed[member].push_back((sequence, bad));
+            self.unsealed[member].insert(sequence, bad);
         }
         self.tell_unsealed(member);
     }
@@ -102,10 +103,11 @@ impl<'a> Flaws<'a> {
     /// Tells of the appends without a seal that turned out to be durable.
     fn tell_unsealed(&mut self, member: usize) {
         let flushed_sequence = self.flushed_sequences[member];
-        let is_durable = |first: &(u64, Bad)| first.0 <= flushed_sequence;
-        while self.unsealed[member].front().is_some_and(is_durable) {
-            let first = self.unsealed[member].pop_front();
-            first.into_iter().for_each(|(_, bad)| self.add(bad));
+        while let Some(first) = self.unsealed[member].first_entry()
+            && *first.key() <= flushed_sequence
+        {
+            let bad = first.remove();
+            self.add(bad);
         }
     }
 
@@ -220,9 +222,9 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn seals_lost_beyond_the_list_are_counted_once_they_are_known_to_have_been_durable() {
-        let recording = Recording {
+    /// A recording that a crash has ended.
+    fn crashed() -> Recording {
+        Recording {
             number: 1,
             id: Uuid::nil(),
             started_ns: None,
@@ -234,8 +236,11 @@ mod tests {
             per_member: Vec::new(),
             under_way: false,
             is_gone_from_a_member: false,
-        };
-        let bad = |offset_bytes| Bad {
+        }
+    }
+
+    fn bad(offset_bytes: u64) -> Bad {
+        Bad {
             member: None,
             offset_bytes: Some(offset_bytes),
             recording: Some(1),
@@ -243,7 +248,24 @@ mod tests {
             from_byte: Some(0),
             to_byte: Some(0),
             why: "the seal is damaged".to_owned(),
-        };
+        }
+    }
+
+    #[test]
+    fn a_durable_seal_that_is_lost_is_told_behind_one_that_was_not_durable() {
+        let recording = crashed();
+        let mut flaws = Flaws::new(&recording, 1, true);
+        flaws.flushed_sequences[0] = 5;
+        // An account of a gap comes when it is found, before the bytes of appends that lie first.
+        flaws.add_unsealed(0, 9, bad(9));
+        flaws.add_unsealed(0, 4, bad(4));
+        let told = flaws.finish(Vec::new(), &mut []);
+        assert_eq!(told.bad, [bad(4)]);
+    }
+
+    #[test]
+    fn seals_lost_beyond_the_list_are_counted_once_they_are_known_to_have_been_durable() {
+        let recording = crashed();
         let mut flaws = Flaws::new(&recording, 1, true);
         let durable = BAD_MAX as u64 + 5;
         for sequence in 1..=durable + 2 {

@@ -21,12 +21,13 @@ pub use self::meanwhile::{RemainingFrom, left_by_now};
 use self::names::Names;
 pub(crate) use self::tail::torn_tail;
 pub use super::checkable::Checkable;
+use super::checkable::IS_UNSEEN;
 use super::parts::Parts;
 use super::readable::readable;
 use super::scope::Scope;
 use crate::error::RecordError;
 use crate::format::{AppendPlace, BLOCK_BYTES, Superblock, SuperblockError};
-use crate::opening::Recording;
+use crate::opening::{Recording, durable_end_slot};
 use crate::store::OpenMember;
 
 /// The schema that a [`VerifyResult`] names.
@@ -168,6 +169,9 @@ pub fn verify(
     });
     check_superblocks(store, &mut result)?;
     check_newest_slots(store, &mut result);
+    if let Some(number) = store.unseen_recording() {
+        result.add(Bad::of_store(Some(number), IS_UNSEEN));
+    }
     let given = VerifyBasis {
         has_laps: has_laps(&store),
         is_all_there: is_all_there(&store),
@@ -190,6 +194,21 @@ pub fn verify(
     meanwhile::excuse_overwritten(store, &mut result);
     result.ok = result.complete && result.bad.is_empty() && result.bad_unlisted == 0;
     Ok(result)
+}
+
+impl Bad {
+    /// A flaw that is in no stream.
+    fn of_store(recording: Option<u32>, why: &str) -> Bad {
+        Bad {
+            member: None,
+            offset_bytes: None,
+            recording,
+            stream: None,
+            from_byte: None,
+            to_byte: None,
+            why: why.to_owned(),
+        }
+    }
 }
 
 impl VerifyResult {
@@ -308,11 +327,7 @@ fn check_superblocks(store: Checkable<'_>, result: &mut VerifyResult) -> Result<
                 result.add(Bad {
                     member: Some(member.name.clone()),
                     offset_bytes: Some(offset_bytes),
-                    recording: None,
-                    stream: None,
-                    from_byte: None,
-                    to_byte: None,
-                    why,
+                    ..Bad::of_store(None, &why)
                 });
             }
         }
@@ -330,10 +345,12 @@ fn check_newest_slots(store: Checkable<'_>, result: &mut VerifyResult) {
         let extents =
             extents.filter_map(|one| one.per_member.get(member.index()).copied().flatten());
         let newest = extents.max_by_key(|extent| extent.last);
-        let end_slot = superblock.slots_begun.saturating_sub(1);
+        let Some(end_slot) = durable_end_slot(superblock) else {
+            continue;
+        };
         let is_found = newest
             .is_some_and(|newest| newest.last.slot_serial >= end_slot || newest.lost_end.is_some());
-        if !superblock.has_ended || is_found {
+        if is_found {
             continue;
         }
         let place = AppendPlace {
@@ -343,13 +360,11 @@ fn check_newest_slots(store: Checkable<'_>, result: &mut VerifyResult) {
         result.add(Bad {
             member: Some(member.name.clone()),
             offset_bytes: Some(superblock.geometry.offset_of(place)),
-            recording: None,
-            stream: None,
-            from_byte: None,
-            to_byte: None,
-            why: "the superblock says that a recording ended in order in this slot, and nothing \
-                  of that recording is found here"
-                .to_owned(),
+            ..Bad::of_store(
+                None,
+                "the superblock says that a recording ended in order in this slot, and nothing of \
+                 that recording is found here",
+            )
         });
     }
 }

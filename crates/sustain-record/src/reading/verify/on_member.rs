@@ -9,6 +9,7 @@ use crate::format::{AppendPlace, Geometry, Kind, Position};
 use crate::opening::StreamExtent;
 use crate::reading::part::Origin;
 
+pub(super) const MARK_IS_UNSEALED: &str = "the seal of the start or the end is damaged";
 /// More flaws of one recording are not kept.
 const LOST_MAX: usize = 10_000;
 
@@ -58,8 +59,10 @@ pub(super) struct MemberSurroundings {
     pub(super) geometry: Geometry,
     /// Whether members may have been written over.
     pub(super) has_laps: bool,
-    /// Whether a crash may have left a start or an end without its seal.
-    pub(super) may_be_unsealed: bool,
+    /// Whether a crash may have left starts without their seals.
+    pub(super) has_crashed: bool,
+    /// Whether the end mark may never have been durable.
+    pub(super) end_may_be_undurable: bool,
 }
 
 impl AccountOfMember {
@@ -76,9 +79,13 @@ impl AccountOfMember {
         }
         let mut flaws = Vec::new();
         // Of an append of data the seal is looked at where its bytes are returned.
-        if descriptor.kind != Kind::Data && !origin.sealed && !around.may_be_unsealed {
-            let why = "the seal of the start or the end is damaged";
-            flaws.push((origin.offset_bytes, why));
+        let needs_seal = match descriptor.kind {
+            Kind::Data => false,
+            Kind::Start => !around.has_crashed,
+            Kind::End => !around.end_may_be_undurable,
+        };
+        if needs_seal && !origin.sealed {
+            flaws.push((origin.offset_bytes, MARK_IS_UNSEALED));
         }
         if let Some(last) = self.last.replace(Arc::clone(origin)) {
             if descriptor.sequence <= last.descriptor.sequence {

@@ -291,6 +291,7 @@ pub(in crate::recorder) fn start_bytes_max(setup: &RecordSetup) -> u32 {
     let start = StartNote {
         previous_start: Some(farthest.into()),
         follows_end: Some(false),
+        end_slot: Some(u64::MAX),
         ..start_note(setup, &setup.members[0])
     };
     append_bytes_for(start.to_json().len() as u32, 0)
@@ -309,6 +310,7 @@ fn start_note(setup: &RecordSetup, member: &MemberSetup) -> StartNote {
         streams: streams.collect(),
         previous_start: member.previous_start.map(PlaceNote::from),
         follows_end: Some(member.follows_end),
+        end_slot: member.end_slot,
         earlier: Vec::new(),
     }
 }

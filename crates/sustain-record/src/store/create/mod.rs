@@ -379,6 +379,8 @@ fn found(
             members: members.clone(),
             is_prewritten: is_prewritten(targets[index].0),
             has_ended: false,
+            recordings_begun: 0,
+            end_slot: None,
             slots_begun: 0,
         })
         .collect();

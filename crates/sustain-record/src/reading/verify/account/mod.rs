@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::flaws::{Flaws, ToldFlaws};
 use super::given_up::GivenUp;
 use super::names::Names;
-use super::on_member::{AccountOfMember, MemberSurroundings, lost_before_first};
+use super::on_member::{AccountOfMember, MARK_IS_UNSEALED, MemberSurroundings, lost_before_first};
 use super::ring::OverwrittenGaps;
 use super::torn::is_crashed;
 use super::{Bad, VerifiedRecording, VerifiedStream};
@@ -39,9 +39,6 @@ pub(super) struct Account<'a> {
     /// Members of the scope whose end mark was told to be damaged.
     headless_told: BTreeSet<usize>,
 }
-
-const END_IS_LOST: &str = "its end mark is damaged or lost: the superblock says that the recording \
-     ended in order. What was recorded last there may be lost with it";
 
 /// The member that had what is lost, and the offset there, as far as they can be told.
 type LostPlace = Option<(usize, Option<u64>)>;
@@ -128,8 +125,14 @@ impl<'a> Account<'a> {
             extent,
             geometry,
             has_laps: self.has_laps,
-            may_be_unsealed: is_crashed(self.recording) || is_undurable_end,
+            has_crashed: is_crashed(self.recording),
+            end_may_be_undurable: is_undurable_end,
         };
+        if descriptor.kind == Kind::Start && !origin.sealed && surroundings.has_crashed {
+            let (place, why) = (Some(origin.offset_bytes), MARK_IS_UNSEALED.to_owned());
+            let bad = self.names.bad_of(Some(index), place, None, why);
+            self.note_unsealed(origin, bad);
+        }
         if self.members[member].last.is_none() {
             self.check_oldest(member, origin, &surroundings);
         }
@@ -193,30 +196,16 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// What the superblock, or what follows, tells of the end mark; and the start of the next
-    /// recording names the last append before it, which was found then.
-    fn tell_lost_lasts(&mut self) {
+    /// Tells of the marks of which something else says that they were durable.
+    fn tell_lost_marks(&mut self) {
         for (member, (index, geometry)) in self.names.in_scope.iter().enumerate() {
-            let Some(extent) = self.recording.per_member[*index] else {
+            let Some(mut extent) = self.recording.per_member[*index] else {
                 continue;
             };
-            let is_told = self.headless_told.contains(&member) || extent.end_is_overwritten;
-            let lost_last = extent.lost_last.filter(|_| !is_told);
-            let flaws = [
-                (extent.lost_end.filter(|_| !is_told), END_IS_LOST),
-                (
-                    lost_last,
-                    "its last append there is damaged or lost, most likely its end mark: the \
-                     start of the next recording names it",
-                ),
-                (
-                    extent.lost_before,
-                    "the append before its start, which the start names, is damaged or lost, and \
-                     with it all that is known there of the recording before",
-                ),
-            ];
-            for (place, why) in flaws {
-                let Some(place) = place else { continue };
+            if self.headless_told.contains(&member) {
+                (extent.lost_end, extent.lost_last) = (None, None);
+            }
+            for (place, why) in extent.lost_marks() {
                 let at = geometry.offset_of(place);
                 let bad = self
                     .names
@@ -298,7 +287,7 @@ impl<'a> Account<'a> {
         if let (true, Some(end)) = (is_complete, &self.recording.end) {
             self.check_totals(end);
         }
-        self.tell_lost_lasts();
+        self.tell_lost_marks();
         let (flaws, given_up) = self.given_up.finish();
         flaws.into_iter().for_each(|bad| self.flaws.add(bad));
         let flaws = self.flaws.finish(given_up, &mut self.streams);

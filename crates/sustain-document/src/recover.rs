@@ -21,6 +21,10 @@ pub struct RecoverDocument {
     pub marked: Vec<String>,
     /// Whether the superblocks were renewed.
     pub superblocks_renewed: bool,
+    /// Number of start and end marks that were durable and are damaged or lost; the notes name
+    /// them. If there are any the exit code is 1, as it is of `verify`.
+    #[serde(default)]
+    pub lost_marks: u64,
     /// The recordings on the store, oldest first.
     pub recordings: Vec<RecoveredRecording>,
     /// Notes for the user.

@@ -11,8 +11,9 @@ use crate::format::{
     append_bytes_for, crc32c,
 };
 use crate::member_io::ReadOrder;
-use crate::opening::Recording;
-use crate::reading::verify::torn_tail;
+use crate::opening::{Recording, StreamExtent};
+use crate::reading::readable::behind_cuts;
+use crate::reading::verify::{Checkable, torn_tail};
 use crate::store::{OpenMember, Renewal, Store, superblocks};
 
 /// What `recover` has written.
@@ -24,6 +25,8 @@ pub struct Recovered {
     pub marked: Vec<String>,
     /// Whether superblocks were damaged or not up to date, and have been renewed.
     pub superblocks_renewed: bool,
+    /// Number of start and end marks that were durable and are lost. `verify` calls them bad.
+    pub lost_marks: u64,
     /// Notes for the user.
     pub notes: Vec<String>,
 }
@@ -42,9 +45,7 @@ impl Store {
             *begun = (*begun).max(tail.newest_serial.map_or(0, |newest| newest + 1));
         }
         let mut have_end = vec![false; self.members.len()];
-        if let Some(newest) = recordings.first() {
-            self.tell_lost_ends(newest, &mut recovered.notes);
-        }
+        self.tell_lost_marks(recordings, &mut recovered)?;
         let mut newest_first = recordings.iter();
         if let Some(newest) = newest_first.next().filter(|newest| newest.open_end) {
             // The end mark will promise what is found whole here, so it must be durable before.
@@ -80,29 +81,35 @@ impl Store {
         Ok(recovered)
     }
 
-    /// Tells of the end marks that were durable and are not found. No other one takes their place:
-    /// what they said, and what lay before them, may be lost.
-    fn tell_lost_ends(&self, recording: &Recording, notes: &mut Vec<String>) {
-        for member in &self.members {
-            let extent = recording.per_member.get(member.index()).copied().flatten();
-            let Some(place) = extent.and_then(|extent| extent.lost_end) else {
-                continue;
-            };
-            let left = recording.streams.iter();
-            let left: Vec<String> = left
+    /// Tells of the marks that were durable and are not found. No other ones take their place: what
+    /// they said, and what lay before them, may be lost.
+    fn tell_lost_marks(
+        &self,
+        recordings: &[Recording],
+        recovered: &mut Recovered,
+    ) -> Result<(), RecordError> {
+        for recording in &behind_cuts(Checkable::of(self, recordings))? {
+            let left: Vec<String> = recording
+                .streams
+                .iter()
                 .map(|stream| format!("{} ends at byte {}", stream.name, stream.offered_bytes))
                 .collect();
-            notes.push(format!(
-                "{}: the end mark of recording {}, which should be at byte {}, is damaged or \
-                 lost: the superblock says that the recording ended in order. What is left of {}; \
-                 what came behind that, if anything, is lost. `sustain verify` names what is \
-                 missing, and goes on telling this",
-                member.name,
-                recording.number,
-                member.superblock.geometry.offset_of(place),
-                left.join(", and of ")
-            ));
+            for member in &self.members {
+                let extent = recording.per_member.get(member.index()).copied().flatten();
+                for (place, why) in extent.iter().flat_map(StreamExtent::lost_marks) {
+                    recovered.lost_marks += 1;
+                    recovered.notes.push(format!(
+                        "{}: recording {}, at byte {}: {why}. What is left of {}. `sustain \
+                         verify` names what is missing, and goes on telling this",
+                        member.name,
+                        recording.number,
+                        member.superblock.geometry.offset_of(place),
+                        left.join(", and of ")
+                    ));
+                }
+            }
         }
+        Ok(())
     }
 
     /// The end marks to write: one for each member that holds part of the recording and has a free

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sustain_host::Roots;
+use sustain_record::document::list_document;
 use sustain_record::error::RecordError;
 use sustain_record::format::{Descriptor, Kind};
 use sustain_record::opening::Recording;
@@ -157,12 +158,16 @@ impl Place {
 
     /// Where the appends of data begin on the first member.
     fn appends(&self) -> Vec<u64> {
+        self.appends_of(Kind::Data)
+    }
+
+    fn appends_of(&self, kind: Kind) -> Vec<u64> {
         let image = std::fs::read(self.path(0)).unwrap();
         let blocks = image.chunks_exact(4096).enumerate();
         blocks
             .filter_map(|(block, bytes)| {
                 let (descriptor, _) = Descriptor::decode(bytes).ok()?;
-                (descriptor.kind == Kind::Data).then_some(block as u64 * 4096)
+                (descriptor.kind == kind).then_some(block as u64 * 4096)
             })
             .collect()
     }
@@ -289,6 +294,47 @@ fn what_is_damaged_after_recovering_is_a_fault_even_behind_the_durable_mark() {
     let lost = (bad.from_byte, bad.to_byte);
     assert_eq!(lost, (Some(200_000), Some(250_000)));
     assert_eq!(result.recordings[0].streams[0].torn_bytes, 0);
+}
+
+#[test]
+fn the_seals_of_marks_that_are_damaged_after_recovering_are_named() {
+    let place = Place::new(&[4096]);
+    place.record_in_parts_and_crash(&[&content(200_000), &content(50_000)]);
+    place.recover();
+    place.assert_ok();
+    for kind in [Kind::Start, Kind::End] {
+        let whole = place.bytes();
+        let mark = *place.appends_of(kind).last().unwrap();
+        let (descriptor, _) = Descriptor::decode(&whole[0][mark as usize..]).unwrap();
+        let seal = mark + u64::from(descriptor.append_bytes) - 60;
+        let file = std::fs::File::options().write(true).open(place.path(0));
+        file.unwrap().write_all_at(&[0xA5; 8], seal).unwrap();
+        let result = place.verify();
+        let told: Vec<Option<u64>> = result.bad.iter().map(|bad| bad.offset_bytes).collect();
+        assert_eq!(told, [Some(mark)], "{kind:?}: {result:#?}");
+        place.restore(&whole);
+    }
+}
+
+#[test]
+fn a_recording_that_lies_only_on_a_missing_member_is_told() {
+    let place = Place::new(&[128 + 4 * 64 + 128, 4096]);
+    // The first recording fills the smaller member.
+    for bytes in [1 << 20, 100_000] {
+        place.record_and_crash(&content(bytes));
+        place.recover();
+    }
+    place.assert_ok();
+    let members = &place.members[..1];
+    let mut store = Store::open(members, Mode::Read, &Roots::default()).unwrap();
+    let recordings = store.recordings().unwrap();
+    assert_eq!(recordings.len(), 1, "nothing of the second is here");
+    let checkable = Checkable::of(&store, &recordings);
+    assert_eq!(checkable.unseen_recording(), Some(2));
+    let result = verify(checkable, &mut |_| (), &Stop::default()).unwrap();
+    assert!(result.bad.iter().any(|bad| bad.recording == Some(2)));
+    let listed = list_document(&store, &recordings);
+    assert!(listed.notes.iter().any(|note| note.contains("recording 2")));
 }
 
 #[test]
@@ -433,9 +479,11 @@ fn a_member_without_a_free_slot_keeps_its_open_end_and_is_named() {
     assert!(!bytes.is_empty() && content.starts_with(&bytes));
 
     let recovered = place.recover();
-    assert_eq!(recovered.recording, None);
+    assert_eq!((recovered.recording, recovered.lost_marks), (None, 1));
+    assert!(!place.verify().ok);
     for told in [
-        "the end mark of recording 1, which should be at",
+        "recording 1, at byte",
+        "its end mark is damaged or lost",
         "it is full",
     ] {
         let mut notes = recovered.notes.iter();

@@ -1,6 +1,8 @@
 //! `sustain list`: shows the recordings on a store.
 
 use sustain::record::document::list_document;
+use sustain::record::reading::readable::behind_cuts;
+use sustain::record::reading::verify::Checkable;
 use sustain::record::store::Mode;
 use sustain::report::terminal::list_text;
 
@@ -11,7 +13,15 @@ use crate::flags::list::ListFlags;
 pub(crate) fn run(flags: &ListFlags) -> anyhow::Result<Exit> {
     stores::check_result(flags.json.as_deref(), &flags.members)?;
     let mut store = stores::open(&flags.members, Mode::Read)?;
-    let recordings = store.recordings()?;
+    let mut recordings = store.recordings()?;
+    // Behind a cut in a ring this reads slots, which is left alone while somebody records: what can
+    // be read moves on then.
+    if store.recorders_beside().note().is_none() {
+        recordings = behind_cuts(Checkable::of(&store, &recordings))?;
+    }
+    if let Some(note) = Checkable::of(&store, &recordings).unseen_note() {
+        super::say(&format!("note: {note}"));
+    }
     let document = list_document(&store, &recordings);
     let text = list_text(&document, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;

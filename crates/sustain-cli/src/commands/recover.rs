@@ -19,5 +19,8 @@ pub(crate) fn run(flags: &RecoverFlags) -> anyhow::Result<Exit> {
     let document = recover_document(&store, &recordings, &recovered);
     let text = recover_text(&document, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;
-    Ok(Exit::Done)
+    Ok(match document.lost_marks {
+        0 => Exit::Done,
+        _ => Exit::Failed,
+    })
 }

@@ -410,7 +410,7 @@ fn gaps_whose_account_a_ring_has_overwritten_are_counted_as_verify_counts_them()
         framing: "none",
         offered,
     }];
-    recorded::record_ring(&place, &["a"], &streams);
+    recorded::record_ring(&place, &["a"], &streams, End::InOrder);
     let arguments = [
         "extract",
         "a",

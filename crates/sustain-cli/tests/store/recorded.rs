@@ -90,8 +90,8 @@ pub fn record_main(place: &Place, members: &[&str], bytes: &[u8]) {
 }
 
 /// Records streams in a ring, on the store of these members.
-pub fn record_ring(place: &Place, members: &[&str], streams: &[Stream<'_>]) {
-    record_with(place, members, streams, End::InOrder, true);
+pub fn record_ring(place: &Place, members: &[&str], streams: &[Stream<'_>], end: End) {
+    record_with(place, members, streams, end, true);
 }
 
 fn record_with(place: &Place, members: &[&str], streams: &[Stream<'_>], end: End, ring: bool) {

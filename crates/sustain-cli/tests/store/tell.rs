@@ -1,7 +1,11 @@
 //! What `list`, `verify` and `recover` tell of a store, in words and as JSON.
 
+use sustain::host::Roots;
+use sustain::record::store::{Mode, Store};
+
 use crate::recorded::{
-    self, ARRIVAL_NS, End, Offered, Stream, content, damage, document, extract, payload_of_slot,
+    self, ARRIVAL_NS, End, FIRST_SLOT, Offered, SLOT_BYTES, Stream, content, damage, document,
+    extract, payload_of_slot,
 };
 use crate::support::{Place, unwrapped};
 
@@ -163,6 +167,58 @@ fn a_damaged_superblock_is_found_by_the_check_and_renewed_by_recover() {
     let recovered = document(&place, 0, &["recover", "a", "b"]);
     assert_eq!(recovered["superblocks_renewed"], true);
     document(&place, 0, &["verify", "a", "b"]);
+}
+
+/// The oldest slot of a member, by its offset, and the last append.
+fn oldest_and_last(place: &Place, member: &str) -> (u64, u64) {
+    let path = place.path(member).to_str().unwrap().to_owned();
+    let store = Store::open(&[path], Mode::Read, &Roots::default()).unwrap();
+    let geometry = store.members[0].superblock.geometry;
+    let last = store.tails[0].last.as_ref().unwrap().place;
+    let next = (last.slot_serial + 1) % geometry.slot_count;
+    (FIRST_SLOT + next * SLOT_BYTES, geometry.offset_of(last))
+}
+
+#[test]
+fn an_end_mark_that_is_lost_fails_recovering_as_it_fails_the_check() {
+    let place = Place::new();
+    recorded::create(&place, &["a", "b"], "4MiB");
+    recorded::record_main(&place, &["a", "b"], &content(300_000));
+    assert_eq!(document(&place, 0, &["recover", "a", "b"])["lost_marks"], 0);
+    let (_, end) = oldest_and_last(&place, "b");
+    damage(&place, "b", end);
+    for _ in 0..2 {
+        document(&place, 1, &["verify", "a", "b"]);
+        let recovered = document(&place, 1, &["recover", "a", "b"]);
+        assert_eq!(recovered["lost_marks"], 1);
+        let ran = place.run(&["recover", "a", "b"]).expect(1);
+        assert!(
+            unwrapped(&ran.stdout).contains("the marks that are lost"),
+            "{ran:#?}"
+        );
+        let note = recovered["notes"][0].as_str().unwrap();
+        assert!(note.starts_with("b: recording 1, at byte "), "{note}");
+    }
+}
+
+#[test]
+fn a_list_of_a_ring_that_was_cut_begins_where_it_can_be_read() {
+    let place = Place::new();
+    recorded::create(&place, &["a"], "2MiB");
+    let content = content(6_000_000);
+    let streams = [Stream::plain("main", &content)];
+    recorded::record_ring(&place, &["a"], &streams, End::Crash);
+    let readable_from = || {
+        let listed = document(&place, 0, &["list", "a"])["recordings"][0]["streams"][0].clone();
+        let checked = document(&place, 0, &["verify", "a"])["recordings"][0]["streams"][0].clone();
+        assert_eq!(listed["readable_from_byte"], checked["readable_from_byte"]);
+        listed["readable_from_byte"].as_u64().unwrap()
+    };
+    let before = readable_from();
+    // Half written over, as by a power cut.
+    let (oldest, _) = oldest_and_last(&place, "a");
+    damage(&place, "a", oldest + SLOT_BYTES + 4096);
+    assert!(readable_from() > before);
 }
 
 #[test]

@@ -44,6 +44,7 @@ pub fn recover_document(
         recording: recovered.recording,
         marked: recovered.marked.clone(),
         superblocks_renewed: recovered.superblocks_renewed,
+        lost_marks: recovered.lost_marks,
         recordings: recordings.iter().rev().map(of_recording).collect(),
         notes: store
             .notes

@@ -436,6 +436,7 @@ fn what_was_found_after_a_crash_is_told_with_what_was_written() {
         recording: Some(2),
         marked: vec!["/dev/sda1".to_owned(), "/dev/sdb1".to_owned()],
         superblocks_renewed: true,
+        lost_marks: 0,
         recordings: vec![RecoveredRecording {
             recording: 2,
             ended: Some(RecordingEnd::Recovered),

@@ -4,6 +4,7 @@
 use uuid::Uuid;
 
 use super::facts::{MemberEvidence, slot_start};
+use super::lost_marks::{LastEnded, end_is_durable, is_lost_between, lost_before, lost_end};
 use super::{Asked, MemberTail, PATIENCE_SLOTS};
 use crate::format::{AppendPlace, Descriptor, EndNote, Kind, StartNote};
 
@@ -51,15 +52,6 @@ pub struct Chapter {
     pub last_of_streams: Vec<Descriptor>,
     /// The last append of the recording before.
     pub before: Option<Descriptor>,
-}
-
-/// What the superblock tells of the last end.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct LastEnded {
-    /// Whether the last recording has ended, and its end mark became durable.
-    pub(super) has_ended: bool,
-    /// The slot of the last end mark that became durable, be it of the last recording or not.
-    pub(super) end_slot: Option<u64>,
 }
 
 /// Where a chapter begins, and the last append of the one before.
@@ -140,86 +132,6 @@ pub(super) fn chapter(
             .filter(|before| before.recording < last.recording)
             .cloned(),
     })
-}
-
-/// Whether the end mark of a recording became durable, as the start of the next one tells, or the
-/// superblock where none follows. A power cut may leave any other end mark half written. Of older
-/// recorders, which do not tell, it counts as durable, but not that of recovering: the recorder of
-/// the start is not the one of the mark.
-fn end_is_durable(
-    last: &Descriptor,
-    own: Option<&StartNote>,
-    end: Option<&EndNote>,
-    next: Option<&Chapter>,
-    ended: LastEnded,
-) -> bool {
-    let is_recovered = end.is_some_and(|end| end.ended == EndNote::RECOVERED);
-    let lies_in = |end_slot: Option<u64>| end_slot == Some(last.place.slot_serial);
-    match next {
-        Some(next) => {
-            let start = next.start.as_ref();
-            let told = start.and_then(|start| start.follows_end);
-            told.unwrap_or(!is_recovered) || lies_in(start.and_then(|start| start.end_slot))
-        }
-        None => {
-            let is_older = own.is_none_or(|start| start.follows_end.is_none());
-            ended.has_ended || lies_in(ended.end_slot) || is_older && !is_recovered
-        }
-    }
-}
-
-/// Where the end mark of a recording should be that was durable and is not found, as the superblock
-/// tells, or else the start that follows it, or the end mark of recovering.
-fn lost_end(
-    facts: &MemberEvidence,
-    last: &Descriptor,
-    end: Option<&EndNote>,
-    next: Option<&Chapter>,
-    ended: LastEnded,
-) -> Asked<Option<AppendPlace>> {
-    if last.kind == Kind::End {
-        let follows_end = end.is_some_and(|end| end.follows_end == Some(true));
-        let place = last.previous.filter(|_| follows_end);
-        let Some(place) = place else { return Ok(None) };
-        let before = facts.descriptor(place)?;
-        return Ok(Some(before.map_or(place, |before| behind(facts, before))));
-    }
-    let slot = last.place.slot_serial;
-    let end_slot = match next {
-        Some(next) => {
-            let start = next.start.as_ref();
-            let follows_end = start.and_then(|start| start.follows_end) == Some(true);
-            let told = start.and_then(|start| start.end_slot);
-            // Where the next start names an append that is gone, that one is the end mark.
-            told.or(follows_end.then_some(slot))
-                .filter(|_| next.lost_before.is_none())
-        }
-        None => ended.end_slot,
-    };
-    // An end mark in an earlier slot is of a recording before. And what lies behind the slot that
-    // the superblock told of has come since that was read.
-    let end_slot = end_slot.filter(|end_slot| slot <= *end_slot);
-    Ok(end_slot.map(|end_slot| behind(facts, last).max(slot_start(end_slot))))
-}
-
-/// Whether nothing is found of a recording that ended in a slot before the first append of another
-/// one, given what is the last append before that. If that one is no end mark, it may be of the
-/// recording that ended there.
-fn is_lost_between(end_slot: u64, before: Option<&Descriptor>, first: &Descriptor) -> bool {
-    let is_first = first.is_first_start() && first.start.is_none_or(|start| start == first.place);
-    let is_older =
-        |before: &Descriptor| before.kind == Kind::End && before.place.slot_serial < end_slot;
-    is_first && end_slot < first.place.slot_serial && before.is_none_or(is_older)
-}
-
-/// The first place behind an append where another one may be.
-fn behind(facts: &MemberEvidence, append: &Descriptor) -> AppendPlace {
-    let mut place = append.place;
-    place.slot_offset_bytes += append.append_bytes;
-    if place.slot_offset_bytes >= facts.slot_bytes() {
-        return slot_start(place.slot_serial.saturating_add(1));
-    }
-    place
 }
 
 /// The first slot that a recorder cannot have begun that was cut off behind this append; 0 if none
@@ -345,25 +257,6 @@ fn before_start<'a>(
     let before = found
         .filter(|before| before.recording < start.recording && before.sequence < start.sequence);
     Ok(before.map(Some))
-}
-
-/// The append that the first start of a recording names as the one before it, if that is not found
-/// there and nothing has been written over it. It was durable: the superblocks were renewed between
-/// the two.
-fn lost_before(
-    facts: &MemberEvidence,
-    first: &Descriptor,
-    kept_from_slot: u64,
-) -> Asked<Option<AppendPlace>> {
-    // A repeated start names the one before it.
-    let is_first = first.is_first_start() && first.start.is_none_or(|start| start == first.place);
-    let named = first
-        .previous
-        .filter(|previous| is_first && previous.slot_serial >= kept_from_slot);
-    Ok(match named {
-        Some(place) if facts.descriptor(place)?.is_none() => Some(place),
-        _ => None,
-    })
 }
 
 /// The findings of a bisection.

@@ -24,8 +24,8 @@ use sustain_disk::units::Size;
 
 use crate::format::Superblock;
 use crate::walk::AppendIdentity;
-use chapters::LastEnded;
 use facts::MemberEvidence;
+use lost_marks::LastEnded;
 
 /// Slots in a row that are looked at before none is believed to follow. A crash can have left
 /// something this far behind the newest slot.

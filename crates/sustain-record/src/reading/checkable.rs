@@ -7,8 +7,8 @@ use crate::opening::Recording;
 use crate::store::{OpenMember, Store};
 
 /// What [`Checkable::unseen_recording`] means.
-pub(super) const IS_UNSEEN: &str = "it was begun, and nothing of it is on the members that are here: what \
-     it has, if anything, is on those that are missing";
+pub(super) const IS_UNSEEN: &str = "it was begun, and nothing of it is on the members that are \
+     here: what it has, if anything, is on those that are missing";
 
 /// An open store to check.
 #[derive(Clone, Copy)]

@@ -395,8 +395,8 @@ pub fn recover_text(document: &RecoverDocument, width: usize) -> String {
 fn nothing_repaired(document: &RecoverDocument) -> &'static str {
     let has_open_end = document.recordings.iter().any(|one| one.ended.is_none());
     if document.lost_marks > 0 {
-        "the superblocks of all members are whole. Nothing can take the place of the marks that are \
-         lost, and nothing was written: see what `sustain verify` names as missing"
+        "the superblocks of all members are whole. Nothing can take the place of the marks that \
+         are lost, and nothing was written: see what `sustain verify` names as missing"
     } else if document.recordings.is_empty() {
         "the superblocks of all members are whole, and the store has no recordings: there was \
          nothing to repair"

@@ -478,6 +478,29 @@ fn a_damaged_seal_of_a_start_that_was_flushed_before_a_crash_is_named() {
 }
 
 #[test]
+fn a_start_on_a_member_that_was_given_up_before_it_was_flushed_is_no_fault() {
+    for at in [4096 + 10, 8192 - 60] {
+        for is_flushed in [false, true] {
+            let mut image = Image::new(2, 12, &["none"], false);
+            let start = image.puts[1].clone();
+            if is_flushed {
+                image.flushed_sequence = start.descriptor.sequence;
+            }
+            image.data(1, 0, &noise(1, 50_000), &[]);
+            image.end();
+            // The member was given up before it had its end mark.
+            let end = image.puts.last().unwrap().clone();
+            destroy(&mut image, &end);
+            image.members[1].bytes[start.offset_bytes + at] ^= 1;
+            let result = check(&image.open());
+            assert_eq!(result.ok, !is_flushed, "{at}: {result:?}");
+            let mut flaws = result.bad.iter().map(|bad| bad.offset_bytes);
+            assert!(!is_flushed || flaws.all(|at| at == Some(start.offset_bytes as u64)));
+        }
+    }
+}
+
+#[test]
 fn superblocks_that_were_read_before_another_recording_began_tell_nothing_of_its_end() {
     let (mut image, _) = ended_in_order(2, false);
     image.follows_end = Some(true);

@@ -111,9 +111,9 @@ impl<'a> Flaws<'a> {
         }
     }
 
-    /// An end mark on a member of the scope was not whole when a power cut came, as far as is told.
-    /// What it ends was durable.
-    pub(super) fn add_undurable_end(&mut self, member: usize, sequence: u64, bad: Bad) {
+    /// A mark on a member of the scope was not whole when a power cut came or the member was given
+    /// up, unless an append behind it calls it flushed.
+    pub(super) fn add_undurable_mark(&mut self, member: usize, sequence: u64, bad: Bad) {
         self.keep_torn(Torn {
             bad,
             append: Some((member, sequence)),

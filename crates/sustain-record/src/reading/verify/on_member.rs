@@ -59,10 +59,10 @@ pub(super) struct MemberSurroundings {
     pub(super) geometry: Geometry,
     /// Whether members may have been written over.
     pub(super) has_laps: bool,
-    /// Whether a crash may have left starts without their seals.
-    pub(super) has_crashed: bool,
-    /// Whether the end mark may never have been durable.
-    pub(super) end_may_be_undurable: bool,
+    /// Whether a start may never have got its seal: in a crash, or on a member that was given up.
+    pub(super) start_may_be_unsealed: bool,
+    /// Whether a crash may have left the end mark without its seal.
+    pub(super) end_may_be_unsealed: bool,
 }
 
 impl AccountOfMember {
@@ -81,8 +81,8 @@ impl AccountOfMember {
         // Of an append of data the seal is looked at where its bytes are returned.
         let needs_seal = match descriptor.kind {
             Kind::Data => false,
-            Kind::Start => !around.has_crashed,
-            Kind::End => !around.end_may_be_undurable,
+            Kind::Start => !around.start_may_be_unsealed,
+            Kind::End => !around.end_may_be_unsealed,
         };
         if needs_seal && !origin.sealed {
             flaws.push((origin.offset_bytes, MARK_IS_UNSEALED));

@@ -14,7 +14,7 @@ use super::ring::OverwrittenGaps;
 use super::torn::is_crashed;
 use super::{Bad, VerifiedRecording, VerifiedStream};
 use crate::format::{EndNote, Kind};
-use crate::opening::Recording;
+use crate::opening::{Recording, StreamExtent};
 use crate::reading::examine::Headless;
 use crate::reading::merge::Contradiction;
 use crate::reading::part::{HoleReason, Origin, StreamPart};
@@ -38,6 +38,12 @@ pub(super) struct Account<'a> {
     ends: Vec<(u64, u32)>,
     /// Members of the scope whose end mark was told to be damaged.
     headless_told: BTreeSet<usize>,
+}
+
+/// Whether a member was given up before the recording came to its end: it has no end mark, and
+/// nothing tells that it had one. Its start need not have been durable then.
+fn was_given_up(extent: StreamExtent) -> bool {
+    !extent.has_end && extent.lost_end.is_none() && extent.lost_last.is_none()
 }
 
 /// The member that had what is lost, and the offset there, as far as they can be told.
@@ -104,14 +110,17 @@ impl<'a> Account<'a> {
         }
         let is_undurable_end =
             descriptor.kind == Kind::End && extent.is_some_and(|extent| !extent.end_is_durable);
+        let is_doubtful_start = descriptor.kind == Kind::Start
+            && !is_crashed(self.recording)
+            && extent.is_some_and(was_given_up);
         if descriptor.kind != Kind::Data && !is_whole {
             let why = "what the start or the end says is damaged".to_owned();
             let bad = self
                 .names
                 .bad_of(Some(index), Some(origin.offset_bytes), None, why);
-            if is_undurable_end {
+            if is_undurable_end || is_doubtful_start {
                 self.flaws
-                    .add_undurable_end(member, descriptor.sequence, bad);
+                    .add_undurable_mark(member, descriptor.sequence, bad);
             } else {
                 self.flaws
                     .add_or_torn(bad, Some((member, descriptor.sequence)));
@@ -125,10 +134,12 @@ impl<'a> Account<'a> {
             extent,
             geometry,
             has_laps: self.has_laps,
-            has_crashed: is_crashed(self.recording),
-            end_may_be_undurable: is_undurable_end,
+            start_may_be_unsealed: is_crashed(self.recording) || is_doubtful_start,
+            // A crash in a ring leaves no trace in the end mark of recovering but this.
+            end_may_be_unsealed: is_undurable_end
+                || is_crashed(self.recording) && !self.is_kept(origin),
         };
-        if descriptor.kind == Kind::Start && !origin.sealed && surroundings.has_crashed {
+        if descriptor.kind == Kind::Start && !origin.sealed && surroundings.start_may_be_unsealed {
             let (place, why) = (Some(origin.offset_bytes), MARK_IS_UNSEALED.to_owned());
             let bad = self.names.bad_of(Some(index), place, None, why);
             self.note_unsealed(origin, bad);
@@ -190,7 +201,8 @@ impl<'a> Account<'a> {
             .bad_of(Some(index), Some(headless.offset_bytes), None, why);
         let extent = self.recording.per_member[index];
         if extent.is_some_and(|extent| !extent.end_is_durable && extent.lost_last.is_none()) {
-            self.flaws.add_undurable_end(member, headless.sequence, bad);
+            self.flaws
+                .add_undurable_mark(member, headless.sequence, bad);
         } else {
             self.flaws.add(bad);
         }

@@ -11,7 +11,8 @@ mod support;
 use serde_json::Value;
 use support::{Place, assert_about, assert_valid, disk, json_of, number, unwrapped};
 
-/// A run of `sustain measure`: its document, and its sentence as the terminal and the page have it.
+/// A run of `sustain measure`: its document, and its sentence as the terminal and the page
+/// have it.
 struct Run {
     result: Value,
     sentence: String,
@@ -95,6 +96,44 @@ fn whether_a_rate_holds_has_one_of_three_answers_everywhere() {
     let (lost, _) = verdict(1, "400MB/s", "buffered", "1GB");
     assert_eq!(lost.result["total"]["rate_held"], false);
     assert_eq!(lost.result["total"]["rate_undecided"], Value::Null);
+}
+
+#[test]
+fn a_rate_that_only_a_cache_took_is_not_held() {
+    let cache = "cache = \"3GB\"\ncache_rate = \"2GB/s\"\nvolatile_cache = true";
+    let place = Place::with_machine(&disk("a", "1TB", "120MB/s", cache));
+    let paced = |code, rate: &str| measured(&place, code, &["--rate", rate, "--time", "15s"]);
+    let run = paced(1, "250MB/s");
+    assert_eq!(run.result["total"]["rate_held"], false);
+    let cached = &run.result["verdicts"]["into_cache"];
+    assert_about(&cached["bytes"], 1.95e9, 1.0);
+    assert_about(&cached["flushed_bytes_per_s"], 120e6, 1.0);
+    run.says("did NOT hold 250 MB/s for 15 s");
+    run.says("1.95 GB of the 3.75 GB taken were only in a volatile cache");
+    run.says("took 16.3 s, and with it the rate is 120 MB/s");
+    run.says_nothing_of("grew steadily");
+    // A buffer could have held so much for so long.
+    let run = paced(0, "130MB/s");
+    assert_eq!(run.result["total"]["rate_held"], true);
+    run.says("If the cache was still filling, a longer run does not hold the rate");
+    let run = paced(0, "100MB/s");
+    assert_eq!(run.result["verdicts"]["into_cache"], Value::Null);
+    run.says_nothing_of("cache was still filling");
+}
+
+#[test]
+fn a_cache_of_one_target_decides_nothing_of_what_another_would_take() {
+    let cache = "cache = \"3GB\"\ncache_rate = \"2GB/s\"\nvolatile_cache = true";
+    let machine = [
+        disk("a", "1TB", "100MB/s", cache),
+        disk("b", "1TB", "400MB/s", ""),
+    ];
+    let place = Place::with_machine(&machine.concat());
+    let short = ["--rate", "350MB/s", "--time", "15s"];
+    let run = measured(&place, 1, &short);
+    assert_eq!(run.result["total"]["rate_held"], Value::Null);
+    run.says("a took its part into a volatile cache");
+    run.says("shows in a longer --time");
 }
 
 #[test]
@@ -210,7 +249,8 @@ fn a_paced_run_that_ends_in_a_pause_counts_the_pause_alone() {
             1.0,
         );
     }
-    // The run itself ends in a pause: what was seen allows half of the rate, and the truth 58 MB/s.
+    // The run itself ends in a pause: what was seen allows half of the rate, and the truth 58
+    // MB/s.
     let run = measured(&pausing("29500ms", "9s"), 0, &[]);
     let rate = number(&run.result["recommendation"]["rate_bytes_per_s"]);
     assert!((50e6..60e6).contains(&rate), "{rate}");
@@ -356,7 +396,8 @@ fn a_paced_run_tells_how_long_its_source_went_on_and_whether_its_backlog_grew_to
 
 #[test]
 fn a_rate_is_not_held_by_a_disk_whose_backlog_only_grows() {
-    // Up to the end the buffer is far from full, and at the smallest of these rates the queue is.
+    // Up to the end the buffer is far from full, and at the smallest of these rates the queue
+    // is.
     for rate in ["105MB/s", "101MB/s", "100.3MB/s"] {
         let place = Place::with_machine(&disk("a", "1TB", "100MB/s", ""));
         let run = measured(&place, 1, &["--rate", rate]);
@@ -387,7 +428,8 @@ fn a_pause_of_one_of_two_disks_is_a_pause_too() {
     let machine = disk("a", "1TB", "100MB/s", &stall("20s", "2s"))
         + &disk("b", "1TB", "100MB/s", &stall("31s", "9s"));
     let place = Place::with_machine(&machine);
-    // Only a paced run meets the nine seconds; 100 MB/s and what the buffer takes go on meanwhile.
+    // Only a paced run meets the nine seconds; 100 MB/s and what the buffer takes go on
+    // meanwhile.
     let run = measured(&place, 0, &[]);
     let rate = number(&run.result["recommendation"]["rate_bytes_per_s"]);
     assert!((125e6..160e6).contains(&rate), "{rate}");

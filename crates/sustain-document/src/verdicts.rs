@@ -1,4 +1,5 @@
-//! What the figures of a measurement mean where a threshold decides it. The run decides, once; the
+//! What the figures of a measurement mean where a threshold decides it. The run decides, once;
+//! the
 //! views only word it. Thresholds therefore stand where these are made, and in no view.
 
 use schemars::JsonSchema;
@@ -14,15 +15,23 @@ pub struct MeasureVerdicts {
     pub rates_differ: bool,
     /// Whether the rate swings, so that its slowest 10 s matter beside the recommended rate.
     pub swings: bool,
-    /// With `--rate`: whether the backlog still grew at the end. If it grew steadily, the rate is
+    /// With `--rate`: whether the backlog still grew at the end. If it grew steadily, the rate
+    /// is
     /// not held although the buffer was large enough for this run.
     pub backlog_grows: bool,
+    /// With `--rate`: what was only in volatile caches when the run ended, if the flush after
+    /// it was
+    /// long enough to matter. If the buffer could not hold as much, or the flush took a tenth of
+    /// the run, the rate is not held.
+    pub into_cache: Option<IntoCache>,
     /// The longest stall of a paced run, if it is clearly longer than those of the run itself.
     pub paced_stall_ns: Option<u64>,
-    /// Whether the longest of `stalls` is that of a single target, longer than any of all targets
+    /// Whether the longest of `stalls` is that of a single target, longer than any of all
+    /// targets
     /// at once.
     pub stall_is_of_one: bool,
-    /// What most of the recommended buffer is for, if the run that confirmed the rate used far less
+    /// What most of the recommended buffer is for, if the run that confirmed the rate used far
+    /// less
     /// of it; null otherwise.
     pub buffer_is_for: Option<BufferPurpose>,
     /// A long stall was seen too seldom to know how often such stalls come.
@@ -40,9 +49,21 @@ closed_set! {
         Pauses,
         /// The periods in which the run was slower than the recommended rate.
         SlowPeriods,
-        /// Nothing that was seen: the rate hardly varied, and the need is an estimate from above.
+        /// Nothing that was seen: the rate hardly varied, and the need is an estimate from
+        /// above.
         Margin,
     }
+}
+
+/// What a paced run left in the volatile caches of its targets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IntoCache {
+    /// The bytes that the flush after the run still had to write.
+    pub bytes: u64,
+    /// How long that flush took.
+    pub flush_s: f64,
+    /// The rate of the run with its flush counted.
+    pub flushed_bytes_per_s: f64,
 }
 
 /// A long stall that was seen too seldom to know how often such stalls come.
@@ -56,7 +77,8 @@ pub struct RhythmNotSeen {
     pub seconds: f64,
     /// The time that has a good chance of showing how often they come.
     pub proposed_time_s: f64,
-    /// Whether a target would come to its end in less than that time, so that the run must go over
+    /// Whether a target would come to its end in less than that time, so that the run must go
+    /// over
     /// a part of it again and again.
     #[serde(default)]
     pub is_beyond_the_end: bool,

@@ -1,4 +1,5 @@
-//! The rows of a comparison: each quantity in A and in B, whether it differs, and, where the noise
+//! The rows of a comparison: each quantity in A and in B, whether it differs, and, where the
+//! noise
 //! is not known, why. Pure; `conclude` calls it for all targets together and for each.
 
 use sustain_document::compare::ComparedRow;
@@ -14,6 +15,9 @@ use super::words;
 /// Intervals whose lengths differ by more than this factor have different maxima for that reason
 /// alone.
 const LENGTHS_ALIKE: f64 = 1.1;
+
+/// A run that was faster by this part before its steady window had a faster beginning.
+const FASTER_BEFORE: f64 = 0.1;
 
 /// A quantity that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,6 +174,13 @@ fn sustained(
         let how = words::not_steady(side, &seen.sustained.why);
         return ComparedQuantity::plain(SUSTAINED_RATE, values, &how);
     }
+    let began_faster = curves.map(|(one, other)| [began_faster(a, one), began_faster(b, other)]);
+    if let Some([of_a, of_b]) = began_faster
+        && of_a != of_b
+    {
+        let how = words::only_one_fell(if of_a { ["A", "B"] } else { ["B", "A"] });
+        return ComparedQuantity::plain(SUSTAINED_RATE, values, &how);
+    }
     let windows = curves.and_then(|(one, other)| {
         ratio_of_rates((one, a.sustained.from_s), (other, b.sustained.from_s))
     });
@@ -187,6 +198,16 @@ fn sustained(
         }),
         how: words::windows(a.sustained.from_s, b.sustained.from_s),
     }
+}
+
+/// Whether a run was faster before its steady window than in it.
+fn began_faster(seen: &RunFigures<'_>, curve: &CumulativeBytes) -> bool {
+    let from_s = seen.sustained.from_s;
+    if from_s <= curve.start_s() {
+        return false;
+    }
+    let [before] = curve.batch_rates::<1>(curve.start_s(), from_s);
+    before > seen.sustained.rate_bytes_per_s * (1.0 + FASTER_BEFORE)
 }
 
 /// The latencies of a target.

@@ -1,4 +1,5 @@
-//! All English of a comparison's document: where a row's interval comes from or why there is none,
+//! All English of a comparison's document: where a row's interval comes from or why there is
+//! none,
 //! what the limit says of each target, and the notes. Functions of data only; errors tell theirs
 //! where they arise.
 
@@ -45,6 +46,14 @@ pub(super) fn not_steady(side: &str, why: &str) -> String {
 /// From when on each of the runs was steady.
 pub(super) fn windows(a_from_s: f64, b_from_s: f64) -> String {
     format!("from {a_from_s:.0} s in A and from {b_from_s:.0} s in B to the end")
+}
+
+/// One run fell from a faster beginning to its steady rate; the other did not, or not yet.
+pub(super) fn only_one_fell([fell, other]: [&str; 2]) -> String {
+    format!(
+        "no confidence interval: {fell} was faster at first and then fell to this rate, and {other} \
+         was not, so that its cache may not have been full yet (use a longer {TIME})"
+    )
 }
 
 pub(super) fn typical_latencies(interval_s: f64) -> String {

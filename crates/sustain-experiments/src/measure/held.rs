@@ -1,13 +1,17 @@
-//! Decides whether a run paced by `--rate` held that rate. There are three answers, and only this
-//! module decides which one it is: the terminal, the document, the report and the exit code all use
+//! Decides whether a run paced by `--rate` held that rate. There are three answers, and only
+//! this
+//! module decides which one it is: the terminal, the document, the report and the exit code
+//! all use
 //! it. The conclusion calls it.
 
+use sustain_disk::layout::Layout;
 use sustain_document::measure::TargetResult;
 use sustain_document::vocabulary::Ending;
 use sustain_load::collect::{BacklogHigh, Collected, steps};
 use sustain_load::session::Session;
 use sustain_statistics::judge::growth::steady_growth;
 
+use super::media::{OnMedia, on_media};
 use super::plan::MeasurePlan;
 use super::told::UndecidedReason;
 
@@ -20,9 +24,13 @@ const SECOND_OF_END_S: f64 = 1.0;
 /// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PacedOutcome {
-    /// The backlog stayed within the buffer, and did not grow steadily.
+    /// The backlog stayed within the buffer, and did not grow steadily; and no cache had taken
+    /// what
+    /// the medium could not.
     Yes,
-    /// The backlog was larger than the buffer or grew steadily to the end, or a target failed.
+    /// The backlog was larger than the buffer or grew steadily to the end, or only caches took
+    /// the
+    /// rate, or a target failed.
     No,
     /// Nothing shows that it did not hold, but this run is no proof; the reason.
     Undecided(UndecidedReason),
@@ -47,7 +55,8 @@ impl PacedOutcome {
     }
 }
 
-/// Whether the rate held, with a backlog of `backlog_bytes` at most. A run that is no proof that a
+/// Whether the rate held, with a backlog of `backlog_bytes` at most. A run that is no proof
+/// that a
 /// rate holds may well prove that it does not.
 pub(crate) fn held(
     plan: &MeasurePlan,
@@ -67,13 +76,23 @@ pub(crate) fn held(
     if grows(plan, session, targets, collected) {
         return PacedOutcome::No;
     }
-    match undecided(plan, session, targets) {
+    let is_independent = plan.load.layout == Layout::Independent;
+    let of_one = match on_media(is_independent, plan.buffer_bytes, targets) {
+        OnMedia::Held => None,
+        OnMedia::Cached => return PacedOutcome::No,
+        OnMedia::CachedOnOne { target, flush_s } => Some(UndecidedReason::CachedOnOne {
+            target,
+            flush_s: flush_s.round() as u64,
+        }),
+    };
+    match undecided(plan, session, targets).or(of_one) {
         Some(why) => PacedOutcome::Undecided(why),
         None => PacedOutcome::Yes,
     }
 }
 
-/// Whether the backlog grew steadily to the end, so that a longer run would fill any buffer. Writes
+/// Whether the backlog grew steadily to the end, so that a longer run would fill any buffer.
+/// Writes
 /// through the page cache complete in memory, so their backlog tells nothing of it.
 fn grows(
     plan: &MeasurePlan,
@@ -103,7 +122,8 @@ fn grows(
         .is_some()
 }
 
-/// A target that is full takes nothing more, so that only the time before tells whether all of them
+/// A target that is full takes nothing more, so that only the time before tells whether all of
+/// them
 /// hold the rate. `None` if no target was full, or if the backlog was too large before.
 fn held_until_full(
     plan: &MeasurePlan,

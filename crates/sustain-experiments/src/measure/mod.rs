@@ -8,6 +8,7 @@ mod common_cause;
 mod conclude;
 mod confirm;
 mod held;
+mod media;
 pub mod plan;
 mod position;
 mod recommendation;

@@ -3,24 +3,30 @@
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::Meter;
 use sustain_document::measure::{Recommendation, Rewritten, Sustained};
+use sustain_load::collect::{TargetSeries, steps};
 use sustain_load::phase::PhaseOutcome;
 use sustain_load::session::Session;
 use sustain_statistics::judge::fallen::fallen_to;
+use sustain_statistics::judge::meeting::{PausingDisk, if_pauses_meet};
 use sustain_statistics::judge::worst::{WORST_S, worst};
-use sustain_statistics::judge::{Step, recommend as judge_recommend};
+use sustain_statistics::judge::{Revisits, Step, recommend as judge_recommend, steady};
 
 use super::active::{active_steps, sustained_total};
+use super::media::{MediaPart, apart};
 use super::plan::MeasurePlan;
+use crate::figures::seconds;
 
 /// A shorter run is no basis for a recommendation.
 const RECOMMEND_NS_MIN: u64 = 1_000_000_000;
-/// A flush that takes less than this part of the run before it found no cache worth counting.
-const FLUSH_PART_MIN: f64 = 0.1;
-/// A stretch of which a pause takes no more than one part in this many still has a rate of its own.
+/// The interval of a target's own rate counts up to this part of the rate.
+const HALF_WIDTH_PART_MAX: f64 = 0.1;
+/// A stretch of which a pause takes no more than one part in this many still has a rate of its
+/// own.
 const PAUSE_SHARES: f64 = 4.0;
 
 /// The rate to record at, not confirmed yet. `None` if a rate was given, or if none can be
-/// promised. If writing data that is new for each write is slower than the run's, the recommended
+/// promised. If writing data that is new for each write is slower than the run's, the
+/// recommended
 /// rate is lower in proportion.
 pub(crate) fn recommend(
     plan: &MeasurePlan,
@@ -47,11 +53,12 @@ pub(crate) fn recommend(
     let slower = rewritten.filter(|found| found.is_slower);
     let share = slower.map_or(1.0, |found| found.ratio);
     let sustained = sustained_total(plan, session, outcome);
+    let members = members(plan, outcome);
     let level = ceiling(&sustained, least, &active)
         .min(fallen_to(&active).unwrap_or(f64::INFINITY))
-        .min(rate_with_flush(plan, outcome).unwrap_or(f64::INFINITY));
+        .min(rate_with_flush(plan, outcome, &members).unwrap_or(f64::INFINITY));
     let ceiling = share * level * whole_records(plan, &sustained);
-    let points = curve_points(outcome);
+    let points = if_pauses_meet(&curve_points(outcome), &members);
     let room = BufferAllowance::of(plan, session);
     let found = judge_recommend::recommend(&points, ceiling, room.for_curve_bytes())?;
     Some(Recommendation {
@@ -65,8 +72,10 @@ pub(crate) fn recommend(
     })
 }
 
-/// The buffer of a recorder, and what a source at work needs of it beyond the curve. The curve is
-/// of a stream of single bytes that meets the run's worst pause with nothing waiting; a source has
+/// The buffer of a recorder, and what a source at work needs of it beyond the curve. The curve
+/// is
+/// of a stream of single bytes that meets the run's worst pause with nothing waiting; a source
+/// has
 /// a record half come by then that cannot be written yet, and one on the way to each target.
 pub(crate) struct BufferAllowance {
     buffer_bytes: u64,
@@ -105,7 +114,8 @@ pub(crate) fn whole_steps(bytes: u64) -> u64 {
 }
 
 /// No rate above it is recommended. Where no mean can be relied on, what the disks gave at their
-/// worst can; and where that was nothing, what half of the run gave, over which a buffer may help.
+/// worst can; and where that was nothing, what half of the run gave, over which a buffer may
+/// help.
 fn ceiling(sustained: &Sustained, least: Option<f64>, active: &[Step]) -> f64 {
     let lower_end = sustained.ci95_bytes_per_s[0];
     if sustained.reached {
@@ -125,25 +135,69 @@ fn ceiling(sustained: &Sustained, least: Option<f64>, active: &[Step]) -> f64 {
     worst(active, half_s).unwrap_or(0.0)
 }
 
-/// The rate at which bytes reached the media, the flush after the run included; `None` if the flush
-/// was so short that it says nothing about caches.
-fn rate_with_flush(plan: &MeasurePlan, outcome: &PhaseOutcome) -> Option<f64> {
-    let parts = || outcome.collected.targets.iter().zip(&outcome.meters);
-    let flush_ns = parts().filter_map(|(series, _)| series.flush_ns).max()?;
-    let last_ns = parts().map(|(_, meter)| meter.last_ns()).max()?;
-    if (flush_ns as f64) < FLUSH_PART_MIN * last_ns as f64 {
+/// The rate at which bytes reached the media, the flush after the run included; `None` if no
+/// flush
+/// was so long that it says anything about caches. Each target counts after its own burst,
+/// because
+/// that of another one may be in no flush.
+fn rate_with_flush(
+    plan: &MeasurePlan,
+    outcome: &PhaseOutcome,
+    members: &[PausingDisk],
+) -> Option<f64> {
+    let is_independent = plan.load.layout == Layout::Independent;
+    let parts = outcome.collected.targets.iter().zip(&outcome.meters);
+    let parts = parts.map(|(series, meter)| MediaPart {
+        bytes: meter.bytes(),
+        seconds: seconds(meter.last_ns()),
+        flush_s: series.flush_ns.map_or(0.0, seconds),
+    });
+    let parts = apart(is_independent, parts.collect());
+    if !parts.iter().any(MediaPart::has_long_flush) {
         return None;
     }
-    let rate = |bytes: u64, ns: u64| bytes as f64 * 1e9 / ns.max(1) as f64;
-    if plan.load.layout == Layout::Independent {
-        let rates = parts().map(|(series, meter)| {
-            let flush_ns = series.flush_ns.unwrap_or(0);
-            rate(meter.bytes(), meter.last_ns() + flush_ns)
-        });
-        return Some(rates.sum());
+    if !is_independent {
+        return Some(parts.iter().map(MediaPart::flushed_bytes_per_s).sum());
     }
-    let bytes = parts().map(|(_, meter)| meter.bytes()).sum();
-    Some(rate(bytes, last_ns + flush_ns))
+    let flushed = parts.iter().zip(members).map(|(part, member)| {
+        let by_flush = part.flushed_bytes_per_s();
+        if !part.has_long_flush() || member.rate_bytes_per_s < by_flush {
+            return (member.rate_bytes_per_s, member.half_width_bytes_per_s);
+        }
+        // One more of its stalls might have fallen into this time.
+        let stall_s = member.worst_stall_s.min(part.seconds);
+        (by_flush, by_flush * stall_s / (part.seconds + part.flush_s))
+    });
+    let (rates, blurs): (Vec<f64>, Vec<f64>) = flushed.unzip();
+    // What the single rates are off by is not off in the same direction.
+    let squares: f64 = blurs.iter().map(|blur| blur * blur).sum();
+    Some(rates.iter().sum::<f64>() - squares.sqrt())
+}
+
+/// What each target did by itself; nothing where a record lies on several, which stand still
+/// together.
+fn members(plan: &MeasurePlan, outcome: &PhaseOutcome) -> Vec<PausingDisk> {
+    if plan.load.layout != Layout::Independent {
+        return Vec::new();
+    }
+    let parts = outcome.collected.targets.iter().zip(&outcome.meters);
+    let member = |(series, meter): (&TargetSeries, &Meter)| {
+        let steps = steps(&series.steps);
+        let verdict = steady::judge(&steps, Revisits::default());
+        let stalls = meter.stalls().stalls().into_iter();
+        PausingDisk {
+            rate_bytes_per_s: verdict.rate_bytes_per_s,
+            // Of a rate that is not steady the interval may be as wide as the rate, and says
+            // little.
+            half_width_bytes_per_s: (verdict.rate_bytes_per_s - verdict.ci95_bytes_per_s[0])
+                .min(verdict.rate_bytes_per_s * HALF_WIDTH_PART_MAX),
+            // What is not listed is the ordinary pace, such as the single records of a slow
+            // disk.
+            worst_stall_s: seconds(stalls.map(|stall| stall.duration_ns).max().unwrap_or(0)),
+            steps,
+        }
+    };
+    parts.map(member).collect()
 }
 
 /// The part of a rate that is left if one record too many was counted in the window judged: one
@@ -166,6 +220,14 @@ fn longest_pause_s(active: &[Step]) -> f64 {
         longest_s = longest_s.max(step.end_s - since_s);
     }
     longest_s
+}
+
+/// The buffer curve of a run whose targets may all pause at once, even if they did not.
+pub(crate) fn curve_of_run(
+    plan: &MeasurePlan,
+    outcome: &PhaseOutcome,
+) -> Vec<judge_recommend::CurvePoint> {
+    if_pauses_meet(&curve_points(outcome), &members(plan, outcome))
 }
 
 /// The buffer curve of a run, in the form that the judge takes.

@@ -1,4 +1,5 @@
-//! What a measurement tells besides its figures, as data: who measures decides it, and `words.rs`
+//! What a measurement tells besides its figures, as data: who measures decides it, and
+//! `words.rs`
 //! has the English.
 
 use sustain_document::verdicts::{BacklogNotSeen, RhythmNotSeen};
@@ -47,7 +48,8 @@ pub(super) enum MeasureRemark {
     RateUndecided { why: String },
     /// The verdict rests on a profile.
     EvenedByProfile { profile: String },
-    /// New data could not be generated fast enough to tell whether the targets take it more slowly.
+    /// New data could not be generated fast enough to tell whether the targets take it more
+    /// slowly.
     MadeTooSlowly { rate_bytes_per_s: f64 },
     /// The figures of all together are those of the targets that did not fail.
     OfRemaining(RemainingTargets),
@@ -76,8 +78,11 @@ pub(super) enum UndecidedReason {
     RewrittenInCache,
     /// The end of the device was reached before the time was over.
     EndOfDevice,
-    /// The rate held until a target, of this number, was full after so many seconds, and no longer.
+    /// The rate held until a target, of this number, was full after so many seconds, and no
+    /// longer.
     TargetFull { target: usize, full_s: u64 },
+    /// A part of the rate went into the cache of this target, whose flush then took so long.
+    CachedOnOne { target: usize, flush_s: u64 },
 }
 
 /// A paced run that did not hold.

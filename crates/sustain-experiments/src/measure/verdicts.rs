@@ -1,17 +1,20 @@
 //! Decides what the figures of a measurement mean: every threshold of its answer stands here, in
-//! `rhythm.rs` or in `backlog.rs`. It works on the result document alone; the conclusion calls it
+//! `rhythm.rs`, in `media.rs` or in `backlog.rs`. It works on the result document alone; the
+//! conclusion calls it
 //! once, and the views word what it decided.
 
 use std::borrow::Cow;
 
 use sustain_document::measure::{MeasureResult, Recommendation};
 use sustain_document::verdicts::{BufferPurpose, MeasureVerdicts};
+use sustain_document::vocabulary::LayoutKind;
 use sustain_statistics::judge::steady::WINDOW_S_MIN;
 
 use super::confirm::STILL_GROWS;
-use super::{backlog, rhythm};
+use super::{backlog, media, rhythm};
 
-/// If the rates of several targets lie further apart than this, all of them are named. Stalls that
+/// If the rates of several targets lie further apart than this, all of them are named. Stalls
+/// that
 /// differ by less are the same one, seen by two meters.
 const RATES_APART: f64 = 0.02;
 /// The stall of a paced run is named beside the run's own if it is this many times longer.
@@ -25,7 +28,8 @@ const FAR_LESS: f64 = 0.5;
 /// What needs this part of the buffer needs most of it.
 const MOST_OF_BUFFER: f64 = 0.5;
 
-/// The verdicts of a document: its own or, where an earlier version wrote it without any, those on
+/// The verdicts of a document: its own or, where an earlier version wrote it without any,
+/// those on
 /// its figures.
 #[must_use]
 pub fn of(result: &MeasureResult) -> Cow<'_, MeasureVerdicts> {
@@ -44,6 +48,7 @@ pub fn decide(result: &MeasureResult) -> MeasureVerdicts {
         rates_differ: rates_differ(result),
         swings: swings(result),
         backlog_grows: backlog_grows(result),
+        into_cache: media::into_cache(result),
         paced_stall_ns: paced_stall_ns(result),
         stall_is_of_one: stall_is_of_one(result),
         buffer_is_for: buffer_is_for(result),
@@ -78,7 +83,9 @@ fn backlog_grows(result: &MeasureResult) -> bool {
     };
     if result.total.rate_held == Some(false) {
         let is_within = result.total.backlog_max_bytes <= Some(result.plan.buffer_bytes);
-        return is_within && result.targets.iter().all(|one| one.errors.is_empty());
+        return is_within
+            && !is_only_cached(result)
+            && result.targets.iter().all(|one| one.errors.is_empty());
     }
     let record_bytes = result.plan.record_size_bytes * u64::from(result.plan.depth);
     let in_flight_bytes = record_bytes.saturating_mul(result.targets.len() as u64) as f64;
@@ -86,6 +93,13 @@ fn backlog_grows(result: &MeasureResult) -> bool {
     let most_bytes = result.total.backlog_max_bytes.unwrap_or(0) as f64;
     let grows = left_bytes > in_flight_bytes && left_bytes > STILL_GROWS * most_bytes;
     grows && result.total.rate_held == Some(true)
+}
+
+/// Whether a rate was not held because only caches took it.
+fn is_only_cached(result: &MeasureResult) -> bool {
+    let is_independent = result.plan.layout == LayoutKind::Independent;
+    let found = media::on_media(is_independent, result.plan.buffer_bytes, &result.targets);
+    found == media::OnMedia::Cached
 }
 
 fn paced_stall_ns(result: &MeasureResult) -> Option<u64> {
@@ -111,7 +125,8 @@ fn buffer_is_for(result: &MeasureResult) -> Option<BufferPurpose> {
     is_far_less.then(|| most_is_for(result, found))
 }
 
-/// What most of the memory is for: records that are being filled or written, where these are large;
+/// What most of the memory is for: records that are being filled or written, where these are
+/// large;
 /// pauses, where there were any; the time in which the run was slower, where its intervals show
 /// that much; or else nothing that was seen, because the curve between its rates is an estimate
 /// from above.
@@ -132,7 +147,8 @@ fn most_is_for(result: &MeasureResult, found: &Recommendation) -> BufferPurpose 
     }
 }
 
-/// The memory that a stream of this rate would have used at the most, by the intervals of the run.
+/// The memory that a stream of this rate would have used at the most, by the intervals of the
+/// run.
 fn backlog_by_intervals(result: &MeasureResult, rate_bytes_per_s: f64) -> f64 {
     let intervals = result.total.intervals.iter();
     let left = intervals.scan(0.0, |backlog: &mut f64, interval| {

@@ -1,5 +1,6 @@
 //! All English of a measurement: its verdicts and remarks as clauses, from data only. The
-//! conclusion writes them into the document's notes, and the answer of a report has the same words.
+//! conclusion writes them into the document's notes, and the answer of a report has the same
+//! words.
 
 use sustain_disk::units::{Duration, Rate, Size};
 use sustain_document::measure::TargetResult;
@@ -193,6 +194,16 @@ pub(super) fn undecided(reason: UndecidedReason, targets: &[TargetResult]) -> St
                 SIZE.the()
             )
         }
+        UndecidedReason::CachedOnOne { target, flush_s } => {
+            let name = targets
+                .get(target)
+                .map_or("a target", |target| &target.name);
+            format!(
+                "{name} took its part into a volatile cache, whose flush after the run took \
+                 {flush_s} s; whether the other targets take over when that cache is full shows in \
+                 a longer {TIME}"
+            )
+        }
     }
 }
 
@@ -293,7 +304,8 @@ pub(super) fn extent(extent: &Extent) -> String {
     }
 }
 
-/// That a long stall was seen too seldom, and the time that would show how often such stalls come.
+/// That a long stall was seen too seldom, and the time that would show how often such stalls
+/// come.
 #[must_use]
 pub fn rhythm_not_seen(rhythm: &RhythmNotSeen) -> String {
     format!(

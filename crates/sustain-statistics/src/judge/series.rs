@@ -18,7 +18,8 @@ impl SeriesNoise {
         Self(seed)
     }
 
-    fn uniform(&mut self) -> f64 {
+    /// From 0 to 1, each as likely as any other.
+    pub fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut word = self.0;
         word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -35,6 +35,48 @@ fn the_same_disk_is_seldom_called_different() {
     assert!(wrong <= 24, "{wrong} of 400");
 }
 
+/// Of pairs of equal disks with a cache, how many are called different. The cache holds for some
+/// part of each run, up to this one, and is faster by `gain`.
+fn called_different(seconds: u32, most_share: f64, gain: f64) -> f64 {
+    const PAIRS: u32 = 1000;
+    let mut noise = SeriesNoise::new(16);
+    let mut wrong = 0;
+    for _ in 0..PAIRS {
+        let mut disk = || {
+            let full_s = noise.uniform() * most_share * f64::from(seconds);
+            let mut steps = noisy(&mut noise, seconds, 2e8, 0.3);
+            for step in &mut steps {
+                let cached_s = (full_s - step.start_s).clamp(0.0, 1.0);
+                step.bytes = (step.bytes as f64 * (1.0 + gain * cached_s)) as u64;
+            }
+            run(&[("d", steps)])
+        };
+        let result = compared(&disk(), &disk(), None);
+        wrong += u32::from(!matches!(
+            result.answer.verdict,
+            RowVerdict::NoDifferenceShown | RowVerdict::NotJudged
+        ));
+    }
+    f64::from(wrong) / f64::from(PAIRS)
+}
+
+#[test]
+fn a_cache_that_holds_for_a_part_of_a_run_makes_no_difference_of_disks() {
+    for (seconds, most_share, gain) in [
+        (30, 1.0, 0.05),
+        (30, 1.0, 0.1),
+        (30, 1.0, 0.3),
+        (30, 1.0, 2.0),
+        (30, 0.4, 0.05),
+        (60, 1.0, 0.05),
+        (60, 0.33, 0.1),
+        (120, 1.0, 0.1),
+    ] {
+        let wrong = called_different(seconds, most_share, gain);
+        assert!(wrong <= 0.05, "{seconds} s, {most_share}, {gain}: {wrong}");
+    }
+}
+
 #[test]
 fn a_slower_disk_is_found_with_its_interval_and_fails_where_it_must() {
     let mut noise = SeriesNoise::new(4);

@@ -1,14 +1,16 @@
-//! The answer of a measurement in sentences, with everything that a reader must know not to misread
+//! The answer of a measurement in sentences, with everything that a reader must know not to
+//! misread
 //! it. The terminal prints it last and the page shows it first; it must never say more than was
 //! seen.
 
 use sustain_document::measure::{MeasureResult, TargetError, TargetResult, Total};
+use sustain_document::verdicts::IntoCache;
 use sustain_document::vocabulary::{DataPath, Direction, Ending, Operation, TargetKind};
 use sustain_experiments::measure::verdicts;
 use sustain_experiments::measure::words::{backlog_not_seen, rhythm_not_seen};
 
 use super::{SIMULATED, sentences, without_controls};
-use crate::format::{latency, memory, rate, size, stretch};
+use crate::format::{latency, memory, position, rate, size, stretch};
 
 mod not_seen;
 mod recommended;
@@ -84,7 +86,8 @@ fn targets_do(result: &MeasureResult, verb_of_one: &str, verb_of_several: &str) 
     }
 }
 
-/// The subject of a steady rate, which is that of the targets which are left after others failed.
+/// The subject of a steady rate, which is that of the targets which are left after others
+/// failed.
 fn left_do(result: &MeasureResult, verb_of_one: &str, verb_of_several: &str) -> String {
     let left = result.targets.iter().filter(|target| !has_failed(target));
     match (left.count(), result.targets.len()) {
@@ -339,14 +342,35 @@ fn held(result: &MeasureResult, rate_bytes_per_s: f64) -> String {
                 format!("; {} of the {buffer} buffer were needed", memory(bytes))
             }
         });
-    let growing = match (verdicts::of(result).backlog_grows, result.total.rate_held) {
+    let verdicts = verdicts::of(result);
+    let growing = match (verdicts.backlog_grows, result.total.rate_held) {
         (false, _) => "",
         (true, Some(false)) => {
             ", and the backlog grew steadily to the end, which no buffer rides out in a longer run"
         }
         (true, _) => " and still grew at the end, so a longer run may not hold it",
     };
-    format!("{verdict}{backlog}{growing}")
+    let cached = verdicts.into_cache.as_ref();
+    let cached = cached.map_or_else(String::new, |cached| into_cache(result, cached));
+    format!("{verdict}{backlog}{growing}{cached}")
+}
+
+/// What was only in caches at the end, and what that means for a recorder.
+fn into_cache(result: &MeasureResult, cached: &IntoCache) -> String {
+    let took = format!(
+        "when the run ended, {} of the {} taken were only in a volatile cache: the flush after it \
+         took {}, and with it the rate is {}",
+        position(cached.bytes),
+        position(result.total.bytes),
+        long(cached.flush_s),
+        rate(cached.flushed_bytes_per_s)
+    );
+    match result.total.rate_held {
+        Some(true) => format!(
+            "; but {took}. If the cache was still filling, a longer run does not hold the rate"
+        ),
+        _ => format!("; but {took}"),
+    }
 }
 
 fn tool_limited(total: &Total) -> Option<String> {

@@ -1,15 +1,22 @@
 //! The ratio of two correlated series of a run each, by batch means. Pure; `conclude` calls it.
 //!
-//! Neighbouring seconds of a disk are alike, so a test on single intervals calls every other pair
-//! of equal runs different. Means of ten long batches are nearly independent (B. Schmeiser, "Batch
-//! size effects in the analysis of simulation output", Operations Research 30, 1982). What is left
-//! of their correlation, r, widens: the variance of the mean is s^2/n * (1+r)/(1-r), the factor of
-//! a first-order autoregression. An estimate of r from n batches is too small by about (1+3r)/n (F.
+//! Neighbouring seconds of a disk are alike, so a test on single intervals calls every other
+//! pair
+//! of equal runs different. Means of ten long batches are nearly independent (B. Schmeiser,
+//! "Batch
+//! size effects in the analysis of simulation output", Operations Research 30, 1982). What is
+//! left
+//! of their correlation, r, widens: the variance of the mean is s^2/n * (1+r)/(1-r), the
+//! factor of
+//! a first-order autoregression. An estimate of r from n batches is too small by about
+//! (1+3r)/n (F.
 //! H. C. Marriott and J. A. Pope, "Bias in the estimation of autocorrelations", Biometrika 41,
 //! 1954); that is added first, so that short runs do not look more certain than they are.
 //!
 //! A block bootstrap (D. N. Politis and J. P. Romano, 1994) would need more blocks than half a
 //! minute has; ten batches also give the interval of the sustained rate, so all figures agree.
+
+mod stretch;
 
 use super::effect::Effect;
 use crate::judge::batch_means::{BATCHES, BatchMeans};
@@ -57,7 +64,14 @@ pub fn ratio_of_rates(
 ) -> Option<(Effect, [f64; 2])> {
     let rates = |(curve, from_s): (&CumulativeBytes, f64)| -> Option<BatchMean> {
         let has_batches = curve.knots_between(from_s, curve.end_s()) + 1 >= BATCHES;
-        let mean = BatchMean::of(&curve.batch_rates(from_s, curve.end_s()), BIAS_OF_ONE);
+        let batches = curve.batch_rates(from_s, curve.end_s());
+        let mean = BatchMean::of(&batches, BIAS_OF_ONE);
+        let parts = batches.map(|rate| rate / mean.value);
+        let of_stretch = stretch::variance(&parts, stretch::OF_ONE) * mean.value.powi(2);
+        let mean = BatchMean {
+            variance: mean.variance + of_stretch,
+            ..mean
+        };
         (has_batches && mean.value > 0.0).then_some(mean)
     };
     let (a, b) = (rates(a)?, rates(b)?);
@@ -70,7 +84,8 @@ pub fn ratio_of_rates(
     Some((effect, [a.value, b.value]))
 }
 
-/// B's typical value over A's, where a value may be ten times another: ratios of geometric means.
+/// B's typical value over A's, where a value may be ten times another: ratios of geometric
+/// means.
 /// None with too few values.
 pub fn ratio_of_typical(a: &[f64], b: &[f64]) -> Option<(Effect, [f64; 2])> {
     let typical = |values: &[f64]| -> Option<BatchMean> {
@@ -95,14 +110,17 @@ pub fn ratio_of_typical(a: &[f64], b: &[f64]) -> Option<(Effect, [f64; 2])> {
     Some((effect, [a.value.exp(), b.value.exp()]))
 }
 
-/// The degrees of freedom of a sum of two variances (B. L. Welch 1947, F. E. Satterthwaite 1946).
+/// The degrees of freedom of a sum of two variances (B. L. Welch 1947, F. E. Satterthwaite
+/// 1946).
 fn welch(of_a: f64, of_b: f64) -> f64 {
     (of_a + of_b).powi(2) * DEGREES / (of_a * of_a + of_b * of_b)
 }
 
 /// B's rate over A's for the bytes that both transferred, piece by piece: changes that both go
-/// through alike, such as the zones of a disk or a cache that fills, do not count as noise. `None`
-/// with too few intervals.
+/// through alike, such as the zones of a disk or a cache that fills, do not count as noise. A
+/// stretch
+/// in which one of them was faster counts as one that could have lasted for any part of the run.
+/// `None` with too few intervals.
 pub fn ratio_over_same_bytes(
     a: &CumulativeBytes,
     b: &CumulativeBytes,
@@ -127,7 +145,8 @@ pub fn ratio_over_same_bytes(
     let found = BatchMean::of(&differences, BIAS_OF_PAIRS);
     let effect = Effect {
         log: (mean_a / mean_b).ln(),
-        variance: found.variance.max(2.0 * STANDARD_ERROR_MIN.powi(2)),
+        variance: found.variance.max(2.0 * STANDARD_ERROR_MIN.powi(2))
+            + stretch::variance(&differences, stretch::OF_PAIR),
         degrees: DEGREES,
     };
     let rate = |mean_s: f64| bytes / (mean_s * BATCHES as f64);

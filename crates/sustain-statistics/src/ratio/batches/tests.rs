@@ -69,7 +69,7 @@ fn a_disk_five_percent_slower_is_found() {
     for (seconds, memory) in [(30, 0.3), (60, 0.6)] {
         let [apart, paired, _] = shown(300, seconds, memory, [2e8, 1.9e8]);
         assert!(apart >= 0.95, "{seconds} s, memory {memory}: {apart}");
-        assert!(paired >= 0.9, "{seconds} s, memory {memory}: {paired}");
+        assert!(paired >= 0.75, "{seconds} s, memory {memory}: {paired}");
     }
 }
 

@@ -194,18 +194,18 @@ pub(crate) fn put_back(path: &Path, groups: &ControlGroups) -> io::Result<()> {
     }
 }
 
-/// The disks that are this recorder's: of two that hold others back on one disk, each would take the
-/// other's limits for those that were there before.
+/// The disks that are this recorder's: of two that hold others back on one disk, each would take
+/// the other's limits for those that were there before.
 #[derive(Debug)]
-pub(crate) struct Claims(Vec<File>);
+pub(crate) struct DiskClaims(Vec<File>);
 
-impl Claims {
+impl DiskClaims {
     /// Takes them.
     pub(crate) fn take(
         directory: &Path,
         devices: impl Iterator<Item = DeviceNumber>,
-    ) -> Result<Claims, HoldBackError> {
-        let mut claims = Claims(Vec::new());
+    ) -> Result<DiskClaims, HoldBackError> {
+        let mut claims = DiskClaims(Vec::new());
         for (major, minor) in devices {
             let path = directory.join(format!("holds-back-on-{major}-{minor}"));
             let mut options = OpenOptions::new();
@@ -225,7 +225,7 @@ impl Claims {
     }
 }
 
-impl Drop for Claims {
+impl Drop for DiskClaims {
     fn drop(&mut self) {
         // Closing is not enough: a process that another thread is just starting has the file too,
         // until it becomes the program that it is to be.
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn a_claim_ends_although_another_process_still_has_its_file() {
         let directory = tempfile::tempdir().unwrap();
-        let take = || Claims::take(directory.path(), [(8, 16)].into_iter());
+        let take = || DiskClaims::take(directory.path(), [(8, 16)].into_iter());
         let first = take().unwrap();
         // As a process has it that was just made by another thread.
         let inherited = first.0[0].try_clone().unwrap();

@@ -14,7 +14,7 @@ use self::watched::{Watched, is_worth_setting, tighter};
 use crate::allotment::{Claim, allotments};
 use crate::controller::{Controller, Observation};
 use crate::error::HoldBackError;
-use crate::journal::{self, Claims, Journal, JournalEntry};
+use crate::journal::{self, DiskClaims, Journal, JournalEntry};
 use crate::limiter::{LimitChange, Limiter, Put};
 use crate::supervisor::{Supervisor, SupervisorCommand};
 
@@ -44,7 +44,7 @@ pub struct HoldBack {
     watched: BTreeMap<(PathBuf, DeviceNumber), Watched>,
     journal: Journal,
     supervisor: Supervisor,
-    _claims: Claims,
+    _claims: DiskClaims,
     roots: Roots,
     looked_ns: Option<u64>,
     searched_ns: Option<u64>,
@@ -66,7 +66,7 @@ impl HoldBack {
         roots: &Roots,
     ) -> Result<HoldBack, HoldBackError> {
         let groups = usable_groups(setup, roots)?;
-        let claims = Claims::take(&setup.directory, devices(setup).into_keys())?;
+        let claims = DiskClaims::take(&setup.directory, devices(setup).into_keys())?;
         journal::put_back_leftovers(&setup.directory, &groups)?;
         let journal = Journal::create(&setup.directory)?;
         let supervisor = Supervisor::start(supervisor, journal.path()).inspect_err(|_| {

@@ -282,7 +282,7 @@ fn errors_come_first() {
         result.targets[1].errors = vec![sample::error(), sample::error()];
         result.targets[1].name = "/dev/sdb\x1b[2J".to_owned();
     });
-    insta::assert_snapshot!(said, @"/dev/sdb�[2J failed: write at 3.2 GB: I/O error: the disk refused it, see the kernel log and its cables (1 more error is listed). The 1 target that is left writes 2.00 GB/s steadily (± 20.0 MB/s), but no rate can be recommended after a failure. The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall, with nothing completed, was 41.2 ms. The run rewrote 4 GiB of each target 3 times: a cache larger than that would not show (use a larger --size).");
+    insta::assert_snapshot!(said, @"/dev/sdb�[2J failed: write at 3.20 GB: I/O error: the disk refused it, see the kernel log and its cables (1 more error is listed). The 1 target that is left writes 2.00 GB/s steadily (± 20.0 MB/s), but no rate can be recommended after a failure. The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall, with nothing completed, was 41.2 ms. The run rewrote 4 GiB of each target 3 times: a cache larger than that would not show (use a larger --size).");
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn nothing_moved() {
         result.targets[0].bytes = 0;
         result.targets[0].errors = vec![sample::error()];
     });
-    insta::assert_snapshot!(said, @"/dev/nvme0n1 failed: write at 3.2 GB: I/O error: the disk refused it, see the kernel log and its cables. Nothing was written.");
+    insta::assert_snapshot!(said, @"/dev/nvme0n1 failed: write at 3.20 GB: I/O error: the disk refused it, see the kernel log and its cables. Nothing was written.");
 }
 
 #[test]
@@ -350,7 +350,7 @@ fn wide_summary_is_a_table() {
      /dev/nvme0n1  1.93 GB/s  1.75 GB/s ± 1.0 %  4.1 ms  9.2 ms  22 ms  41.9 ms  77.2 GB  time
      /dev/sdb       264 MB/s        not reached  4.1 ms  9.2 ms  22 ms  41.9 ms  10.6 GB  time
      together      2.19 GB/s  2.00 GB/s ± 1.0 %                                  87.7 GB
-    error: /dev/sdb at 12.5 s: write at 3.2 GB: I/O error: the disk refused it, see the kernel log and its cables
+    error: /dev/sdb at 12.5 s: write at 3.20 GB: I/O error: the disk refused it, see the kernel log and its cables
     stall: 41.2 ms on /dev/nvme0n1, from 12.300 s, at offset 3.10 GB, at the same moment as on /dev/sdb (a common cause)
     stall: 40.1 ms on /dev/sdb, from 12.300 s, at offset 3.10 GB, at the same moment as on /dev/nvme0n1 (a common cause)
     stall: 33 ms on /dev/sdb, from 25.700 s, at offset 3.10 GB
@@ -363,7 +363,7 @@ fn wide_summary_is_a_table() {
      /dev/nvme0n1  1.93 GB/s  1.75 GB/s ± 1.0 %  4.1 ms  22 ms  41.9 ms  time
      /dev/sdb       264 MB/s        not reached  4.1 ms  22 ms  41.9 ms  time
      together      2.19 GB/s  2.00 GB/s ± 1.0 %
-    error: /dev/sdb at 12.5 s: write at 3.2 GB: I/O error: the disk refused it, see
+    error: /dev/sdb at 12.5 s: write at 3.20 GB: I/O error: the disk refused it, see
       the kernel log and its cables
     stall: 41.2 ms on /dev/nvme0n1, from 12.300 s, at offset 3.10 GB, at the same
       moment as on /dev/sdb (a common cause)
@@ -398,7 +398,7 @@ fn narrow_summary_is_a_block_each() {
       rate       2.19 GB/s
       sustained  2.00 GB/s ± 1.0 %
     error: /dev/sdb at 12.5 s: write at
-      3.2 GB: I/O error: the disk refused
+      3.20 GB: I/O error: the disk refused
       it, see the kernel log and its cables
     stall: 41.2 ms on /dev/nvme0n1, from
       12.300 s, at offset 3.10 GB, at the

@@ -10,7 +10,7 @@ use sustain_experiments::measure::verdicts;
 use sustain_experiments::measure::words::{backlog_not_seen, rhythm_not_seen};
 
 use super::{SIMULATED, sentences, without_controls};
-use crate::format::{latency, memory, position, rate, size, stretch};
+use crate::format::{latency, memory, position, rate, stretch};
 
 mod not_seen;
 mod recommended;
@@ -168,7 +168,7 @@ pub(super) fn request(error: &TargetError) -> String {
     if error.operation == Operation::Flush {
         return error.operation.to_string();
     }
-    format!("{} at {}", error.operation, size(error.offset_bytes))
+    format!("{} at {}", error.operation, position(error.offset_bytes))
 }
 
 fn answer(result: &MeasureResult) -> String {
@@ -382,7 +382,7 @@ fn tool_limited(total: &Total) -> Option<String> {
 
 fn burst(total: &Total) -> Option<String> {
     let burst = total.burst.as_ref()?;
-    let (bytes, speed) = (size(burst.bytes), rate(burst.rate_bytes_per_s));
+    let (bytes, speed) = (position(burst.bytes), rate(burst.rate_bytes_per_s));
     Some(format!(
         "The first {bytes} were faster, at {speed}, which does not last"
     ))

@@ -50,13 +50,10 @@ pub(super) fn not_seen(result: &MeasureResult) -> Option<String> {
     match open.capacity_bytes.filter(|_| is_disk) {
         Some(capacity) if capacity > open.distinct_bytes => {
             // Both figures are in one base, so that they can be compared.
+            let least = position(least.distinct_bytes);
             let seen = match are_alike {
-                true => format!(
-                    "{} of the {} of {whose}",
-                    position(least.distinct_bytes),
-                    position(capacity)
-                ),
-                false => seen,
+                true => format!("{least} of the {} of {whose}", position(capacity)),
+                false => format!("{at_least}{least}{of_each}"),
             };
             Some(format!(
                 "The run {did} {seen} once: a larger cache, or a slower part in the rest of \

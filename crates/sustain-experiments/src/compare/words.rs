@@ -51,8 +51,8 @@ pub(super) fn windows(a_from_s: f64, b_from_s: f64) -> String {
 /// One run fell from a faster beginning to its steady rate; the other did not, or not yet.
 pub(super) fn only_one_fell([fell, other]: [&str; 2]) -> String {
     format!(
-        "no confidence interval: {fell} was faster at first and then fell to this rate, and {other} \
-         was not, so that its cache may not have been full yet (use a longer {TIME})"
+        "no confidence interval: {fell} was faster at first and then fell to this rate, and \
+         {other} was not, so that its cache may not have been full yet (use a longer {TIME})"
     )
 }
 

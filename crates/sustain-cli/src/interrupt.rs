@@ -3,6 +3,7 @@
 //! terminal (SIGHUP) have the same effect.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use sustain::Stop;
 
@@ -38,6 +39,13 @@ pub(crate) fn watch(stop: &Stop, say: fn(&str)) -> anyhow::Result<()> {
             }
         })?;
     Ok(())
+}
+
+/// Takes SIGUSR1 from now on as a question for the status. Whoever answers takes the mark away.
+pub(crate) fn status_asked() -> anyhow::Result<Arc<AtomicBool>> {
+    let is_asked = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGUSR1, Arc::clone(&is_asked))?;
+    Ok(is_asked)
 }
 
 /// Takes no notice of any of them from now on, for who has to stay until another process has ended.

@@ -2,6 +2,7 @@
 //! the documents that were asked for.
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use sustain::Stop;
 use sustain::document::reader;
@@ -39,6 +40,7 @@ pub(crate) fn run(flags: &RecordFlags) -> anyhow::Result<Exit> {
     let status_path = flags.status.as_deref().filter(|_| !flags.dry_run);
     let mut status = StatusWriter::open(status_path)?;
     interrupt::watch(&stop, say)?;
+    let is_status_asked = interrupt::status_asked()?;
     let view = RecordView::new(LiveKind::for_stderr(false), Box::new(std::io::stderr()));
     let mut view = view.with_forecast(forecast);
     let result = record(&plan, &Roots::default(), &stop, &mut |event| match event {
@@ -46,6 +48,9 @@ pub(crate) fn run(flags: &RecordFlags) -> anyhow::Result<Exit> {
         RecordEvent::Preparing(done, all) => view.preparing(done, all),
         RecordEvent::Standing(standing) => {
             view.update(&standing);
+            if is_status_asked.swap(false, Ordering::Relaxed) {
+                view.tell();
+            }
             if let Some(failure) = status.write(&standing) {
                 view.note(&failure);
             }

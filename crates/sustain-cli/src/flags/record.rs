@@ -25,7 +25,7 @@ The first Ctrl-C ends the recording in order: everything read so far is written,
 lies in the pipes of the sources at that moment. A member that keeps a request for 5 s counts as
 slow: until it answers, the other members take its share, and a copy of what is in flight to it.
 At the end the recorder waits for slow members until nothing has completed for 30 s, then gives
-them up by name.
+them up by name. SIGUSR1 prints the status line at once, as a line that stays.
 
 Exit codes: 0 everything is recorded; 1 bytes were lost, the store became full or a member failed;
 2 usage error, a refused member, or a store that was full from the start; 130 on a second Ctrl-C.";

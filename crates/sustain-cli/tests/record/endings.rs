@@ -50,6 +50,31 @@ fn assert_ends_by(signal: Signal) {
 }
 
 #[test]
+fn a_user_signal_asks_for_a_status_line_and_ends_nothing() {
+    let members = Members::files(&[32 * MIB, 32 * MIB]);
+    let flags = ["--from", "test:3MB/s", "--status", "status", "--json", "-"];
+    let told = members.place.path("told");
+    let mut command = members.command("record", &[SMALL, &flags].concat());
+    let mut running = Running::start(command.stderr(std::fs::File::create(&told).unwrap()));
+    assert!(running.becomes(|| has_status(&members)));
+    // Unasked, the first line comes after a second and the next one ten seconds later.
+    for asked in 1..=4 {
+        running.signal(Signal::USR1);
+        let is_answered = || {
+            let text = std::fs::read_to_string(&told).unwrap();
+            text.matches("  nothing lost  ").count() >= asked
+        };
+        assert!(running.becomes(is_answered));
+    }
+    assert_eq!(members.list()["recordings"][0]["running"], true);
+    running.signal(Signal::INT);
+    let result = json_of(&running.finish().expect(0).stdout);
+    assert_eq!(result["ended"], "signal");
+    assert_eq!(members.list()["recordings"][0]["running"], false);
+    members.verify(0);
+}
+
+#[test]
 fn a_signal_before_the_first_byte_ends_it_too() {
     let members = Members::files(&[32 * MIB]);
     let flags = ["--from", "test:3MB/s", "--json", "-", "--time", "30s"];

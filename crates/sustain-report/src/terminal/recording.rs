@@ -42,6 +42,8 @@ pub struct RecordView {
     is_limit_said: bool,
     /// Whether a line has warned that the members will become too slow.
     is_warned: bool,
+    /// The status line of the latest moment, whether it was shown or not.
+    line: String,
 }
 
 /// The latest rates at which bytes come in, go out, and use up space.
@@ -86,6 +88,7 @@ impl RecordView {
             forecast: None,
             is_limit_said: false,
             is_warned: false,
+            line: "nothing is recorded yet".to_owned(),
         }
     }
 
@@ -131,13 +134,20 @@ impl RecordView {
         let full_in_s = coming.map(|coming| coming.full_in_s);
         let full_in_s = full_in_s.or_else(|| time_until_full_s(standing, &self.rates));
         let parts = parts(standing, &self.rates, full_in_s);
+        self.line = parts.concat().join(BETWEEN);
         if let Some(bar) = &self.bar {
             let columns = usize::from(Term::stderr().size().1);
             bar.set_message(in_columns(&parts, columns));
         } else if self.kind != LiveKind::Silent && standing.time_s >= self.due_s {
             self.due_s = standing.time_s + PLAIN_EVERY_S;
-            self.say(&parts.concat().join(BETWEEN));
+            self.say(&self.line.clone());
         }
+    }
+
+    /// Prints the status line of the latest moment, as a line that stays. Someone asked for it, so
+    /// that a silent view prints it too.
+    pub fn tell(&mut self) {
+        self.note(&self.line.clone());
     }
 
     /// Shows how much of a store is created.

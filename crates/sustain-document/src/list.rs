@@ -36,6 +36,10 @@ pub struct ListedRecording {
     pub started: Option<String>,
     /// Why it ended. Null for an open end: a crash or a kill ended it, or it is still running.
     pub ended: Option<RecordingEnd>,
+    /// Whether a recorder is still at it. Null where that cannot be told: a recorder began or ended
+    /// just then, or the file system of the members knows no locks.
+    #[serde(default)]
+    pub running: Option<bool>,
     /// Whether old data was overwritten when the members were full.
     pub ring: bool,
     /// Its streams, in the order of their numbers.

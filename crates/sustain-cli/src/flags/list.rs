@@ -22,7 +22,7 @@ What the output means:
       Its number in the store, and when it began, in UTC.
   ended
       Why: the source, the time or the bytes asked for, a full store, a failure, an interruption;
-      \"open end\" if nothing tells.
+      \"running\" while it is being recorded; \"open end\" after a crash or a kill.
   bytes, frames
       What is there of each stream.
   lost

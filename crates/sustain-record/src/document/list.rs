@@ -12,21 +12,34 @@ use crate::store::Store;
 /// returns them.
 pub fn list_document(store: &Store, recordings: &[Recording]) -> ListDocument {
     let unseen = Checkable::of(store, recordings).unseen_note();
+    let newest = recordings.first().map(|recording| recording.number);
+    let is_recorded_to = store.is_recorded_to();
+    // Only of the newest one the end can be still to come.
+    let running = |recording: &Recording| match recording.end.is_none() && recording.open_end {
+        true if Some(recording.number) == newest => is_recorded_to,
+        _ => Some(false),
+    };
     ListDocument {
         schema: LIST_SCHEMA.to_owned(),
         store: uuid_text(store.id),
         slot_bytes: store.slot_bytes,
         members: listed_members(store),
-        recordings: recordings.iter().rev().map(listed_recording).collect(),
+        recordings: recordings
+            .iter()
+            .rev()
+            .map(|recording| listed_recording(recording, running(recording)))
+            .collect(),
         notes: store.notes.iter().cloned().chain(unseen).collect(),
     }
 }
-fn listed_recording(recording: &Recording) -> ListedRecording {
+
+fn listed_recording(recording: &Recording, running: Option<bool>) -> ListedRecording {
     ListedRecording {
         recording: recording.number,
         id: uuid_text(recording.id),
         started: recording.started_ns.map(time_text),
         ended: ended(recording),
+        running,
         ring: recording.ring,
         streams: (0..)
             .zip(&recording.streams)

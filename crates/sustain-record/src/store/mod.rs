@@ -19,6 +19,7 @@ use std::path::Path;
 use sustain_disk::clock::Clock;
 use sustain_disk::engine::SharedMachine;
 use sustain_disk::error::RequestError;
+use sustain_disk::target::{Target, is_being_written};
 use sustain_document::setting::RING;
 use sustain_host::Roots;
 use sustain_targets::RecordersBeside;
@@ -75,6 +76,8 @@ pub struct Store {
     /// Notes for the user.
     pub notes: Vec<String>,
     mode: Mode,
+    /// Whether someone had a member locked before anything of it was read.
+    was_written: bool,
     machines: Vec<SharedMachine>,
     clock: Clock,
     openings: Vec<Opening>,
@@ -99,6 +102,14 @@ impl Store {
         let members = self.members.iter();
         let targets = members.map(|member| (&member.target, Some(Path::new(&member.name))));
         RecordersBeside::under(targets, &Roots::default())
+    }
+
+    /// Whether a recorder is at the newest recording, of a store that was opened for reading. `None`
+    /// if one began or ended meanwhile, so that what was read may be older.
+    pub fn is_recorded_to(&self) -> Option<bool> {
+        let mut members = self.members.iter();
+        let is_written = members.any(|member| is_written(&member.target));
+        (is_written == self.was_written).then_some(is_written)
     }
 
     /// Returns all recordings of which anything was left when the store was opened, newest first.
@@ -339,6 +350,11 @@ impl Store {
         }
         Ok(answers.into_iter().flatten().collect())
     }
+}
+
+/// Whether another program has locked what is written. All files that are recorded to are locked.
+fn is_written(target: &Target) -> bool {
+    target.lock.is_none() && target.file.as_ref().is_some_and(is_being_written)
 }
 
 impl fmt::Debug for Store {

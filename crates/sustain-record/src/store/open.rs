@@ -13,7 +13,7 @@ use sustain_targets::{Permission, SimulatedDisk, open_under_guard};
 
 use super::bounded::Bounded;
 use super::candidate::{MemberCandidate, candidates, check_locked};
-use super::{Missing, Mode, OpenMember, Store, superblocks, takes_blocks};
+use super::{Missing, Mode, OpenMember, Store, is_written, superblocks, takes_blocks};
 use crate::error::RecordError;
 use crate::format::{Superblock, SuperblockError};
 use crate::member_io::{GIVEN_UP_AFTER_NS, MemberIo};
@@ -98,6 +98,7 @@ impl Store {
         if targets.is_empty() {
             return Err(RecordError::Usage("no members were given".to_owned()));
         }
+        let was_written = targets.iter().any(|(target, _)| is_written(target));
         let mut members = read_members(targets, mode, &machines, &clock)?;
         check_together(&members)?;
         members.sort_by_key(OpenMember::index);
@@ -128,6 +129,7 @@ impl Store {
             id: first.store,
             slot_bytes: first.geometry.slot_bytes,
             mode,
+            was_written,
             openings: members
                 .iter()
                 .map(|member| Opening::new(&member.superblock))

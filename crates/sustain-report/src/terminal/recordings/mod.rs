@@ -154,7 +154,7 @@ fn recording_cells(recording: &ListedRecording) -> [String; 4] {
             .as_deref()
             .map_or_else(|| "?".to_owned(), seconds_of),
         String::new(),
-        ended_words(recording.ended),
+        state_words(recording),
     ]
 }
 
@@ -192,6 +192,13 @@ fn has_frames(stream: &ListedStream) -> bool {
 
 fn ended_words(ended: Option<RecordingEnd>) -> String {
     ended.map_or_else(|| "open end".to_owned(), |ended| ended.to_string())
+}
+
+fn state_words(recording: &ListedRecording) -> String {
+    match (recording.ended, recording.running) {
+        (None, Some(true)) => "running".to_owned(),
+        (ended, _) => ended_words(ended),
+    }
 }
 
 fn lost(bytes: u64) -> String {
@@ -241,26 +248,29 @@ fn list_blocks(document: &ListDocument) -> String {
     text
 }
 
-/// What an open end means. A recording that another one follows is over.
-fn open_end(document: &ListDocument) -> Option<String> {
-    let numbers = || {
-        document
-            .recordings
-            .iter()
-            .map(|recording| recording.recording)
+/// What the recordings that have not ended in order are. One that another one follows is over.
+fn open_ends(document: &ListDocument) -> impl Iterator<Item = String> {
+    let open = || {
+        let recordings = document.recordings.iter();
+        recordings.filter(|recording| recording.ended.is_none())
     };
-    let open = document
-        .recordings
-        .iter()
-        .filter(|recording| recording.ended.is_none());
-    let last_open = open.map(|recording| recording.recording).max()?;
-    let may_run = match numbers().max() == Some(last_open) {
+    let numbers = document.recordings.iter();
+    let newest = numbers.map(|recording| recording.recording).max();
+    let is_newest = |recording: &ListedRecording| Some(recording.recording) == newest;
+    let is_running = open().any(|recording| recording.running == Some(true));
+    let is_unknown = open().any(|recording| is_newest(recording) && recording.running.is_none());
+    let has_crashed = open().any(|recording| recording.running != Some(true));
+    let may_run = match is_unknown {
         true => ", or is still running",
         false => "",
     };
-    Some(format!(
+    let running = "running: it is being recorded now, and what is there can be read".to_owned();
+    let crashed = format!(
         "open end: the recording was ended by a crash or a kill{may_run}; what is there can be read"
-    ))
+    );
+    let running = is_running.then_some(running);
+    let crashed = has_crashed.then_some(crashed);
+    running.into_iter().chain(crashed)
 }
 
 fn list_remarks(document: &ListDocument) -> Vec<String> {
@@ -271,7 +281,7 @@ fn list_remarks(document: &ListDocument) -> Vec<String> {
             .iter()
             .flat_map(|recording| &recording.streams)
     };
-    lines.extend(open_end(document));
+    lines.extend(open_ends(document));
     if streams().any(|stream| stream.gap_bytes > 0) {
         lines.push(
             "lost: bytes that did not reach a member; the stream records how many and where"

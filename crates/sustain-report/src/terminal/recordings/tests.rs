@@ -52,6 +52,7 @@ fn recording(
         id: STORE.to_owned(),
         started: Some("2026-11-21T15:56:57.579768865Z".to_owned()),
         ended,
+        running: None,
         ring: false,
         streams,
     }
@@ -467,4 +468,21 @@ fn what_was_found_after_a_crash_is_told_with_what_was_written() {
     the superblocks of all members are whole, and every recording has its end mark: there was nothing to repair. Whether the
       data is whole, `sustain verify` tells
     ");
+}
+
+#[test]
+fn a_running_recording_is_told_from_one_that_a_crash_ended() {
+    let shown = |running| {
+        let mut document = list();
+        document.recordings[1].running = running;
+        list_text(&document, 200)
+    };
+    let running = shown(Some(true));
+    assert!(running.contains("  running "), "{running}");
+    assert!(!running.contains("open end"), "{running}");
+    let crashed = shown(Some(false));
+    assert!(
+        crashed.contains("ended by a crash or a kill; what"),
+        "{crashed}"
+    );
 }

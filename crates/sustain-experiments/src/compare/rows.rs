@@ -175,10 +175,14 @@ fn sustained(
         return ComparedQuantity::plain(SUSTAINED_RATE, values, &how);
     }
     let began_faster = curves.map(|(one, other)| [began_faster(a, one), began_faster(b, other)]);
-    if let Some([of_a, of_b]) = began_faster
-        && of_a != of_b
-    {
-        let how = words::only_one_fell(if of_a { ["A", "B"] } else { ["B", "A"] });
+    // The one that did not fall may still do so, which matters only while it is the faster one.
+    let may_still_fall = began_faster.and_then(|fell| match fell {
+        [true, false] if values[1] > values[0] => Some(["A", "B"]),
+        [false, true] if values[0] > values[1] => Some(["B", "A"]),
+        _ => None,
+    });
+    if let Some(sides) = may_still_fall {
+        let how = words::only_one_fell(sides);
         return ComparedQuantity::plain(SUSTAINED_RATE, values, &how);
     }
     let windows = curves.and_then(|(one, other)| {

@@ -78,6 +78,31 @@ fn a_cache_that_holds_for_a_part_of_a_run_makes_no_difference_of_disks() {
 }
 
 #[test]
+fn a_slower_disk_is_found_beside_one_that_had_a_cache() {
+    let mut noise = SeriesNoise::new(18);
+    for (cached_s, slower) in [(20, 0.7), (20, 0.3), (1, 0.85), (1, 0.3)] {
+        let mut steps = noisy(&mut noise, 60, 1e8, 0.3);
+        for step in &mut steps[..cached_s] {
+            step.bytes *= 4;
+        }
+        let one = run(&[("d", steps)]);
+        let other = run(&[("d", noisy(&mut noise, 60, slower * 1e8, 0.3))]);
+        let found = compared(&one, &other, Some(0.05));
+        assert_eq!(
+            found.answer.verdict,
+            RowVerdict::Slower,
+            "{cached_s} s, {slower}"
+        );
+        assert_eq!(found.limit.unwrap().outcome, LimitOutcome::Slower);
+        // What the one that has not fallen holds may still be its cache.
+        let faster = run(&[("d", noisy(&mut noise, 60, 1.3e8, 0.3))]);
+        let found = compared(&one, &faster, None);
+        let sustained = row(&found, Some("d"), Metric::SustainedRate);
+        assert_eq!(sustained.ci95_ratio, None, "{sustained:?}");
+    }
+}
+
+#[test]
 fn a_slower_disk_is_found_with_its_interval_and_fails_where_it_must() {
     let mut noise = SeriesNoise::new(4);
     let mut disk = |rate| run(&[("d", noisy(&mut noise, 120, rate, 0.5))]);

@@ -1,15 +1,11 @@
-//! A stretch in which one of two runs was faster than the other by a constant part, as it is
-//! while
-//! a cache holds in one of them and no longer in the other. How long that lasts differs from
-//! run to
-//! run, and one run of each does not tell by how much. So the ratio of the two is not believed
-//! to
-//! be known better than that. Called by the ratios of rates.
+//! A stretch in which one of two runs was faster than the other by a constant part, as it is while
+//! a cache holds in one of them and no longer in the other. How long that lasts differs from run
+//! to run, and one run of each does not tell by how much. So the ratio of the two is not believed
+//! to be known better than that. Called by the ratios of rates.
 //!
 //! The stretch is the one whose mean differs most from the mean of the rest (as for a shift in
-//! location: D. M. Hawkins, Journal of the American Statistical Association 72, 1977, here
-//! with two
-//! edges). Noise makes such a stretch, too, so what noise would make is taken off first.
+//! location: D. M. Hawkins, Journal of the American Statistical Association 72, 1977, here with
+//! two edges). Noise makes such a stretch, too, so what noise would make is taken off first.
 
 use crate::judge::batch_means::BATCHES;
 
@@ -24,8 +20,7 @@ pub(super) const OF_ONE: f64 = 1.0 / 12.0;
 /// Two levels and an edge are fitted.
 const FITTED: f64 = 3.0;
 
-/// The variance that such a stretch adds to the mean of these batches or differences, where
-/// the part
+/// The variance that such a stretch adds to the mean of these batches or differences, where the part
 /// that it takes has this variance; zero if they show none beyond noise.
 pub(super) fn variance(differences: &[f64; BATCHES], of_part: f64) -> f64 {
     let count = BATCHES as f64;

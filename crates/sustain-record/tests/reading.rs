@@ -1367,6 +1367,122 @@ fn what_a_cut_took_from_what_is_the_oldest_slot_of_a_ring_by_now_is_no_fault() {
     }
 }
 
+/// A recording that a power cut has ended in the first slot of both members, and a later one, in
+/// which the first member has come to the end of its first lap and is cut off, too.
+fn cut_off_at_the_end_of_the_first_lap() -> Image {
+    const SLOTS: u64 = 24;
+    let mut image = Image::new(2, SLOTS, &["none"], true);
+    for round in 0..6 {
+        image.data(round % 2, 0, &noise(round as u64, 20_000), &[]);
+    }
+    image.begin_again();
+    let mut rounds = 0;
+    while image.slots_begun(0) < SLOTS {
+        rounds += 1;
+        if rounds % 22 == 0 {
+            image.start(0);
+        }
+        image.data(0, 0, &noise(100 + rounds, 100_000), &[]);
+    }
+    image
+}
+
+#[test]
+fn what_a_cut_took_of_the_first_slots_as_a_ring_comes_round_first_is_no_fault() {
+    let whole = cut_off_at_the_end_of_the_first_lap();
+    let result = check(&whole.open());
+    assert_eq!(result.bad, []);
+    let in_slot = |member: usize, slot: u64| -> Vec<Put> {
+        let puts = whole.puts.iter();
+        let is_there =
+            |put: &&Put| put.member == member && put.descriptor.place.slot_serial == slot;
+        puts.filter(is_there).cloned().collect()
+    };
+    let (first, second) = (in_slot(0, 0), in_slot(0, 1));
+    assert_eq!((first.len(), second.len()), (4, 3));
+    // The beginning, all but the start, all, and the beginning of the later recording, too.
+    for lost in [
+        &first[..2],
+        &first[1..],
+        &first[..],
+        &second[..2],
+        &[&first[..], &second[..2]].concat(),
+    ] {
+        let mut image = cut_off_at_the_end_of_the_first_lap();
+        lost.iter().for_each(|put| destroy(&mut image, put));
+        let result = check(&image.open());
+        let slots: Vec<_> = lost.iter().map(|put| put.descriptor.place).collect();
+        assert_eq!(result.bad, [], "{slots:?}");
+    }
+    // The other member has not come so far.
+    for put in &in_slot(1, 0)[1..] {
+        let mut image = cut_off_at_the_end_of_the_first_lap();
+        destroy(&mut image, put);
+        let result = check(&image.open());
+        assert!(!result.ok, "{:?}", put.descriptor.place);
+    }
+}
+
+#[test]
+fn the_account_of_a_gap_that_was_all_that_a_ring_has_overwritten_is_no_fault() {
+    const SLOTS: u64 = 8;
+    let mut image = Image::new(2, SLOTS, &["none"], true);
+    image.data(0, 0, &noise(1, 50_000), &[]);
+    let gap = Gap {
+        bytes: 3000,
+        frames: 0,
+        reason: GapReason::BufferFull,
+        first_time_ns: STARTED_NS,
+        last_time_ns: STARTED_NS,
+    };
+    image.data_after(1, 0, &[], &[], Some(gap));
+    image.data(0, 0, &noise(2, 50_000), &[]);
+    let lost = image.puts.last().unwrap().clone();
+    image.data(0, 0, &noise(3, 50_000), &[]);
+    // Of the second member only the end mark is left, which lies in the second slot.
+    while image.slots_begun(1) < 2 {
+        image.start(1);
+    }
+    image.end();
+    image.begin_again();
+    while image.slots_begun(1) <= SLOTS {
+        image.data(1, 0, &noise(4, 100_000), &[]);
+    }
+    image.end();
+    let result = check(&image.open());
+    assert_eq!(result.bad, []);
+    let stream = &result.recordings[0].streams[0];
+    assert_eq!((stream.recorded, stream.gap_bytes), (150_000, 3000));
+    // What the first member misses is no work of the ring on the second one.
+    destroy(&mut image, &lost);
+    assert!(!check(&image.open()).ok);
+}
+
+#[test]
+fn an_end_mark_before_a_start_that_cannot_be_read_need_not_have_been_durable() {
+    for (own, is_ok) in [(Some(false), true), (None, false)] {
+        let mut image = Image::new(2, 12, &["none"], false);
+        // An older recorder does not say what its own start follows.
+        image.follows_end = own;
+        image.begin_again();
+        image.data(0, 0, &noise(1, 50_000), &[]);
+        image.end();
+        let end = image.puts.last().unwrap().clone();
+        image.forget_last(end.member);
+        image.begin_again();
+        let start = image.puts.last().unwrap().clone();
+        assert_eq!(start.member, end.member);
+        // The power was cut when neither of the two was durable.
+        image.members[end.member].bytes[end.offset_bytes + 100] ^= 1;
+        image.members[start.member].bytes[start.offset_bytes + 4096 + 10] ^= 1;
+        let result = check(&image.open());
+        assert_eq!(result.ok, is_ok, "{own:?}: {result:?}");
+        let flaws = [result.bad, result.not_durable].concat();
+        let at = Some(end.offset_bytes as u64);
+        assert!(flaws.iter().any(|bad| bad.offset_bytes == at));
+    }
+}
+
 /// A recording whose payload is on the first member alone, of which a later ring has written over
 /// all that the second one had: starts, end, and the account of a gap.
 fn gone_from_the_second() -> Image {

@@ -37,8 +37,8 @@ pub struct Recording {
     /// Whether it went on while it was found: then its streams are known as far as all was durable
     /// before, and what came later is left out.
     pub under_way: bool,
-    /// Whether a ring has gone on over all that some member may have had of it: what is on none of
-    /// the others, such as the account of a gap, may have been there.
+    /// Whether a ring has gone on over all that some member may have had of it, or over accounts of
+    /// gaps that were all that it had there: what is on none of the others may have been there.
     pub is_gone_from_a_member: bool,
 }
 
@@ -126,6 +126,24 @@ impl Recording {
         let end = self.end.as_ref();
         end.is_some_and(|end| end.ended == Ending::Source.name())
     }
+
+    /// All that a member had of it, before this sequence, has been written over: if bytes are
+    /// missing by the sum of what the others have, nothing of it can be read as a whole any more.
+    /// That sum counts copies twice and no accounts of gaps, so what is missing all the same shows
+    /// only when it is read.
+    pub(crate) fn count_as_gone(&mut self, sequence: u64) {
+        self.is_gone_from_a_member = true;
+        if self.streams.iter().all(|stream| stream.hole_bytes == 0) {
+            return;
+        }
+        self.readable_from_sequence = self.readable_from_sequence.max(Some(sequence));
+        for stream in &mut self.streams {
+            stream.readable_from_bytes = stream.offered_bytes;
+            stream.readable_from_frame = stream.frames;
+            stream.readable_from_gap_bytes = stream.gap_bytes;
+            stream.hole_bytes = 0;
+        }
+    }
 }
 
 /// Two members that give one number to different recordings.
@@ -180,9 +198,7 @@ pub fn merge(members: &[Option<Vec<Chapter>>]) -> Result<Vec<Recording>, Apart> 
 }
 
 /// Of a recording older than the oldest data of some member, all that this one had has been written
-/// over: if bytes are missing by the sum of what the others have, nothing of it can be read as a
-/// whole any more. That sum counts copies twice and no accounts of gaps, so what is missing all the
-/// same shows only when it is read.
+/// over.
 fn note_written_over(
     recording: &mut Recording,
     parts: &[(usize, &Chapter)],
@@ -197,18 +213,22 @@ fn note_written_over(
             oldest.is_oldest_of_lap && oldest_there > recording.number
         })
     });
-    recording.is_gone_from_a_member = is_gone;
-    let mut streams = recording.streams.iter();
-    if !is_gone || streams.all(|stream| stream.hole_bytes == 0) {
-        return;
-    }
+    recording.is_gone_from_a_member = may_have_lost_accounts(recording, parts);
     let newest = parts.iter().map(|(_, chapter)| chapter.last.sequence).max();
-    recording.readable_from_sequence = newest.map(|newest| newest.saturating_add(1));
-    for stream in &mut recording.streams {
-        stream.readable_from_bytes = stream.offered_bytes;
-        stream.readable_from_gap_bytes = stream.gap_bytes;
-        stream.hole_bytes = 0;
+    if let Some(newest) = newest.filter(|_| is_gone) {
+        recording.count_as_gone(newest.saturating_add(1));
     }
+}
+
+/// Whether a ring has overwritten on some member what may have been the account of a gap, and
+/// no bytes: these would have moved the beginning of the readable range.
+fn may_have_lost_accounts(recording: &Recording, parts: &[(usize, &Chapter)]) -> bool {
+    let streams = 0..recording.streams.len();
+    parts.iter().any(|(_, chapter)| {
+        let first = &chapter.first;
+        let had_gap = |stream| first.position_before(stream).gap_bytes > 0;
+        chapter.is_oldest_of_lap && !chapter.is_overwritten && streams.clone().any(had_gap)
+    })
 }
 
 /// What a start names before it was the last append of the recording of which anything is found

@@ -42,9 +42,9 @@ pub(super) struct LastEnded {
 }
 
 /// Whether the end mark of a recording became durable, as the start of the next one tells, or the
-/// superblock where none follows. A power cut may leave any other end mark half written. Of older
-/// recorders, which do not tell, it counts as durable, but not that of recovering: the recorder of
-/// the start is not the one of the mark.
+/// superblock where none follows that can be read. A power cut may leave any other end mark half
+/// written, and the start behind it, too. Of older recorders, which do not tell, it counts as
+/// durable, but not that of recovering: the recorder of the start is not the one of the mark.
 pub(super) fn end_is_durable(
     last: &Descriptor,
     own: Option<&StartNote>,
@@ -54,15 +54,12 @@ pub(super) fn end_is_durable(
 ) -> bool {
     let is_recovered = end.is_some_and(|end| end.ended == EndNote::RECOVERED);
     let lies_in = |end_slot: Option<u64>| end_slot == Some(last.place.slot_serial);
-    match next {
-        Some(next) => {
-            let start = next.start.as_ref();
-            let told = start.and_then(|start| start.follows_end);
-            told.unwrap_or(!is_recovered) || lies_in(start.and_then(|start| start.end_slot))
-        }
+    match next.and_then(|next| next.start.as_ref()) {
+        Some(start) => start.follows_end.unwrap_or(!is_recovered) || lies_in(start.end_slot),
         None => {
             let is_older = own.is_none_or(|start| start.follows_end.is_none());
-            ended.has_ended || lies_in(ended.end_slot) || is_older && !is_recovered
+            let has_ended = ended.has_ended && next.is_none();
+            has_ended || lies_in(ended.end_slot) || is_older && !is_recovered
         }
     }
 }

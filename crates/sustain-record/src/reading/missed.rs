@@ -249,5 +249,5 @@ fn lost_bytes(stream: usize, before_bytes: u64, next: &Origin) -> u64 {
         .unwrap_or_default();
     position
         .member_bytes
-        .saturating_sub(before_bytes + own_bytes)
+        .saturating_sub(before_bytes.saturating_add(own_bytes))
 }

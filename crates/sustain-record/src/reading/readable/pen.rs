@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::lost::{Doubt, is_crashed, is_recovered, was_durable};
+use super::lost::{Doubt, is_crashed, is_recovered, was_durable, was_durable_in_part};
 use crate::error::RecordError;
-use crate::format::{AppendPlace, Kind, Position};
+use crate::format::{AppendPlace, Descriptor, Kind, Position};
 use crate::member_io::MemberIo;
 use crate::opening::{PATIENCE_SLOTS, Recording, StreamExtent};
 use crate::reading::bytes::SharedBytes;
@@ -28,6 +28,8 @@ pub(super) enum Trace {
     Cut(RecordingCut),
     /// Of the end mark of a recording. It costs nothing of it: any other end mark says the same.
     End { recording_id: Uuid, member: usize },
+    /// All that a member had of a recording may be gone, before this sequence.
+    Gone { recording_id: Uuid, sequence: u64 },
 }
 
 /// Where a recording begins by now, as one member tells.
@@ -194,9 +196,11 @@ impl<'a> Seeker<'a> {
         {
             self.cut_behind(&start, None);
         }
-        if let Some(last) = self.last.replace(Arc::clone(origin)) {
-            self.look_between(&last, origin);
+        let last = self.last.replace(Arc::clone(origin));
+        if let Some(last) = &last {
+            self.look_between(last, origin);
         }
+        self.look_before(last.as_deref(), origin);
         if !self.window.contains(&place.slot_serial) {
             return;
         }
@@ -237,7 +241,8 @@ impl<'a> Seeker<'a> {
         }
         let offset_bytes = descriptor.stream_offset_bytes;
         let is_lost = |from: u64, to: u64| {
-            descriptor.kind == Kind::Data && was_durable(recording, descriptor.stream, from..to)
+            descriptor.kind == Kind::Data
+                && was_durable_in_part(recording, descriptor.stream, from..to)
         };
         append.origin.marks.is_none() && is_lost(offset_bytes, offset_bytes)
             || damaged.any(|(range, _)| {
@@ -258,27 +263,54 @@ impl<'a> Seeker<'a> {
         let Some(recording) = self.recording(last.descriptor.recording_id) else {
             return;
         };
-        // Without an end mark, on a member that failed or behind a crash, it may never have been
-        // durable. The mark of a recording that has one elsewhere may be what is missing.
-        let was_flushed = |extent: StreamExtent| {
-            extent.has_end
-                || extent.flushed_sequence > last.descriptor.sequence
-                || !is_crashed(recording)
+        if is_one {
+            self.look_within(recording, Some(last), next);
+            return;
+        }
+        self.end_lost(last);
+        // It was found when the next recording began. How far the streams came there nobody tells
+        // any more, nor what this member had flushed: the others tell what was durable.
+        let doubt = self.missing_behind(last, recording);
+        let sequence = next.descriptor.sequence;
+        self.cut(last, place_behind(last), sequence, None, Some(doubt));
+    }
+
+    /// Whether appends are missing before the first one that is found of a recording. What is older
+    /// than the lap is known to be overwritten. What a cut has hit without a trace is not: in the
+    /// first lap it may be all that came first.
+    fn look_before(&mut self, last: Option<&Origin>, first: &Origin) {
+        let descriptor = &first.descriptor;
+        let is_missing = descriptor.previous.is_some_and(|previous| {
+            last.is_none_or(|last| previous > last.descriptor.place)
+                && self.window.contains(&previous.slot_serial)
+        });
+        let last_number = last.map_or(0, |last| last.descriptor.recording);
+        if !is_missing || last_number == descriptor.recording {
+            return;
+        }
+        self.gone_between(last_number, descriptor);
+        let recording = self.recording(descriptor.recording_id);
+        let Some(recording) = recording.filter(|_| !descriptor.is_first_start()) else {
+            return;
         };
-        let needs_flush = !is_one || !is_crashed(recording);
-        let may_be_durable =
-            !needs_flush || recording.per_member[self.member].is_some_and(was_flushed);
-        if !is_one {
-            let doubt = self.missing_behind(last, recording);
-            self.end_lost(last);
-            if may_be_durable {
-                // It was found when the next recording began. How far the streams came there
-                // nobody tells any more.
-                let sequence = next.descriptor.sequence;
-                self.cut(last, place_behind(last), sequence, None, Some(doubt));
+        let extent = recording.per_member[self.member];
+        if extent.is_some_and(|extent| !extent.is_overwritten) {
+            self.look_within(recording, None, first);
+        }
+    }
+
+    /// Recordings between two that are found, of which nothing is, may have lain in between.
+    fn gone_between(&mut self, last_number: u32, first: &Descriptor) {
+        let is_between =
+            |one: &&Recording| last_number < one.number && one.number < first.recording;
+        for recording in self.recordings.iter().filter(is_between) {
+            if recording.per_member[self.member].is_none() && !recording.is_gone_from_a_member {
+                let trace = Trace::Gone {
+                    recording_id: recording.id,
+                    sequence: first.sequence,
+                };
+                self.suspects.push(SuspectBytes { trace, doubt: None });
             }
-        } else if may_be_durable {
-            self.look_within(recording, last, next);
         }
     }
 
@@ -296,28 +328,39 @@ impl<'a> Seeker<'a> {
         Doubt::missing(self.member, stretches.collect())
     }
 
-    /// What is missing between two appends of one recording.
-    fn look_within(&mut self, recording: &Recording, last: &Origin, next: &Origin) {
+    /// What is missing between two appends of one recording, or before the first one.
+    fn look_within(&mut self, recording: &Recording, last: Option<&Origin>, next: &Origin) {
         let start = next.descriptor.start;
-        let lost_start = start
-            .is_some_and(|start| start > last.descriptor.place && start < next.descriptor.place);
+        let lost_start = last.zip(start).is_some_and(|(last, start)| {
+            start > last.descriptor.place && start < next.descriptor.place
+        });
         let position = |origin: &Origin, stream: usize| {
             let position = origin.descriptor.positions.get(stream).copied();
             position.unwrap_or_default()
         };
+        // What was handed out meanwhile lies on other members, too, and one of these may have lost
+        // some: where not all of it was durable, only a flush shown here tells of what is missing.
+        let is_flushed = next.descriptor.kind != Kind::End
+            && last.is_some_and(|last| next.descriptor.flushed_sequence > last.descriptor.sequence);
+        let is_durable = |stream: u16, handed_out: Range<u64>| {
+            was_durable(recording, stream, handed_out.clone())
+                || is_flushed && was_durable_in_part(recording, stream, handed_out)
+        };
         let mut stretches = Vec::new();
         for stream in 0..next.descriptor.positions.len() {
-            let (before, after) = (position(last, stream), position(next, stream));
+            let before = last.map(|last| position(last, stream)).unwrap_or_default();
+            let after = position(next, stream);
             let is_own = usize::from(next.descriptor.stream) == stream;
-            let own_bytes = if is_own {
-                next.descriptor.payload_bytes
-            } else {
-                0
+            let own_gap_bytes = next.descriptor.gap.map_or(0, |gap| gap.bytes);
+            let (own_bytes, own_gap_bytes) = match is_own {
+                true => (u64::from(next.descriptor.payload_bytes), own_gap_bytes),
+                false => (0, 0),
             };
             let handed_out = before.next_offset_bytes..after.next_offset_bytes;
-            if after.member_bytes > before.member_bytes + u64::from(own_bytes)
-                && was_durable(recording, stream as u16, handed_out)
-            {
+            // The account of a gap has no bytes, and may have been on another member.
+            let has_missed = after.member_bytes > before.member_bytes.saturating_add(own_bytes)
+                || after.gap_bytes > before.gap_bytes.saturating_add(own_gap_bytes);
+            if has_missed && is_durable(stream as u16, handed_out) {
                 let bytes = before.settled_offset_bytes..after.next_offset_bytes;
                 stretches.push((stream as u16, bytes));
             }
@@ -397,6 +440,15 @@ impl Trace {
                 let extent = recording.and_then(|one| one.per_member[member].as_mut());
                 if let Some(extent) = extent {
                     extent.end_is_overwritten = true;
+                }
+            }
+            Trace::Gone {
+                recording_id,
+                sequence,
+            } => {
+                let recording = recordings.iter_mut().find(|one| one.id == recording_id);
+                if let Some(recording) = recording {
+                    recording.count_as_gone(sequence);
                 }
             }
         }

@@ -149,7 +149,7 @@ impl AccountOfMember {
             };
             let bytes = position
                 .member_bytes
-                .saturating_sub(member_bytes + own_bytes);
+                .saturating_sub(member_bytes.saturating_add(own_bytes));
             if bytes > 0 {
                 self.lost.push(LostTally {
                     first_offset_bytes: geometry.offset_of(behind(last, previous)),

@@ -14,9 +14,9 @@ pub(crate) fn run(flags: &ListFlags) -> anyhow::Result<Exit> {
     stores::check_result(flags.json.as_deref(), &flags.members)?;
     let mut store = stores::open(&flags.members, Mode::Read)?;
     let mut recordings = store.recordings()?;
-    // Behind a cut in a ring this reads slots, which is left alone while somebody records: what can
-    // be read moves on then.
-    if store.recorders_beside().note().is_none() {
+    // Behind a cut in a ring this reads slots, which is left alone while the ring is recorded to:
+    // what can be read moves on then.
+    if store.is_recorded_to() == Some(false) {
         recordings = behind_cuts(Checkable::of(&store, &recordings))?;
     }
     if let Some(note) = Checkable::of(&store, &recordings).unseen_note() {

@@ -15,8 +15,8 @@ It is never required: list, extract and verify find the same bytes without it, a
 recording begins after them. It saves them the search for the end, and lets verify recognise
 later damage. No recorded byte is changed, except in a ring: the mark takes the place of the
 oldest slot of each member, as the next data would have done. Exit codes: 0 done, which says
-nothing of damaged data: `sustain verify` reads that; 1 a start or an end mark that was durable is
-damaged or lost, as verify tells too, or a member could not be read or written; 2 usage error, a
+nothing of damage: `sustain verify` reads all data and marks; 1 a start or an end mark that was
+durable is not found where it was, or a member could not be read or written; 2 usage error, a
 refused member, or some members of the store were not named.";
 
 const OUTPUT: &str = "\

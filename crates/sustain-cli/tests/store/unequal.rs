@@ -4,25 +4,26 @@
 use std::fs::File;
 use std::process::Stdio;
 
-use crate::recorded::{content, document};
-use crate::support::{Place, ran, unwrapped};
+use crate::recorded::{self, content, document};
+use crate::support::{Place, Ran, ran, unwrapped};
 
 const MIB: u64 = 1 << 20;
 
-#[test]
-fn a_range_that_is_overwritten_in_part_gives_the_rest() {
-    let place = Place::new();
-    for (name, bytes) in [("large", 48 * MIB), ("small", 3 * MIB)] {
+/// Makes a store of a large member and of a small one of this size.
+fn create(place: &Place, small_bytes: u64) -> Ran {
+    for (name, bytes) in [("large", 48 * MIB), ("small", small_bytes)] {
         let file = File::create(place.path(name)).unwrap();
         file.set_len(bytes).unwrap();
     }
     let destroy = ["--destroy", "large", "--destroy", "small"];
-    let create = [
-        &["create", "large", "small", "--slot", "64KiB"],
-        &destroy[..],
-    ]
-    .concat();
-    let created = place.run(&create).expect(0);
+    let create = ["create", "large", "small", "--slot", "64KiB"];
+    place.run(&[&create[..], &destroy].concat()).expect(0)
+}
+
+#[test]
+fn a_range_that_is_overwritten_in_part_gives_the_rest() {
+    let place = Place::new();
+    let created = create(&place, 3 * MIB);
     assert!(unwrapped(&created.stdout).contains("a ring keeps about the last"));
     let content = content(60_000_000);
     std::fs::write(place.path("in"), &content).unwrap();
@@ -44,4 +45,21 @@ fn a_range_that_is_overwritten_in_part_gives_the_rest() {
     }
     assert!(std::fs::read(place.path("out")).unwrap() == expected);
     assert!(expected.iter().any(|byte| *byte != 0), "nothing is given");
+}
+
+#[test]
+fn extract_does_not_take_an_older_recording_for_the_newest_without_a_word() {
+    let place = Place::new();
+    create(&place, 512 << 10);
+    // The first recording fills the small member.
+    for bytes in [2_000_000, 1000] {
+        recorded::record_main(&place, &["large", "small"], &content(bytes));
+    }
+    let listed = document(&place, 0, &["list", "small"]);
+    assert_eq!(listed["recordings"].as_array().unwrap().len(), 1);
+    let ran = place.run(&["extract", "small", "-o", "out"]);
+    let told = unwrapped(&ran.stderr);
+    assert!(told.contains("recording 2: it was begun"), "{ran:?}");
+    let whole = place.run(&["extract", "large", "small", "-o", "whole"]);
+    assert!(!whole.expect(0).stderr.contains("it was begun"));
 }

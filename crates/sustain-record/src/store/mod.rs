@@ -104,8 +104,8 @@ impl Store {
         RecordersBeside::under(targets, &Roots::default())
     }
 
-    /// Whether a recorder is at the newest recording, of a store that was opened for reading. `None`
-    /// if one began or ended meanwhile, so that what was read may be older.
+    /// Whether a recorder is at the newest recording, of a store that was opened for reading.
+    /// `None` if one began or ended meanwhile, so that what was read may be older.
     pub fn is_recorded_to(&self) -> Option<bool> {
         let mut members = self.members.iter();
         let is_written = members.any(|member| is_written(&member.target));

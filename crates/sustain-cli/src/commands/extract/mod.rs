@@ -71,6 +71,9 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
     let found = store.recordings()?;
     let stop = Stop::default();
     interrupt::watch(&stop, say)?;
+    if let Some(note) = Checkable::of(&store, &found).unseen_note() {
+        say(&format!("note: {note}"));
+    }
     let recordings = readable(Checkable::of(&store, &found), &stop)?;
     let selection = Selection::of(flags, &recordings)?;
     let scope = match &destination {

@@ -20,8 +20,8 @@ pub(super) const OF_ONE: f64 = 1.0 / 12.0;
 /// Two levels and an edge are fitted.
 const FITTED: f64 = 3.0;
 
-/// The variance that such a stretch adds to the mean of these batches or differences, where the part
-/// that it takes has this variance; zero if they show none beyond noise.
+/// The variance that such a stretch adds to the mean of these batches or differences, where the
+/// part that it takes has this variance; zero if they show none beyond noise.
 pub(super) fn variance(differences: &[f64; BATCHES], of_part: f64) -> f64 {
     let count = BATCHES as f64;
     let sum: f64 = differences.iter().sum();

@@ -130,8 +130,8 @@ fn settled_bytes(recording: &Recording, stream: u16) -> u64 {
     known.map_or(0, |known| known.settled_bytes)
 }
 
-/// What recovering found torn of a stretch. Of bytes that only adjoin what was torn, and of those of
-/// which it found the marks alone damaged, it found all whole.
+/// What recovering found torn of a stretch. Of bytes that only adjoin what was torn, and of those
+/// of which it found the marks alone damaged, it found all whole.
 fn torn_within<'a>(
     recording: &'a Recording,
     stream: u16,

@@ -122,6 +122,46 @@ fn a_rate_that_only_a_cache_took_is_not_held() {
 }
 
 #[test]
+fn a_target_that_fails_in_the_run_that_confirms_a_rate_is_told_everywhere() {
+    let error = "error = { at = \"5GB\", kind = \"eio\" }";
+    let place = Place::with_machine(&disk("a", "1TB", "150MB/s", error));
+    let run = measured(&place, 1, &[]);
+    assert_eq!(run.result["recommendation"], Value::Null);
+    assert_eq!(run.result["targets"][0]["errors"], serde_json::json!([]));
+    let failure = &run.result["later_failures"][0];
+    assert_eq!(failure["target"], "a");
+    assert_about(&failure["paced_bytes_per_s"], 150e6, 1.0);
+    assert_eq!(failure["error"]["errno"], 5);
+    assert_about(&failure["error"]["at_s"], 3.3, 2.0);
+    run.says("a failed in the run paced at 150 MB/s that was to confirm it: write at 5.00 GB");
+    run.says("no rate can be recommended after a failure");
+    run.says_nothing_of("were waiting");
+    let alarm = run.page.split("class=\"alarm\"").nth(1).unwrap();
+    assert!(alarm.contains("that was to confirm it"), "{alarm}");
+    assert!(run.page.contains("targets failed"));
+}
+
+#[test]
+fn stalls_that_are_not_listed_are_counted() {
+    let stalls = "stall = { every = \"100ms\", for = \"30ms\" }";
+    let place = Place::with_machine(&disk("a", "1TB", "100MB/s", stalls));
+    let flags = [
+        "--record-size",
+        "64KiB",
+        "--no-confirm",
+        "--json",
+        "run.json",
+    ];
+    let stdout = place.run(&[&["measure", "sim:machine.toml"], &flags[..]].concat());
+    let stdout = unwrapped(&stdout.expect(0).stdout);
+    let result = json_of(&place.read("run.json"));
+    assert_eq!(result["stalls"].as_array().unwrap().len(), 64);
+    // One in each tenth of the 30 s, the first of which has none.
+    assert_about(&result["stalls_seen"], 300.0, 1.0);
+    assert!(stdout.contains("list the longest 64 of all 30"), "{stdout}");
+}
+
+#[test]
 fn a_cache_of_one_target_decides_nothing_of_what_another_would_take() {
     let cache = "cache = \"3GB\"\ncache_rate = \"2GB/s\"\nvolatile_cache = true";
     let machine = [

@@ -41,8 +41,16 @@ pub struct MeasureResult {
     /// that was not tried.
     #[serde(default)]
     pub rewritten: Option<Rewritten>,
-    /// The longest stretches without a completion, longest first.
+    /// Requests that failed after the run itself, while other data was tried or a rate was
+    /// confirmed: nothing is recommended then. Empty if none did.
+    #[serde(default)]
+    pub later_failures: Vec<LaterFailure>,
+    /// The longest stretches without a completion, longest first, 64 at most.
     pub stalls: Vec<Stall>,
+    /// How many such stretches there were on all targets, listed or not; null in documents of
+    /// earlier versions.
+    #[serde(default)]
+    pub stalls_seen: Option<u64>,
     /// What the figures mean where a threshold decides it. Null in documents of earlier versions:
     /// who shows one decides it by the same rules, from the figures.
     #[serde(default)]
@@ -69,6 +77,13 @@ impl MeasureResult {
         let of_run = self.stalls.iter().map(|stall| stall.duration_ns);
         let longest_ns = of_run.chain(of_paced).max().unwrap_or(0);
         longest_ns.max(self.total.worst_stall_ns)
+    }
+
+    /// How many stalls there were, as far as the document says.
+    #[must_use]
+    pub fn stalls_in_all(&self) -> u64 {
+        let listed = self.stalls.len() as u64;
+        self.stalls_seen.unwrap_or(listed).max(listed)
     }
 
     /// The time for which the source of a paced run went on. Requests that were in flight at its
@@ -294,6 +309,17 @@ pub struct TargetError {
     pub errno: Option<i32>,
 }
 
+/// A request that failed after the run itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LaterFailure {
+    /// The target.
+    pub target: String,
+    /// The rate of the paced run in which it failed; null while other data was tried.
+    pub paced_bytes_per_s: Option<f64>,
+    /// The error; its time counts from the start of the paced run or of the trial.
+    pub error: TargetError,
+}
+
 /// All targets together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Total {
@@ -404,7 +430,7 @@ pub struct Recommendation {
 pub struct Attempt {
     /// The rate.
     pub rate_bytes_per_s: f64,
-    /// Whether the backlog stayed within the buffer, and nothing failed.
+    /// Whether the backlog stayed within the buffer.
     pub held: bool,
     /// How long it was.
     pub seconds: f64,

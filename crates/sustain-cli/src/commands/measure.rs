@@ -67,6 +67,7 @@ fn exit(result: &MeasureResult, stop: &Stop) -> Exit {
         .targets
         .iter()
         .any(|target| !target.errors.is_empty())
+        || !result.later_failures.is_empty()
         || result
             .effect
             .iter()

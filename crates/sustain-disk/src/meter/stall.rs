@@ -51,6 +51,8 @@ pub struct StallLedger {
     /// Length of the gap that was open when the run ended.
     unreturned_ns: u64,
     kept: Vec<MeteredStall>,
+    /// Gaps that were stalls by the mean of the gaps before them.
+    seen: u64,
     /// A gap must be longer to be kept.
     keep_above_ns: u64,
 }
@@ -67,6 +69,7 @@ impl StallLedger {
             worst: None,
             unreturned_ns: 0,
             kept: Vec::new(),
+            seen: 0,
             keep_above_ns: STALL_NS_MIN,
         }
     }
@@ -98,6 +101,9 @@ impl StallLedger {
         }
         self.gaps += 1;
         self.gaps_ns += duration_ns;
+        if duration_ns > STALL_NS_MIN && duration_ns > self.above_ns() {
+            self.seen += 1;
+        }
         let worst_ns = self.worst().map_or(0, |worst| worst.duration_ns);
         if duration_ns > worst_ns || duration_ns > self.keep_above_ns {
             let target = self.target;
@@ -164,8 +170,7 @@ impl StallLedger {
     /// The stalls, at most [`STALLS_KEPT`], the longest first.
     #[must_use]
     pub fn stalls(&self) -> Vec<MeteredStall> {
-        let mean_ns = self.gaps_ns / self.gaps.max(1);
-        let above_ns = STALL_NS_MIN.max(STALL_MEAN_GAPS_MIN * mean_ns);
+        let above_ns = self.above_ns();
         let mut stalls: Vec<MeteredStall> = self
             .kept
             .iter()
@@ -174,6 +179,23 @@ impl StallLedger {
             .collect();
         stalls.sort_by_key(|stall| (std::cmp::Reverse(stall.duration_ns), stall.start_ns));
         stalls
+    }
+
+    /// How many stalls there were. Beyond those that are kept, each counts by the mean of the gaps
+    /// up to it.
+    #[must_use]
+    pub fn seen(&self) -> u64 {
+        let listed = self.stalls().len() as u64;
+        match self.kept.len() < STALLS_KEPT {
+            true => listed,
+            false => listed.max(self.seen),
+        }
+    }
+
+    /// No gap up to this is a stall, by the mean of those so far.
+    fn above_ns(&self) -> u64 {
+        let mean_ns = self.gaps_ns / self.gaps.max(1);
+        STALL_NS_MIN.max(STALL_MEAN_GAPS_MIN * mean_ns)
     }
 }
 
@@ -218,6 +240,25 @@ mod tests {
             offset_bytes: 0,
             shared_with: Vec::new(),
         }
+    }
+
+    #[test]
+    fn stalls_beyond_those_that_are_kept_are_counted() {
+        let mut ledger = StallLedger::new(0);
+        ledger.begin(0);
+        let mut at_ms = 0;
+        for number in 0..1000 {
+            for _ in 0..9 {
+                at_ms += 1;
+                ledger.complete(at_ms * MS, 0);
+            }
+            at_ms += if number % 2 == 0 { 40 } else { 1 };
+            ledger.complete(at_ms * MS, 0);
+            if number == 59 {
+                assert_eq!((ledger.stalls().len(), ledger.seen()), (30, 30));
+            }
+        }
+        assert_eq!((ledger.stalls().len(), ledger.seen()), (STALLS_KEPT, 500));
     }
 
     #[test]

@@ -7,8 +7,8 @@ use sustain_disk::target::{Direction, TargetKind};
 use sustain_document::effect::EffectResult;
 use sustain_document::host::Host;
 use sustain_document::measure::{
-    BufferPoint, Extents, Interval, LatencyBin, MEASURE_SCHEMA, MeasureResult, Recommendation,
-    Rewritten, Stall, TargetResult, Total,
+    BufferPoint, Extents, Interval, LatencyBin, LaterFailure, MEASURE_SCHEMA, MeasureResult,
+    Recommendation, Rewritten, Stall, TargetResult, Total,
 };
 use sustain_document::system::System;
 use sustain_document::vocabulary::LayoutKind;
@@ -36,7 +36,7 @@ use crate::others::others_untold;
 /// Stalls listed in the result.
 const STALLS_MAX: usize = 64;
 /// Failures listed per target.
-const ERRORS_MAX: usize = 100;
+pub(super) const ERRORS_MAX: usize = 100;
 
 /// Everything that the result is made of.
 pub(crate) struct Conclusion<'a> {
@@ -46,6 +46,8 @@ pub(crate) struct Conclusion<'a> {
     pub(crate) threads: u32,
     pub(crate) rewritten: Option<Rewritten>,
     pub(crate) recommendation: Option<Recommendation>,
+    /// What failed after the run itself.
+    pub(crate) later_failures: Vec<LaterFailure>,
     pub(crate) host: Host,
     pub(crate) system: System,
     pub(crate) effect: Option<EffectResult>,
@@ -64,6 +66,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         threads,
         rewritten,
         recommendation,
+        later_failures,
         host,
         ..
     } = conclusion;
@@ -85,6 +88,8 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         .collect();
     let total = total(plan, session, &outcome, &targets);
     let stalls = stalls(session, &outcome);
+    let stalls_seen = outcome.meters.iter().map(|meter| meter.stalls().seen());
+    let stalls_seen = Some(stalls_seen.sum());
     let facts = plan_facts(plan, session, &outcome, threads, conclusion.started_unix_s);
     let effect = conclusion
         .effect
@@ -102,7 +107,9 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         },
         recommendation,
         rewritten,
+        later_failures,
         stalls,
+        stalls_seen,
         verdicts: None,
         system: conclusion.system,
         effect,

@@ -59,16 +59,17 @@ struct RateSearch {
 }
 
 impl MeasureRun<'_> {
-    /// Makes paced runs at the recommended rate, and at lower ones until one is held.
+    /// Makes paced runs at the recommended rate, and at lower ones until one is held. Nothing is
+    /// recommended if a target fails in one of them.
     pub(crate) fn confirm(
         &mut self,
         recommended: Recommendation,
         outcome: &PhaseOutcome,
         like: &PhaseSetup,
         observer: &mut Observer<'_>,
-    ) -> Result<Recommendation, MeasureError> {
+    ) -> Result<Option<Recommendation>, MeasureError> {
         if !confirms(self.plan) {
-            return Ok(recommended);
+            return Ok(Some(recommended));
         }
         let time_ns = self
             .plan
@@ -91,11 +92,14 @@ impl MeasureRun<'_> {
             }
             let setup = self.paced(&search, time_ns, like);
             let (paced, _) = self.prepared.run_phase(&setup, observer)?;
+            if self.note_failures(&paced, setup.rate_bytes_per_s) {
+                return Ok(None);
+            }
             if self.prepared.stop.reason().is_some() {
                 break;
             }
-            let has_failed = self.took(&mut search, &paced, time_ns);
-            let is_over = search.recommended.confirmed != Some(false) || has_failed;
+            self.took(&mut search, &paced, time_ns);
+            let is_over = search.recommended.confirmed != Some(false);
             let Some(step) = step.filter(|_| !is_over) else {
                 break;
             };
@@ -107,7 +111,7 @@ impl MeasureRun<'_> {
                 .prepared
                 .positions_after(&search.positions_bytes, &paced);
         }
-        Ok(search.recommended)
+        Ok(Some(search.recommended))
     }
 
     /// The setup of a confirming phase, but for its rate. Its data is new for each write where
@@ -142,21 +146,19 @@ impl MeasureRun<'_> {
         }
     }
 
-    /// Notes the outcome of a paced run. Returns whether a target failed in it.
-    fn took(&self, search: &mut RateSearch, paced: &PhaseOutcome, time_ns: u64) -> bool {
+    /// Notes the outcome of a paced run in which nothing failed.
+    fn took(&self, search: &mut RateSearch, paced: &PhaseOutcome, time_ns: u64) {
         let collected = &paced.collected;
         let backlog_max_bytes = collected.backlog_bytes_max.unwrap_or(0.0).ceil() as u64;
-        let mut targets = collected.targets.iter();
-        let has_failed = targets.any(|series| !series.failures.is_empty());
         let seconds = time_ns as f64 / 1e9;
         let worst_stall_ns = worst_stall_ns(paced);
         let grows_steadily = self.grows_steadily(search, paced, seconds);
         let found = &mut search.recommended;
         let grows = grows_steadily || self.grows(found, paced, seconds, backlog_max_bytes);
-        let held = backlog_max_bytes <= self.plan.buffer_bytes && !has_failed && !grows;
+        let held = backlog_max_bytes <= self.plan.buffer_bytes && !grows;
         found.held_seconds = Some(seconds);
         if held && self.is_too_short(found.rate_bytes_per_s * seconds) {
-            return has_failed;
+            return;
         }
         if held {
             // What this run needed is needed too.
@@ -187,7 +189,6 @@ impl MeasureRun<'_> {
                 search.level_bytes_per_s = search.level_bytes_per_s.min(got);
             }
         }
-        has_failed
     }
 
     /// Whether a paced run whose source gave so many bytes had too few records to show anything.

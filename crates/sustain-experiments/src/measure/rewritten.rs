@@ -118,10 +118,7 @@ impl MeasureRun<'_> {
                 ..like.clone()
             };
             let (outcome, _) = self.prepared.run_phase(&setup, observer)?;
-            let mut series = outcome.collected.targets.iter();
-            if self.prepared.stop.reason().is_some()
-                || series.any(|series| !series.failures.is_empty())
-            {
+            if self.note_failures(&outcome, None) || self.prepared.stop.reason().is_some() {
                 return Ok(None);
             }
             let bytes = outcome.meters.iter().map(Meter::bytes).sum();
@@ -210,7 +207,7 @@ mod tests {
                 monitor: begun.monitor,
             };
             let plan = &plan;
-            let mut run = MeasureRun { plan, prepared };
+            let mut run = MeasureRun::new(plan, prepared);
             let like = run.prepared.setup(1);
             run.in_turn(&like, 20_000_000, observer)
         };

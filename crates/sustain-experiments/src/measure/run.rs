@@ -4,7 +4,7 @@
 
 use sustain_disk::clock::{Timestamp, unix_seconds};
 use sustain_disk::target::DataPath;
-use sustain_document::measure::MeasureResult;
+use sustain_document::measure::{LaterFailure, MeasureResult};
 use sustain_host::Roots;
 use sustain_load::event::{Observer, Phase};
 use sustain_load::open_target::OpenTarget;
@@ -15,7 +15,7 @@ use sustain_load::session::Session;
 use sustain_load::watched::{WatchedRun, run_watched};
 use sustain_targets::Stop;
 
-use super::conclude::{Conclusion, conclude};
+use super::conclude::{Conclusion, ERRORS_MAX, conclude};
 use super::plan::{LoadPlan, MeasurePlan};
 use super::position;
 use super::recommendation::recommend;
@@ -23,6 +23,7 @@ use super::told::{Extent, Passes};
 use super::{coming, words};
 use crate::effect::{self, Watch};
 use crate::error::MeasureError;
+use crate::figures::target_error;
 
 /// Says what `measure` would do, write and destroy, and does nothing.
 ///
@@ -103,15 +104,13 @@ fn measure_on(
     let asked = plan.effect.as_ref();
     let watch = asked.map(|effect| Watch::prepare(&plan.load, effect, session, roots, observer));
     let mut watch = watch.transpose()?;
-    let mut run = MeasureRun {
-        plan,
-        prepared: PreparedTargets {
-            plan: &plan.load,
-            session,
-            stop,
-            monitor: begun.monitor,
-        },
+    let prepared = PreparedTargets {
+        plan: &plan.load,
+        session,
+        stop,
+        monitor: begun.monitor,
     };
+    let mut run = MeasureRun::new(plan, prepared);
     let mut foretold = coming::foretold(plan, &run.prepared, observer);
     let observer: &mut Observer<'_> = &mut foretold;
     run.prepared.prewrite(observer)?;
@@ -127,12 +126,15 @@ fn measure_on(
         None => run.measure(observer)?,
     };
     let rewritten = run.pair_with_rewritten(&outcome, threads, observer)?;
-    let recommended = recommend(plan, session, &outcome, rewritten.as_ref());
+    let recommended = match run.later_failures.is_empty() {
+        true => recommend(plan, session, &outcome, rewritten.as_ref()),
+        false => None,
+    };
     let recommendation = match recommended {
         Some(recommended) => {
             let is_slower = rewritten.as_ref().is_some_and(|found| found.is_slower);
             let like = run.confirming(is_slower, threads);
-            Some(run.confirm(recommended, &outcome, &like, observer)?)
+            run.confirm(recommended, &outcome, &like, observer)?
         }
         None => None,
     };
@@ -148,6 +150,7 @@ fn measure_on(
         threads,
         rewritten,
         recommendation,
+        later_failures: run.later_failures,
         host: begun.host,
         system,
         effect,
@@ -160,9 +163,42 @@ fn measure_on(
 pub(crate) struct MeasureRun<'a> {
     pub(crate) plan: &'a MeasurePlan,
     pub(crate) prepared: PreparedTargets<'a>,
+    /// What failed after the run itself.
+    pub(crate) later_failures: Vec<LaterFailure>,
 }
 
-impl MeasureRun<'_> {
+impl<'a> MeasureRun<'a> {
+    pub(crate) fn new(plan: &'a MeasurePlan, prepared: PreparedTargets<'a>) -> MeasureRun<'a> {
+        MeasureRun {
+            plan,
+            prepared,
+            later_failures: Vec::new(),
+        }
+    }
+
+    /// Keeps the failures of a phase after the run, which was paced or was not. Whether there were
+    /// any.
+    pub(crate) fn note_failures(
+        &mut self,
+        outcome: &PhaseOutcome,
+        paced_bytes_per_s: Option<f64>,
+    ) -> bool {
+        let targets = &self.prepared.session.targets;
+        let of_all = outcome.collected.targets.iter().zip(targets);
+        let noted = of_all.flat_map(|(series, target)| {
+            let name = &target.target.name;
+            let failures = series.failures.iter().take(ERRORS_MAX);
+            failures.map(move |failure| LaterFailure {
+                target: name.clone(),
+                paced_bytes_per_s,
+                error: target_error(failure, name),
+            })
+        });
+        let before = self.later_failures.len();
+        self.later_failures.extend(noted);
+        self.later_failures.len() > before
+    }
+
     /// The run itself with its flush, and idle time before and after; it is repeated with more
     /// drivers if one of them turns out to be the limit.
     fn measure(

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::ReportError;
 use crate::format::{latency, memory, position, rate, stretch};
-use crate::terminal::{cause_words, half_width, held_words, latency_of, sentence};
+use crate::terminal::{cause_words, half_width, held_words, latency_of, sentence, while_doing};
 
 /// Nobody reads more rows than this; the document has them all.
 const STALLS_SHOWN: usize = 100;
@@ -87,7 +87,7 @@ pub(super) fn name(result: &MeasureResult) -> String {
 /// The answer and its figures. The answer is no if a target failed, or the rate did not hold.
 fn answer(result: &MeasureResult) -> String {
     let failed = result.targets.iter();
-    let failed = failed.filter(|target| !target.errors.is_empty()).count();
+    let failed = failed.filter(|target| has_failed(result, target)).count();
     let standing = match (failed, result.total.rate_held) {
         (1.., _) | (_, Some(false)) => Standing::Bad,
         (_, None) if result.plan.rate_bytes_per_s.is_some() => Standing::Open,
@@ -108,6 +108,12 @@ fn answer(result: &MeasureResult) -> String {
     let words = format!("{moved} {}", stretch(result.total.seconds));
     tiles.add(&position(result.total.bytes), &words);
     tiles::answer(standing, &sentence(result), &tiles)
+}
+
+/// Whether a target failed, in the run itself or in one that was to confirm its rate.
+fn has_failed(result: &MeasureResult, target: &TargetResult) -> bool {
+    let mut later = result.later_failures.iter();
+    !target.errors.is_empty() || later.any(|failure| failure.target == target.name)
 }
 
 fn rate_tiles(tiles: &mut Tiles, result: &MeasureResult) {
@@ -161,6 +167,15 @@ fn errors(result: &MeasureResult) -> String {
                 error.message.clone(),
             ]);
         }
+    }
+    for failure in &result.later_failures {
+        table.row(vec![
+            failure.target.clone(),
+            format!("{} {}", stretch(failure.error.at_s), while_doing(failure)),
+            failure.error.operation.to_string(),
+            position(failure.error.offset_bytes),
+            failure.error.message.clone(),
+        ]);
     }
     let markup = table.markup();
     if markup.is_empty() {
@@ -364,12 +379,13 @@ fn stalls(result: &MeasureResult) -> String {
     if result.stalls.is_empty() {
         return String::new();
     }
-    let more = match result.stalls.len().saturating_sub(STALLS_SHOWN) {
-        0 => String::new(),
-        1 => "<p>1 more stall, not longer, is in the result of --json.</p>\n".to_owned(),
-        more => {
-            format!("<p>{more} more stalls, none longer, are in the result of --json.</p>\n")
-        }
+    let (shown, all) = (
+        result.stalls.len().min(STALLS_SHOWN),
+        result.stalls_in_all(),
+    );
+    let more = match all > shown as u64 {
+        true => format!("<p>These are the longest {shown} of all {all} stalls.</p>\n"),
+        false => String::new(),
     };
     format!("<h2>Stalls, longest first</h2>\n{}{more}", table.markup())
 }

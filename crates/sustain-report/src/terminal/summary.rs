@@ -9,7 +9,7 @@ use sustain_document::measure::{MeasureResult, Stall, Sustained, TargetResult};
 
 use super::columns::text_of;
 use super::effect;
-use super::sentence::{half_width, request};
+use super::sentence::{half_width, request, while_doing};
 use super::without_controls;
 use super::wrapped::wrapped;
 use crate::format::{latency, position, rate, stretch};
@@ -190,19 +190,18 @@ fn details(result: &MeasureResult) -> Vec<String> {
             ));
         }
     }
+    lines.extend(result.later_failures.iter().map(|failure| {
+        format!(
+            "error: {} {}, after {}: {}: {}",
+            failure.target,
+            while_doing(failure),
+            stretch(failure.error.at_s),
+            request(&failure.error),
+            failure.error.message
+        )
+    }));
     lines.extend(result.stalls.iter().take(STALLS_SHOWN).map(stall_line));
-    let more = result.stalls.len().saturating_sub(STALLS_SHOWN);
-    if more > 0 {
-        let (stalls, are) = if more == 1 {
-            ("stall", "is")
-        } else {
-            ("stalls", "are")
-        };
-        lines.push(format!(
-            "stall: {more} more {stalls}, none longer, {are} in the result of --json and in the \
-             report"
-        ));
-    }
+    lines.extend(more_stalls(result));
     let messages = &result.system.kernel_messages;
     for message in messages.iter().take(KERNEL_MESSAGES_SHOWN) {
         lines.push(format!(
@@ -241,6 +240,24 @@ fn stall_line(stall: &Stall) -> String {
         stall.start_s,
         position(stall.offset_bytes)
     )
+}
+
+/// The stalls that are not shown here, and how many of them the document lists.
+fn more_stalls(result: &MeasureResult) -> Option<String> {
+    let all = result.stalls_in_all();
+    let listed = result.stalls.len();
+    let words = match all.saturating_sub(STALLS_SHOWN as u64) {
+        0 => return None,
+        more if all > listed as u64 => format!(
+            "{more} more, none longer; the result of --json and the report list the longest \
+             {listed} of all {all}"
+        ),
+        1 => "1 more stall, none longer, is in the result of --json and in the report".to_owned(),
+        more => format!(
+            "{more} more stalls, none longer, are in the result of --json and in the report"
+        ),
+    };
+    Some(format!("stall: {words}"))
 }
 
 /// Whether stalls of several targets at the same moment have a cause in common. Stalls that have

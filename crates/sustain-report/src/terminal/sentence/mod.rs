@@ -3,18 +3,21 @@
 //! it. The terminal prints it last and the page shows it first; it must never say more than was
 //! seen.
 
-use sustain_document::measure::{MeasureResult, TargetError, TargetResult, Total};
+use sustain_document::measure::{MeasureResult, TargetResult, Total};
 use sustain_document::verdicts::IntoCache;
-use sustain_document::vocabulary::{DataPath, Direction, Ending, Operation, TargetKind};
+use sustain_document::vocabulary::{DataPath, Direction, Ending, TargetKind};
 use sustain_experiments::measure::verdicts;
 use sustain_experiments::measure::words::{backlog_not_seen, rhythm_not_seen};
 
 use super::{SIMULATED, sentences, without_controls};
 use crate::format::{latency, memory, position, rate, stretch};
 
+mod failures;
 mod not_seen;
 mod recommended;
 
+use failures::{failures, later_failures};
+pub(crate) use failures::{request, while_doing};
 use not_seen::not_seen;
 use recommended::records;
 
@@ -29,6 +32,7 @@ pub fn sentence(result: &MeasureResult) -> String {
     let mut clauses: Vec<String> = Vec::new();
     clauses.extend(ending(result));
     clauses.extend(failures(&result.targets));
+    clauses.extend(later_failures(&result.later_failures));
     if result.total.bytes == 0 {
         clauses.push(format!("Nothing was {}", verb_done(result)));
         clauses.extend(simulated(result));
@@ -145,32 +149,6 @@ fn has_failed(target: &TargetResult) -> bool {
     !target.errors.is_empty()
 }
 
-fn failures(targets: &[TargetResult]) -> Option<String> {
-    let failed: Vec<&TargetResult> = targets.iter().filter(|t| !t.errors.is_empty()).collect();
-    let first = failed.first()?;
-    let error = first.errors.first()?;
-    let count: usize = failed.iter().map(|target| target.errors.len()).sum();
-    let others = match count {
-        1 => String::new(),
-        2 => " (1 more error is listed)".to_owned(),
-        _ => format!(" ({} more errors are listed)", count - 1),
-    };
-    Some(format!(
-        "{} failed: {}: {}{others}",
-        without_controls(&first.name),
-        without_controls(&request(error)),
-        without_controls(&error.message),
-    ))
-}
-
-/// Names the request that failed. A flush has no offset.
-pub(super) fn request(error: &TargetError) -> String {
-    if error.operation == Operation::Flush {
-        return error.operation.to_string();
-    }
-    format!("{} at {}", error.operation, position(error.offset_bytes))
-}
-
 fn answer(result: &MeasureResult) -> String {
     if let Some(rate_bytes_per_s) = result.plan.rate_bytes_per_s {
         return held(result, rate_bytes_per_s);
@@ -197,11 +175,8 @@ fn answer(result: &MeasureResult) -> String {
         return format!("{subject} {mean} steadily (± {spread})");
     }
     let subject = left_do(result, "writes", "write");
-    let without = if result
-        .targets
-        .iter()
-        .any(|target| !target.errors.is_empty())
-    {
+    let failed = result.targets.iter().any(has_failed) || !result.later_failures.is_empty();
+    let without = if failed {
         "after a failure".to_owned()
     } else {
         format!("with a {} buffer", memory(result.plan.buffer_bytes))

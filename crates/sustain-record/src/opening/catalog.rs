@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use sustain_disk::driver::Ending;
 use uuid::Uuid;
 
-use super::Chapter;
+use super::{Chapter, EndDurability};
 use crate::format::{
     AppendPlace, ClockDrift, Descriptor, EarlierNote, EndNote, Kind, Position, StartNote,
     StreamNote,
@@ -61,7 +61,7 @@ pub struct StreamExtent {
     /// Whether its end mark there may have been half written over in a ring when the power was cut.
     pub end_is_overwritten: bool,
     /// Whether its end mark there, if it has one, became durable.
-    pub end_is_durable: bool,
+    pub end_durability: EndDurability,
     /// Where its end mark should be there, if it was durable and is not found.
     pub lost_end: Option<AppendPlace>,
     /// Appends up to here were durable there when the newest was made.
@@ -335,7 +335,7 @@ fn recording(
             start: chapter.last.start,
             has_end: chapter.last.kind == Kind::End,
             end_is_overwritten: false,
-            end_is_durable: chapter.end_is_durable,
+            end_durability: chapter.end_durability,
             lost_end: chapter.lost_end,
             flushed_sequence: chapter.last.flushed_sequence,
             lost_last: None,

@@ -4,7 +4,9 @@
 use uuid::Uuid;
 
 use super::facts::{MemberEvidence, slot_start};
-use super::lost_marks::{LastEnded, end_is_durable, is_lost_between, lost_before, lost_end};
+use super::lost_marks::{
+    EndDurability, LastEnded, end_durability, is_lost_between, lost_before, lost_end,
+};
 use super::{Asked, MemberTail, PATIENCE_SLOTS};
 use crate::format::{AppendPlace, Descriptor, EndNote, Kind, StartNote};
 
@@ -37,9 +39,8 @@ pub struct Chapter {
     /// The first slot from which on nothing has been overwritten, nor can a crash have left it half
     /// overwritten.
     pub kept_from_slot: u64,
-    /// Whether its end mark, if it has one there, became durable before anything damaged it; also
-    /// where an older recorder does not tell.
-    pub end_is_durable: bool,
+    /// Whether its end mark, if it has one there, became durable.
+    pub end_durability: EndDurability,
     /// Where its end mark should be, if it was durable there and is not found.
     pub lost_end: Option<AppendPlace>,
     /// The note in its start, if that can be read here.
@@ -120,7 +121,7 @@ pub(super) fn chapter(
         kept_from_slot,
         first: first.clone(),
         last: last.clone(),
-        end_is_durable: end_is_durable(last, start.as_ref(), end.as_ref(), newer.last(), ended),
+        end_durability: end_durability(last, start.as_ref(), end.as_ref(), newer.last(), ended),
         lost_end,
         start,
         end,

@@ -41,26 +41,43 @@ pub(super) struct LastEnded {
     pub(super) end_slot: Option<u64>,
 }
 
-/// Whether the end mark of a recording became durable, as the start of the next one tells, or the
-/// superblock where none follows that can be read. A power cut may leave any other end mark half
-/// written, and the start behind it, too. Of older recorders, which do not tell, it counts as
-/// durable, but not that of recovering: the recorder of the start is not the one of the mark.
-pub(super) fn end_is_durable(
+/// Whether an end mark became durable before anything damaged it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndDurability {
+    /// The start of the next recording tells so, or the superblock where none follows that can be
+    /// read. Whatever is not whole in it now is damage.
+    Told,
+    /// It was written by an older recorder, which does not tell, and counts as durable.
+    Assumed,
+    /// Nothing tells. A power cut may have left it half written, and the start behind it, too.
+    Unknown,
+}
+
+/// Whether the end mark of a recording became durable. Of recovering it is not assumed: the recorder
+/// of the start is not the one of the mark.
+pub(super) fn end_durability(
     last: &Descriptor,
     own: Option<&StartNote>,
     end: Option<&EndNote>,
     next: Option<&Chapter>,
     ended: LastEnded,
-) -> bool {
+) -> EndDurability {
     let is_recovered = end.is_some_and(|end| end.ended == EndNote::RECOVERED);
     let lies_in = |end_slot: Option<u64>| end_slot == Some(last.place.slot_serial);
-    match next.and_then(|next| next.start.as_ref()) {
-        Some(start) => start.follows_end.unwrap_or(!is_recovered) || lies_in(start.end_slot),
-        None => {
-            let is_older = own.is_none_or(|start| start.follows_end.is_none());
-            let has_ended = ended.has_ended && next.is_none();
-            has_ended || lies_in(ended.end_slot) || is_older && !is_recovered
-        }
+    let (is_told, is_older) = match next.and_then(|next| next.start.as_ref()) {
+        Some(start) => (
+            start.follows_end == Some(true) || lies_in(start.end_slot),
+            start.follows_end.is_none(),
+        ),
+        None => (
+            ended.has_ended && next.is_none() || lies_in(ended.end_slot),
+            own.is_none_or(|start| start.follows_end.is_none()),
+        ),
+    };
+    match (is_told, is_older && !is_recovered) {
+        (true, _) => EndDurability::Told,
+        (false, true) => EndDurability::Assumed,
+        (false, false) => EndDurability::Unknown,
     }
 }
 

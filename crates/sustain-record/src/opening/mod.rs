@@ -17,6 +17,7 @@ pub(crate) mod tests;
 pub use catalog::{Apart, Recording, StreamExtent, StreamSummary, merge};
 pub use chapters::Chapter;
 pub use facts::Need;
+pub use lost_marks::EndDurability;
 pub use tail::MemberTail;
 
 use sustain_disk::error::IoFault;

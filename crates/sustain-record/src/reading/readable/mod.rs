@@ -170,6 +170,7 @@ mod tests {
 
     use super::*;
     use crate::format::AppendPlace;
+    use crate::opening::EndDurability;
     use crate::opening::{StreamExtent, StreamSummary};
 
     /// A recording of one stream that has come so far.
@@ -211,7 +212,7 @@ mod tests {
                 start: Some(place(0)),
                 has_end: false,
                 end_is_overwritten: false,
-                end_is_durable: true,
+                end_durability: EndDurability::Assumed,
                 lost_end: None,
                 flushed_sequence: 0,
                 lost_last: None,

@@ -14,7 +14,7 @@ use super::ring::OverwrittenGaps;
 use super::torn::is_crashed;
 use super::{Bad, VerifiedRecording, VerifiedStream};
 use crate::format::{EndNote, Kind};
-use crate::opening::{Recording, StreamExtent};
+use crate::opening::{EndDurability, Recording, StreamExtent};
 use crate::reading::examine::Headless;
 use crate::reading::merge::Contradiction;
 use crate::reading::part::{HoleReason, Origin, StreamPart};
@@ -108,8 +108,10 @@ impl<'a> Account<'a> {
         if descriptor.kind == Kind::End && self.end_is_overwritten(index) {
             return;
         }
-        let is_undurable_end =
-            descriptor.kind == Kind::End && extent.is_some_and(|extent| !extent.end_is_durable);
+        let end_durability = extent
+            .filter(|_| descriptor.kind == Kind::End)
+            .map(|extent| extent.end_durability);
+        let is_undurable_end = end_durability == Some(EndDurability::Unknown);
         let is_doubtful_start = descriptor.kind == Kind::Start
             && !is_crashed(self.recording)
             && extent.is_some_and(was_given_up);
@@ -121,6 +123,8 @@ impl<'a> Account<'a> {
             if is_undurable_end || is_doubtful_start {
                 self.flaws
                     .add_undurable_mark(member, descriptor.sequence, bad);
+            } else if end_durability == Some(EndDurability::Told) {
+                self.flaws.add(bad);
             } else {
                 self.flaws
                     .add_or_torn(bad, Some((member, descriptor.sequence)));
@@ -200,7 +204,9 @@ impl<'a> Account<'a> {
             .names
             .bad_of(Some(index), Some(headless.offset_bytes), None, why);
         let extent = self.recording.per_member[index];
-        if extent.is_some_and(|extent| !extent.end_is_durable && extent.lost_last.is_none()) {
+        if extent.is_some_and(|extent| {
+            extent.end_durability == EndDurability::Unknown && extent.lost_last.is_none()
+        }) {
             self.flaws
                 .add_undurable_mark(member, headless.sequence, bad);
         } else {

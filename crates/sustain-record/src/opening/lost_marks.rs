@@ -53,8 +53,8 @@ pub enum EndDurability {
     Unknown,
 }
 
-/// Whether the end mark of a recording became durable. Of recovering it is not assumed: the recorder
-/// of the start is not the one of the mark.
+/// Whether the end mark of a recording became durable. Of recovering it is not assumed: the
+/// recorder of the start is not the one of the mark.
 pub(super) fn end_durability(
     last: &Descriptor,
     own: Option<&StartNote>,

@@ -19,10 +19,9 @@ pub struct MeasureVerdicts {
     /// is
     /// not held although the buffer was large enough for this run.
     pub backlog_grows: bool,
-    /// With `--rate`: what was only in volatile caches when the run ended, if the flush after
-    /// it was
-    /// long enough to matter. If the buffer could not hold as much, or the flush took a tenth of
-    /// the run, the rate is not held.
+    /// With `--rate`: what was only in volatile caches when the run ended, if the flush after it
+    /// was longer than a pause explains. If the buffer could not hold as much, or the flush took a
+    /// tenth of the run besides its pauses, the rate is not held; or else it is not decided.
     pub into_cache: Option<IntoCache>,
     /// The longest stall of a paced run, if it is clearly longer than those of the run itself.
     pub paced_stall_ns: Option<u64>,

@@ -14,6 +14,7 @@ use sustain_statistics::judge::growth::steady_growth;
 use super::media::{OnMedia, on_media};
 use super::plan::MeasurePlan;
 use super::told::UndecidedReason;
+use crate::figures::seconds;
 
 /// A run that ended before this part of the time asked for decides nothing.
 const TIME_SHARE_MIN: f64 = 0.99;
@@ -77,15 +78,20 @@ pub(crate) fn held(
         return PacedOutcome::No;
     }
     let is_independent = plan.load.layout == Layout::Independent;
-    let of_one = match on_media(is_independent, plan.buffer_bytes, targets) {
+    let asked_s = plan.load.time_ns.map(seconds);
+    let flush_ns = |flush_s: f64| (flush_s * 1e9) as u64;
+    let in_caches = match on_media(is_independent, plan.buffer_bytes, asked_s, targets) {
         OnMedia::Held => None,
         OnMedia::Cached => return PacedOutcome::No,
-        OnMedia::CachedOnOne { target, flush_s } => Some(UndecidedReason::CachedOnOne {
+        OnMedia::Open { flush_s } => Some(UndecidedReason::Cached {
+            flush_ns: flush_ns(flush_s),
+        }),
+        OnMedia::OpenOnOne { target, flush_s } => Some(UndecidedReason::CachedOnOne {
             target,
-            flush_s: flush_s.round() as u64,
+            flush_ns: flush_ns(flush_s),
         }),
     };
-    match undecided(plan, session, targets).or(of_one) {
+    match undecided(plan, session, targets).or(in_caches) {
         Some(why) => PacedOutcome::Undecided(why),
         None => PacedOutcome::Yes,
     }

@@ -5,7 +5,7 @@
 
 use sustain_document::measure::{MeasureResult, TargetResult};
 use sustain_document::verdicts::IntoCache;
-use sustain_document::vocabulary::LayoutKind;
+use sustain_document::vocabulary::{Ending, LayoutKind};
 use sustain_statistics::judge::steady::WINDOW_S_MIN;
 
 /// A flush that takes less than this part of the run before it, or less than so long, found no
@@ -16,20 +16,32 @@ const FLUSH_S_MIN: f64 = 0.5;
 /// From this part on, what a paced run was taken at is the rate of a cache.
 const FLUSH_PART_CACHE: f64 = 0.1;
 
+/// A run may have ended in a pause, so that the flush waited for its end; and what came in during a
+/// pause may have been in the cache, and takes a disk no longer than the pause did. So up to two
+/// pauses of the longest kind explain a flush; one does so easily.
+const PAUSES_POSSIBLE: f64 = 1.0;
+const PAUSES_AT_MOST: f64 = 2.0;
+
 /// What one target took, and how long its flush then was.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MediaPart {
     pub(super) bytes: u64,
     pub(super) seconds: f64,
     pub(super) flush_s: f64,
+    /// The longest pause of the run, as far as a flush may be one too.
+    pub(super) pause_s: f64,
 }
 
 impl MediaPart {
-    fn of(target: &TargetResult) -> MediaPart {
+    /// The part of a paced run whose source was to go on for `asked_s`: the last completion comes
+    /// a little before its end.
+    fn of(target: &TargetResult, asked_s: Option<f64>) -> MediaPart {
+        let asked_s = asked_s.filter(|_| target.ended == Ending::Time);
         MediaPart {
             bytes: target.bytes,
-            seconds: target.seconds,
+            seconds: target.seconds.max(asked_s.unwrap_or(0.0)),
             flush_s: target.flush_seconds.unwrap_or(0.0),
+            pause_s: target.worst_stall_ns.unwrap_or(0) as f64 / 1e9,
         }
     }
 
@@ -40,6 +52,7 @@ impl MediaPart {
             bytes: parts.iter().map(|part| part.bytes).sum(),
             seconds: most(|part| part.seconds),
             flush_s: most(|part| part.flush_s),
+            pause_s: most(|part| part.pause_s),
         }
     }
 
@@ -48,28 +61,42 @@ impl MediaPart {
         self.bytes as f64 / (self.seconds + self.flush_s).max(1e-9)
     }
 
-    /// The bytes that were only in the cache when the run ended: those that the flush wrote.
-    fn cached_bytes(&self) -> f64 {
-        self.flushed_bytes_per_s() * self.flush_s
+    /// The bytes that a medium writes in this part of the flush, at the rate of run and flush
+    /// together.
+    fn bytes_in(&self, writing_s: f64) -> f64 {
+        self.bytes as f64 * writing_s / (self.seconds + writing_s).max(1e-9)
     }
 
-    fn share(&self) -> f64 {
-        self.flush_s / self.seconds.max(1e-9)
+    /// The bytes that were only in the cache when the run ended: those that the flush wrote, while
+    /// it did not pause.
+    fn cached_bytes(&self) -> f64 {
+        self.bytes_in(self.writing_s(PAUSES_POSSIBLE))
+    }
+
+    /// The part of the flush that so many pauses do not explain.
+    fn writing_s(&self, pauses: f64) -> f64 {
+        (self.flush_s - pauses * self.pause_s).max(0.0)
+    }
+
+    /// Whether a flush of this length says something about a cache.
+    fn is_long(&self, writing_s: f64) -> bool {
+        writing_s >= FLUSH_S_MIN && writing_s >= FLUSH_PART_MIN * self.seconds
     }
 
     /// Whether the flush was so long that it says something about a cache.
     pub(super) fn has_long_flush(&self) -> bool {
-        self.share() >= FLUSH_PART_MIN && self.flush_s >= FLUSH_S_MIN
+        self.is_long(self.writing_s(PAUSES_POSSIBLE))
     }
 
-    /// Whether the rate of a paced run was that of a cache: the flush took a good part of the
-    /// run,
-    /// or wrote more than the buffer could have held. In less than ten seconds the first says
-    /// little.
+    /// Whether the rate of a paced run was that of a cache: what no pause explains of the flush
+    /// took a good part of the run, or wrote more than the buffer could have held. In less than
+    /// ten seconds the first says little.
     fn is_of_cache(&self, buffer_bytes: u64) -> bool {
-        let is_good_part = self.share() >= FLUSH_PART_CACHE && self.seconds >= WINDOW_S_MIN;
-        let is_too_much = self.cached_bytes() > buffer_bytes as f64;
-        self.has_long_flush() && (is_good_part || is_too_much)
+        let writing_s = self.writing_s(PAUSES_AT_MOST);
+        let is_good_part =
+            writing_s >= FLUSH_PART_CACHE * self.seconds && self.seconds >= WINDOW_S_MIN;
+        let is_too_much = self.bytes_in(writing_s) > buffer_bytes as f64;
+        self.is_long(writing_s) && (is_good_part || is_too_much)
     }
 }
 
@@ -89,28 +116,41 @@ pub(super) enum OnMedia {
     Held,
     /// No: at the end the caches held more than the buffer could, or a good part of the run.
     Cached,
-    /// One target's cache did, and whether the others would have taken over is not known.
-    CachedOnOne {
+    /// Something was in the caches at the end, which may have been filling or not.
+    Open {
+        /// How long the longest flush was.
+        flush_s: f64,
+    },
+    /// One target's cache took something, and whether the others would have taken over is not
+    /// known.
+    OpenOnOne {
         /// Its number.
         target: usize,
+        /// How long its flush was.
         flush_s: f64,
     },
 }
 
-/// The answer for a paced run.
+/// The answer for a paced run whose source was to go on for `asked_s`.
 pub(super) fn on_media(
     is_independent: bool,
     buffer_bytes: u64,
+    asked_s: Option<f64>,
     targets: &[TargetResult],
 ) -> OnMedia {
-    let parts = apart(is_independent, targets.iter().map(MediaPart::of).collect());
-    let is_cached = |part: &MediaPart| part.is_of_cache(buffer_bytes);
-    let mut cached = parts.iter().enumerate().filter(|(_, part)| is_cached(part));
-    let is_on_all = cached.clone().count() == parts.len();
-    match cached.next() {
+    let parts = targets.iter().map(|target| MediaPart::of(target, asked_s));
+    let parts = apart(is_independent, parts.collect());
+    if parts.iter().all(|part| part.is_of_cache(buffer_bytes)) {
+        return OnMedia::Cached;
+    }
+    let is_open = |part: &MediaPart| part.has_long_flush();
+    let mut open = parts.iter().enumerate().filter(|(_, part)| is_open(part));
+    let is_on_all = open.clone().count() == parts.len();
+    let flush_s = parts.iter().map(|part| part.flush_s).fold(0.0, f64::max);
+    match open.next() {
         None => OnMedia::Held,
-        Some(_) if is_on_all => OnMedia::Cached,
-        Some((target, part)) => OnMedia::CachedOnOne {
+        Some(_) if is_on_all => OnMedia::Open { flush_s },
+        Some((target, part)) => OnMedia::OpenOnOne {
             target,
             flush_s: part.flush_s,
         },
@@ -123,8 +163,10 @@ pub(super) fn on_media(
 pub(super) fn into_cache(result: &MeasureResult) -> Option<IntoCache> {
     result.plan.rate_bytes_per_s?;
     let is_independent = result.plan.layout == LayoutKind::Independent;
-    let parts = result.targets.iter().map(MediaPart::of).collect();
-    let parts = apart(is_independent, parts);
+    let asked_s = result.plan.time_s;
+    let parts = result.targets.iter();
+    let parts = parts.map(|target| MediaPart::of(target, asked_s));
+    let parts = apart(is_independent, parts.collect());
     let cached_bytes: f64 = parts.iter().map(MediaPart::cached_bytes).sum();
     let flush_s = parts.iter().map(|part| part.flush_s).fold(0.0, f64::max);
     let is_told = parts.iter().any(MediaPart::has_long_flush);
@@ -143,6 +185,7 @@ mod tests {
         bytes: 250_000_000,
         seconds: 1.0,
         flush_s: 1.5,
+        pause_s: 0.0,
     };
 
     #[test]
@@ -165,6 +208,28 @@ mod tests {
             ..long
         };
         assert!(!quick.has_long_flush() && !quick.is_of_cache(0));
+    }
+
+    #[test]
+    fn a_pause_in_the_flush_wrote_nothing() {
+        let paused = MediaPart {
+            pause_s: 1.5,
+            seconds: 15.0,
+            ..SECOND
+        };
+        assert!(!paused.has_long_flush() && !paused.is_of_cache(0));
+        assert_eq!(paused.cached_bytes(), 0.0);
+        // A second pause may be in it, but that is not certain.
+        let again = MediaPart {
+            flush_s: 3.1,
+            ..paused
+        };
+        assert!(again.has_long_flush() && !again.is_of_cache(0));
+        let filled = MediaPart {
+            flush_s: 4.6,
+            ..paused
+        };
+        assert!(filled.is_of_cache(1 << 30));
     }
 
     #[test]

@@ -151,6 +151,8 @@ fn rate_with_flush(
         bytes: meter.bytes(),
         seconds: seconds(meter.last_ns()),
         flush_s: series.flush_ns.map_or(0.0, seconds),
+        // A pause in the flush counts as one more of the run.
+        pause_s: 0.0,
     });
     let parts = apart(is_independent, parts.collect());
     if !parts.iter().any(MediaPart::has_long_flush) {

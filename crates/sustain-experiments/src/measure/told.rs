@@ -81,8 +81,10 @@ pub(super) enum UndecidedReason {
     /// The rate held until a target, of this number, was full after so many seconds, and no
     /// longer.
     TargetFull { target: usize, full_s: u64 },
+    /// A part of the rate went into volatile caches, whose flush then took so long.
+    Cached { flush_ns: u64 },
     /// A part of the rate went into the cache of this target, whose flush then took so long.
-    CachedOnOne { target: usize, flush_s: u64 },
+    CachedOnOne { target: usize, flush_ns: u64 },
 }
 
 /// A paced run that did not hold.

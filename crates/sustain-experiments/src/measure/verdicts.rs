@@ -44,7 +44,7 @@ pub fn of(result: &MeasureResult) -> Cow<'_, MeasureVerdicts> {
 pub fn decide(result: &MeasureResult) -> MeasureVerdicts {
     let total = &result.total;
     MeasureVerdicts {
-        is_too_short: total.bytes > 0 && total.seconds < WINDOW_S_MIN,
+        is_too_short: total.bytes > 0 && judged_s(result) < WINDOW_S_MIN,
         rates_differ: rates_differ(result),
         swings: swings(result),
         backlog_grows: backlog_grows(result),
@@ -54,6 +54,15 @@ pub fn decide(result: &MeasureResult) -> MeasureVerdicts {
         buffer_is_for: buffer_is_for(result),
         rhythm_not_seen: rhythm::not_seen(result),
         backlog_not_seen: backlog::not_seen(&result.plan, &result.host, &result.targets),
+    }
+}
+
+/// The time over which a run is judged: that of its source, if it was paced, because its last
+/// completion comes a little before that.
+fn judged_s(result: &MeasureResult) -> f64 {
+    match result.plan.rate_bytes_per_s {
+        Some(_) => result.source_seconds().max(result.total.seconds),
+        None => result.total.seconds,
     }
 }
 
@@ -98,7 +107,12 @@ fn backlog_grows(result: &MeasureResult) -> bool {
 /// Whether a rate was not held because only caches took it.
 fn is_only_cached(result: &MeasureResult) -> bool {
     let is_independent = result.plan.layout == LayoutKind::Independent;
-    let found = media::on_media(is_independent, result.plan.buffer_bytes, &result.targets);
+    let found = media::on_media(
+        is_independent,
+        result.plan.buffer_bytes,
+        result.plan.time_s,
+        &result.targets,
+    );
     found == media::OnMedia::Cached
 }
 

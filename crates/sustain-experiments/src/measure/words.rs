@@ -194,14 +194,20 @@ pub(super) fn undecided(reason: UndecidedReason, targets: &[TargetResult]) -> St
                 SIZE.the()
             )
         }
-        UndecidedReason::CachedOnOne { target, flush_s } => {
+        UndecidedReason::Cached { flush_ns } => format!(
+            "a part of it went into a volatile cache, whose flush after the run took {}; whether \
+             the cache was still filling shows in a longer {TIME}",
+            Duration(flush_ns)
+        ),
+        UndecidedReason::CachedOnOne { target, flush_ns } => {
             let name = targets
                 .get(target)
                 .map_or("a target", |target| &target.name);
             format!(
                 "{name} took its part into a volatile cache, whose flush after the run took \
-                 {flush_s} s; whether the other targets take over when that cache is full shows in \
-                 a longer {TIME}"
+                 {}; whether the other targets take over when that cache is full shows in a longer \
+                 {TIME}",
+                Duration(flush_ns)
             )
         }
     }

@@ -10,6 +10,10 @@ pub enum Kinds {
     /// They have caches, volatile or not, that are full within the run or are not; some of them
     /// stand still as well.
     Caches,
+    /// They stand still, often and for long, and have volatile caches that are full at once.
+    SmallCaches,
+    /// They have volatile caches of 0.5 to 5 GB; some of them stand still as well.
+    LargeCaches,
 }
 
 #[derive(Debug)]
@@ -49,6 +53,15 @@ impl GeneratedMachine {
         GeneratedMachine {
             disks,
             buffer_bytes: draw.between(1, 8) * (64 << 20),
+        }
+    }
+
+    /// A machine of one disk, with a buffer that its pauses do not fill.
+    pub fn of_one_disk(kinds: Kinds, seed: u64) -> GeneratedMachine {
+        let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9).wrapping_add(29));
+        GeneratedMachine {
+            disks: vec![disk(kinds, &mut draw)],
+            buffer_bytes: 1 << 30,
         }
     }
 
@@ -101,16 +114,35 @@ fn disk(kinds: Kinds, draw: &mut Draw) -> GeneratedDisk {
     let write_bytes_per_s = draw.between(40_000, 250_000) * 1000;
     let stalls = match kinds {
         Kinds::Stalls => draw.between(0, 3) > 0,
-        Kinds::Caches => draw.between(0, 3) == 0,
+        Kinds::Caches | Kinds::LargeCaches => draw.between(0, 3) == 0,
+        Kinds::SmallCaches => true,
     };
+    let part = if kinds == Kinds::SmallCaches { 3 } else { 5 };
     // Three or more of them within the run, so that their rhythm can be seen.
     let stall = stalls.then(|| {
         let every_ms = draw.between(2000, 9000);
         Stall {
             every_ms,
-            for_ms: draw.between(20, every_ms / 5),
+            for_ms: draw.between(20, every_ms / part),
         }
     });
+    let volatile_mb = match kinds {
+        Kinds::SmallCaches => draw.between(16, 64),
+        Kinds::LargeCaches => draw.between(500, 5000),
+        Kinds::Stalls | Kinds::Caches => 0,
+    };
+    if volatile_mb > 0 {
+        let cache = Cache {
+            bytes: volatile_mb * 1_000_000,
+            rate_bytes_per_s: write_bytes_per_s / 10 * draw.between(15, 40),
+            is_volatile: true,
+        };
+        return GeneratedDisk {
+            write_bytes_per_s,
+            stall,
+            cache: Some(cache),
+        };
+    }
     let has_cache = kinds == Kinds::Caches && draw.between(0, 3) > 0;
     let cache = has_cache.then(|| {
         let rate_bytes_per_s = write_bytes_per_s / 10 * draw.between(15, 40);

@@ -9,6 +9,7 @@
     reason = "a test that cannot go on should stop where it is"
 )]
 
+mod answers;
 mod machine;
 
 use sustain_document::measure::MeasureResult;
@@ -52,6 +53,10 @@ struct Tally {
     recommended: usize,
     held: usize,
     within_needed: usize,
+    /// Of how many the product's own answer for the long run was wrong.
+    answered_wrongly: usize,
+    /// For how many it could not tell.
+    undecided: usize,
     /// Recommended rates as parts of the rates that the machines hold for ever, in rising order.
     parts: Vec<f64>,
 }
@@ -80,6 +85,16 @@ impl Tally {
             && rate <= machine.capacity_bytes_per_s() * CAPACITY_BLUR;
         self.held += usize::from(is_held);
         self.within_needed += usize::from(is_held && most_bytes <= found.buffer_bytes);
+        let answer = longer.total.rate_held;
+        self.undecided += usize::from(answer.is_none());
+        self.answered_wrongly += usize::from(answer == Some(!is_held));
+        if answer == Some(!is_held) {
+            let into_cache = longer.verdicts.as_ref().unwrap().into_cache.as_ref();
+            eprintln!(
+                "answered {answer:?}, {into_cache:?}\n{}",
+                machine.description()
+            );
+        }
         if !is_held || most_bytes > found.buffer_bytes {
             eprintln!(
                 "{}held, {:.1} of {:.1} MB/s, backlog {:.1} of {:.1} MB, buffer {:.1} MB\n{}",
@@ -102,13 +117,16 @@ impl Tally {
         tally.parts.sort_by(f64::total_cmp);
         eprintln!(
             "{:?}: of {} machines {} were recommended a rate, {} held it ten times as long, {} of \
-             them within the memory said to be needed; median part of the capacity {:.3}, lowest \
+             them within the memory said to be needed; of the long runs {} were answered wrongly \
+             and {} not decided; median part of the capacity {:.3}, lowest \
              {:.3}",
             kinds,
             tally.machines,
             tally.recommended,
             tally.held,
             tally.within_needed,
+            tally.answered_wrongly,
+            tally.undecided,
             tally.median_part(),
             tally.parts.first().copied().unwrap_or(0.0)
         );
@@ -128,6 +146,9 @@ fn assert_almost_all_hold(tally: &Tally) {
     assert_eq!(tally.recommended, tally.machines, "{tally:?}");
     assert!(tally.held + few >= tally.recommended, "{tally:?}");
     assert!(tally.within_needed + few >= tally.held, "{tally:?}");
+    assert!(tally.answered_wrongly <= few, "{tally:?}");
+    // Where the cache of one disk of several fills, the run cannot tell.
+    assert!(tally.undecided <= tally.machines / 2, "{tally:?}");
     let median = tally.median_part();
     assert!(median > 0.9, "absurdly low: {tally:?}");
 }

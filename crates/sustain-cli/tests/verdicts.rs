@@ -187,6 +187,44 @@ fn a_pause_in_the_flush_does_not_make_a_rate_one_that_was_not_held() {
 }
 
 #[test]
+fn the_buffer_needed_covers_the_pauses_of_the_run_that_confirms_the_rate() {
+    // The source of the paced run ends when the pause has just begun.
+    let stall = "stall = { every = \"40s\", for = \"3s\" }";
+    let place = Place::with_machine(&disk("a", "1TB", "100MB/s", stall));
+    let found = measured(&place, 0, &[]).result["recommendation"].clone();
+    assert_eq!(found["confirmed"], true);
+    let rate = number(&found["rate_bytes_per_s"]);
+    assert!(rate > 99e6, "{rate}");
+    assert!(number(&found["buffer_bytes"]) >= 3.0 * rate, "{found}");
+    assert!(number(&found["backlog_max_bytes"]) < 100e6, "{found}");
+    // A buffer that does not hold so much calls for a lower rate.
+    let small = measured(&place, 0, &["--buffer", "128MiB"]).result["recommendation"].clone();
+    assert_eq!(small["confirmed"], true);
+    let rate = number(&small["rate_bytes_per_s"]);
+    assert!(3.0 * rate <= f64::from(128 << 20), "{small}");
+    assert!(rate > 38e6, "{small}");
+}
+
+#[test]
+fn the_pace_of_a_source_is_not_the_slowest_rate_of_the_disks() {
+    let stall = "stall = { every = \"2500ms\", for = \"800ms\" }";
+    let place = Place::with_machine(&disk("a", "1TB", "370MB/s", stall));
+    let found = measured(&place, 0, &["--buffer", "1MiB"]).result["recommendation"].clone();
+    assert_about(&found["worst_10_s_bytes_per_s"], 250e6, 3.0);
+}
+
+#[test]
+fn a_buffer_that_holds_no_record_is_refused() {
+    let place = Place::with_machine(&disk("a", "1TB", "100MB/s", ""));
+    let run = place.run(&["measure", "sim:machine.toml", "--buffer", "1KiB"]);
+    let said = unwrapped(&run.expect(2).stderr);
+    assert!(
+        said.contains("a buffer of 1 KiB does not hold one record of 1 MiB"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_cache_of_one_target_decides_nothing_of_what_another_would_take() {
     let cache = "cache = \"3GB\"\ncache_rate = \"2GB/s\"\nvolatile_cache = true";
     let machine = [

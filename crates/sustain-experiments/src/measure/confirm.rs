@@ -6,6 +6,7 @@
 //! what the user asked for. The run calls this module.
 
 use sustain_disk::data::DataKind;
+use sustain_disk::layout::Layout;
 use sustain_disk::meter::Meter;
 use sustain_document::measure::{Attempt, Recommendation};
 use sustain_load::collect::steps;
@@ -40,6 +41,9 @@ const RECORDS_DUE_MIN: u64 = 2;
 
 /// A backlog that ends at more than this part of its largest has not come down again.
 pub(super) const STILL_GROWS: f64 = 0.9;
+
+/// Ten seconds of a paced run at this part of its rate or more had the pace of the source.
+const SOURCE_PACE: f64 = 0.99;
 
 /// A longer stall is a pause, which a buffer rides out; a run that falls behind without one is
 /// too
@@ -149,7 +153,13 @@ impl MeasureRun<'_> {
     /// Notes the outcome of a paced run in which nothing failed.
     fn took(&self, search: &mut RateSearch, paced: &PhaseOutcome, time_ns: u64) {
         let collected = &paced.collected;
-        let backlog_max_bytes = collected.backlog_bytes_max.unwrap_or(0.0).ceil() as u64;
+        let used_bytes = collected.backlog_bytes_max.unwrap_or(0.0).ceil() as u64;
+        let pause_bytes = (search.recommended.rate_bytes_per_s * self.pause_s(paced)) as u64;
+        // The source may have ended while a pause went on, whose backlog this run then did not see.
+        let backlog_max_bytes = match pause_bytes > self.plan.buffer_bytes {
+            true => used_bytes.max(pause_bytes),
+            false => used_bytes,
+        };
         let seconds = time_ns as f64 / 1e9;
         let worst_stall_ns = worst_stall_ns(paced);
         let grows_steadily = self.grows_steadily(search, paced, seconds);
@@ -161,9 +171,11 @@ impl MeasureRun<'_> {
             return;
         }
         if held {
-            // What this run needed is needed too.
-            let used_bytes = whole_steps(backlog_max_bytes).min(self.plan.buffer_bytes);
-            found.buffer_bytes = found.buffer_bytes.max(used_bytes);
+            // What this run needed is needed too, and what its pauses may call for.
+            let room = BufferAllowance::of(self.plan, self.prepared.session);
+            let used_bytes = whole_steps(used_bytes).min(self.plan.buffer_bytes);
+            let needed_bytes = room.needed_bytes(pause_bytes as f64).max(used_bytes);
+            found.buffer_bytes = found.buffer_bytes.max(needed_bytes);
         }
         found.attempts.push(Attempt {
             rate_bytes_per_s: found.rate_bytes_per_s,
@@ -176,9 +188,11 @@ impl MeasureRun<'_> {
         found.backlog_max_bytes = Some(backlog_max_bytes);
         if !held {
             let least = worst(&steps(&collected.total), WORST_S);
-            let seen = [found.worst_10_s_bytes_per_s, least];
+            // What was no slower than its source says nothing of the disks.
+            let is_slow = |least: &f64| *least < SOURCE_PACE * found.rate_bytes_per_s;
+            let seen = [found.worst_10_s_bytes_per_s, least.filter(is_slow)];
             found.worst_10_s_bytes_per_s = seen.into_iter().flatten().reduce(f64::min);
-            search.curves.push(curve_points(paced));
+            search.curves.push(self.curve_with_pauses(paced));
             let moved: u64 = paced.meters.iter().map(Meter::bytes).sum();
             let left_bytes = found.rate_bytes_per_s * seconds - moved as f64;
             let fell_behind = left_bytes > STILL_GROWS * backlog_max_bytes as f64;
@@ -189,6 +203,32 @@ impl MeasureRun<'_> {
                 search.level_bytes_per_s = search.level_bytes_per_s.min(got);
             }
         }
+    }
+
+    /// The pause of the whole stream if the longest stalls of all targets of a paced run met: each
+    /// holds up its part of the stream.
+    fn pause_s(&self, paced: &PhaseOutcome) -> f64 {
+        let stall_s = |meter: &Meter| {
+            let stalls = meter.stalls().stalls().into_iter();
+            stalls.map(|stall| stall.duration_ns).max().unwrap_or(0) as f64 / 1e9
+        };
+        let meters = paced.meters.iter();
+        if self.plan.load.layout != Layout::Independent {
+            return meters.map(stall_s).fold(0.0, f64::max);
+        }
+        let all_bytes: u64 = paced.meters.iter().map(Meter::bytes).sum();
+        let part = |meter: &Meter| meter.bytes() as f64 / all_bytes.max(1) as f64;
+        meters.map(|meter| part(meter) * stall_s(meter)).sum()
+    }
+
+    /// The buffer curve of a paced run, also for pauses that its source did not meet.
+    fn curve_with_pauses(&self, paced: &PhaseOutcome) -> Vec<CurvePoint> {
+        let pause_s = self.pause_s(paced);
+        let mut points = curve_points(paced);
+        for point in &mut points {
+            point.buffer_bytes = point.buffer_bytes.max(pause_s * point.rate_bytes_per_s);
+        }
+        points
     }
 
     /// Whether a paced run whose source gave so many bytes had too few records to show anything.

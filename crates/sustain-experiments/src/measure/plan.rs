@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction};
+use sustain_disk::units::Size;
 use sustain_document::profile::ProfileResult;
-use sustain_document::setting::{EFFECT, EFFECT_BOTH, LAYOUT, PATH, PROFILE, UNTIL_STEADY};
+use sustain_document::setting::{
+    BUFFER, EFFECT, EFFECT_BOTH, LAYOUT, PATH, PROFILE, RECORD_SIZE, UNTIL_STEADY,
+};
 pub use sustain_load::plan::{At, LoadPlan, SIZE_BYTES_DEFAULT, parse_at};
 
 use crate::effect::EffectPlan;
@@ -75,6 +78,14 @@ impl MeasurePlan {
     /// [`MeasureError::Usage`], saying which demand it is and what to do.
     pub fn check(&self) -> Result<(), MeasureError> {
         self.load.check()?;
+        if self.buffer_bytes < self.load.record_bytes {
+            return Err(MeasureError::Usage(format!(
+                "a buffer of {} does not hold one record of {}: use a larger {BUFFER}, or a \
+                 smaller {RECORD_SIZE}",
+                Size(self.buffer_bytes),
+                Size(self.load.record_bytes),
+            )));
+        }
         if self.profile.is_some() && self.load.layout != Layout::Independent {
             return Err(MeasureError::Usage(format!(
                 "{} applies to each target by itself and cannot be combined with {}",

@@ -115,7 +115,8 @@ fn a_rate_that_only_a_cache_took_is_not_held() {
     // A buffer could have held so much for so long, so this may be all that the cache ever keeps.
     let run = paced(1, "130MB/s");
     assert_eq!(run.result["total"]["rate_held"], Value::Null);
-    run.says("whose flush after the run took 1.2");
+    run.says("whose flush after the run took 1.3 s; whether");
+    run.says("the flush after it took 1.3 s, and with it");
     run.says("whether the cache was still filling shows in a longer --time");
     let run = paced(0, "100MB/s");
     assert_eq!(run.result["total"]["rate_held"], true);

@@ -197,7 +197,7 @@ pub(super) fn undecided(reason: UndecidedReason, targets: &[TargetResult]) -> St
         UndecidedReason::Cached { flush_ns } => format!(
             "a part of it went into a volatile cache, whose flush after the run took {}; whether \
              the cache was still filling shows in a longer {TIME}",
-            Duration(flush_ns)
+            flush_time(flush_ns)
         ),
         UndecidedReason::CachedOnOne { target, flush_ns } => {
             let name = targets
@@ -207,9 +207,17 @@ pub(super) fn undecided(reason: UndecidedReason, targets: &[TargetResult]) -> St
                 "{name} took its part into a volatile cache, whose flush after the run took \
                  {}; whether the other targets take over when that cache is full shows in a longer \
                  {TIME}",
-                Duration(flush_ns)
+                flush_time(flush_ns)
             )
         }
+    }
+}
+
+/// How long a flush took, with the digits that the answer of a report has beside it.
+fn flush_time(flush_ns: u64) -> String {
+    match flush_ns < 1_000_000_000 {
+        true => Duration(flush_ns).to_string(),
+        false => time(flush_ns as f64 / 1e9),
     }
 }
 

@@ -51,15 +51,15 @@ fn a_range_that_is_overwritten_in_part_gives_the_rest() {
 fn extract_does_not_take_an_older_recording_for_the_newest_without_a_word() {
     let place = Place::new();
     create(&place, 512 << 10);
-    // The first recording fills the small member.
-    for bytes in [2_000_000, 1000] {
-        recorded::record_main(&place, &["large", "small"], &content(bytes));
+    // Each takes a slot of each member, and the small one has four.
+    for _ in 0..6 {
+        recorded::record_main(&place, &["large", "small"], &content(1000));
     }
     let listed = document(&place, 0, &["list", "small"]);
-    assert_eq!(listed["recordings"].as_array().unwrap().len(), 1);
+    assert!(listed["recordings"].as_array().unwrap().len() < 6);
     let ran = place.run(&["extract", "small", "-o", "out"]);
     let told = unwrapped(&ran.stderr);
-    assert!(told.contains("recording 2: it was begun"), "{ran:?}");
+    assert!(told.contains("recording 6: it was begun"), "{ran:?}");
     let whole = place.run(&["extract", "large", "small", "-o", "whole"]);
     assert!(!whole.expect(0).stderr.contains("it was begun"));
 }

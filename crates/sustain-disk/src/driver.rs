@@ -89,6 +89,17 @@ impl FailedRequest {
     }
 }
 
+/// What completed at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// Time from the start.
+    pub at_ns: u64,
+    /// The operation; a flush has no bytes.
+    pub operation: Operation,
+    /// The bytes of all requests of this operation that were seen complete together.
+    pub bytes: u64,
+}
+
 /// The report that a driver sends about ten times a second.
 #[derive(Debug, Clone, Default)]
 pub struct DriverProgress {
@@ -96,9 +107,8 @@ pub struct DriverProgress {
     pub at_ns: u64,
     /// One entry per target of this driver.
     pub targets: Vec<TargetProgress>,
-    /// Completions on all targets since the last report: time from the start, and bytes; a flush
-    /// has none.
-    pub arrivals: Vec<(u64, u64)>,
+    /// Completions on all targets since the last report.
+    pub arrivals: Vec<Arrival>,
     /// Requests that failed since the last report.
     pub failures: Vec<FailedRequest>,
 }
@@ -164,7 +174,7 @@ pub struct Driver {
     /// Queues with space that are to be asked.
     ready: VecDeque<usize>,
     first_to_wake: usize,
-    arrivals: Vec<(u64, u64)>,
+    arrivals: Vec<Arrival>,
     failures: Vec<FailedRequest>,
     report_at: Timestamp,
 }
@@ -342,17 +352,22 @@ impl Driver {
     /// Notes bytes for the buffer curve; requests seen complete together are one entry. A flush is
     /// an entry of no bytes: until then, none of it may be on the medium.
     fn arrived(&mut self, completion: &Completion) {
-        let at_ns = completion.completed_at.since_ns(self.setup.start);
-        if completion.request.operation == Operation::Flush {
-            self.arrivals.push((at_ns, 0));
+        let arrival = Arrival {
+            at_ns: completion.completed_at.since_ns(self.setup.start),
+            operation: completion.request.operation,
+            bytes: completion.bytes,
+        };
+        let is_flush = arrival.operation == Operation::Flush;
+        if arrival.bytes == 0 && !is_flush {
             return;
         }
-        if completion.bytes == 0 {
-            return;
-        }
-        match self.arrivals.last_mut() {
-            Some((last_ns, bytes)) if *last_ns >= at_ns => *bytes += completion.bytes,
-            _ => self.arrivals.push((at_ns, completion.bytes)),
+        let last = self.arrivals.last_mut();
+        let together = |last: &&mut Arrival| {
+            !is_flush && last.at_ns >= arrival.at_ns && last.operation == arrival.operation
+        };
+        match last.filter(together) {
+            Some(last) => last.bytes += arrival.bytes,
+            None => self.arrivals.push(arrival),
         }
     }
 

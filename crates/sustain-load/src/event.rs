@@ -24,6 +24,10 @@ pub enum Phase {
     Rewrite,
     /// A paced run at the recommended rate.
     Confirm,
+    /// What the run has written is read back while the run's load goes on.
+    ReadBack,
+    /// What the run has written is read back, and nothing is written.
+    ReadAlone,
 }
 
 /// One target at this moment.

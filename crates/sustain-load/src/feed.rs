@@ -15,6 +15,7 @@ use sustain_targets::Stop;
 
 use crate::lap::{Before, LapEnd};
 use crate::pacer::Pacer;
+use crate::setup::Region;
 
 /// How long waiting for a slow source may keep a queue from noticing that the run is to end.
 const LOOK_NS: u64 = 100_000_000;
@@ -74,9 +75,13 @@ pub struct Lane {
     pub targets: Vec<usize>,
     /// The places of the stream's positions.
     pub placement: Placement,
+    /// The operation of its requests.
+    pub operation: Operation,
     /// The position at which the next record begins.
     pub position_bytes: u64,
-    /// Whether the stream starts again at 0 when it has reached its end.
+    /// The part of the stream's positions that it keeps to.
+    pub region: Region,
+    /// Whether the stream starts again at the beginning of its region when it has reached the end.
     pub wraps: bool,
     /// What the stream waits for at that point.
     pub lap_end: LapEnd,
@@ -110,8 +115,6 @@ pub struct Making {
 pub struct MeasureFeed {
     /// One lane per queue.
     pub lanes: Vec<Lane>,
-    /// The operation of all requests.
-    pub operation: Operation,
     /// Bytes per record.
     pub record_bytes: u64,
     /// Memory for all that may be in flight.
@@ -137,7 +140,7 @@ impl Lane {
     fn end_lap(&mut self, now: Timestamp) -> Result<(), Next> {
         match self.lap_end.next(&self.targets) {
             Before::NextLap => {
-                self.position_bytes = 0;
+                self.position_bytes = self.region.from_bytes;
                 Ok(())
             }
             Before::Flush(target) => {
@@ -169,7 +172,7 @@ impl MeasureFeed {
             return Err(Next::Done(Ending::Bytes));
         }
         let mut length_bytes = self.record_bytes;
-        let size_bytes = lane.placement.size_bytes();
+        let size_bytes = lane.placement.size_bytes().min(lane.region.to_bytes);
         if lane.position_bytes + length_bytes > size_bytes {
             if lane.takes_rest && lane.position_bytes < size_bytes {
                 length_bytes = size_bytes - lane.position_bytes;
@@ -227,7 +230,8 @@ impl MeasureFeed {
             .take()
             .expect("a buffer for each request in the windows");
         let length = piece.length_bytes as usize;
-        if let Some(data) = &mut self.data {
+        let operation = self.lanes[queue].operation;
+        if let Some(data) = self.data.as_mut().filter(|_| operation == Operation::Write) {
             let began = self.making.as_ref().map(|making| making.clock.now());
             data.renew(&mut buffer.bytes_mut()[..length]);
             if let (Some(making), Some(began)) = (&mut self.making, began) {
@@ -239,7 +243,7 @@ impl MeasureFeed {
         lane.in_flight += 1;
         Request {
             target: lane.targets[piece.member],
-            operation: self.operation,
+            operation,
             offset_bytes: piece.offset_bytes,
             vectors: Vectors::One(Vector::new(buffer, 0, length)),
             durable: false,

@@ -24,7 +24,7 @@ use crate::lap::{Flushing, LapEnd};
 use crate::open_target::OpenTarget;
 use crate::pacer::Pacer;
 use crate::session::Session;
-use crate::setup::{DriverOutcome, PhaseSetup, REPORT_EVERY_NS};
+use crate::setup::{DriverOutcome, PhaseSetup, REPORT_EVERY_NS, Region};
 
 /// A message to the collector.
 pub enum CollectorMessage {
@@ -50,7 +50,7 @@ pub struct DriverJob<'a> {
     pub driver: usize,
     pub session: &'a Session,
     pub setup: &'a PhaseSetup,
-    /// Positions in `setup.targets`, in the driver's own order.
+    /// Members of the setup, in the driver's own order: what reads beside comes last.
     pub members: Vec<usize>,
     pub user_stop: Stop,
     pub phase_stop: PhaseStop,
@@ -119,7 +119,7 @@ impl DriverJob<'_> {
     }
 
     fn target(&self, member: usize) -> &OpenTarget {
-        &self.session.targets[self.setup.targets[member]]
+        &self.session.targets[self.setup.target_of(member)]
     }
 
     fn depth(&self) -> u32 {
@@ -142,7 +142,7 @@ impl DriverJob<'_> {
         let new = |rate| Arc::new(Pacer::new(start, rate, self.setup.record_bytes));
         if let Some(rate) = self.setup.rate_bytes_per_s {
             let pacer = self.pacer_start.get_or_init(|| new(rate));
-            for lane in &mut feed.lanes {
+            for lane in feed.lanes.iter_mut().take(self.own_lanes()) {
                 lane.pacer = Some(Arc::clone(pacer));
             }
         }
@@ -156,25 +156,47 @@ impl DriverJob<'_> {
         }
     }
 
-    fn queues(&self) -> Vec<QueueSetup> {
-        let (depth, targets) = (self.depth(), 0..self.members.len());
+    /// How many of the driver's lanes are the phase's own; the others read beside them.
+    fn own_lanes(&self) -> usize {
+        self.streams()
+            .iter()
+            .filter(|stream| !self.is_beside(stream))
+            .count()
+    }
+
+    /// The driver's targets of each of its streams.
+    fn streams(&self) -> Vec<Vec<usize>> {
+        let targets = 0..self.members.len();
         if self.setup.layout == Layout::Independent {
-            return targets
-                .map(|target| QueueSetup {
-                    targets: vec![target],
-                    depth,
-                })
-                .collect();
+            return targets.map(|target| vec![target]).collect();
         }
-        // A stripe keeps its depth on every member; a span is on one member at a time.
-        let width = match self.setup.layout {
-            Layout::Stripe { .. } => targets.len() as u32,
-            Layout::Independent | Layout::Span => 1,
+        let width = self.setup.targets.len();
+        let (own, beside): (Vec<usize>, Vec<usize>) = targets.partition(|target| *target < width);
+        [own, beside]
+            .into_iter()
+            .filter(|stream| !stream.is_empty())
+            .collect()
+    }
+
+    /// Whether a stream over these of the driver's targets reads beside the phase's own.
+    fn is_beside(&self, stream: &[usize]) -> bool {
+        self.members[stream[0]] >= self.setup.targets.len()
+    }
+
+    fn queues(&self) -> Vec<QueueSetup> {
+        let depth = self.depth();
+        let queue = |targets: Vec<usize>| {
+            // A stripe keeps its depth on every member; a span is on one member at a time.
+            let width = match self.setup.layout {
+                Layout::Stripe { .. } => targets.len() as u32,
+                Layout::Independent | Layout::Span => 1,
+            };
+            QueueSetup {
+                targets,
+                depth: depth * width,
+            }
         };
-        vec![QueueSetup {
-            targets: targets.collect(),
-            depth: depth * width,
-        }]
+        self.streams().into_iter().map(queue).collect()
     }
 
     fn feed(&self) -> Result<MeasureFeed, Error> {
@@ -192,7 +214,6 @@ impl DriverJob<'_> {
         }
         Ok(MeasureFeed {
             lanes: self.lanes(),
-            operation: self.setup.operation,
             record_bytes: self.setup.record_bytes,
             pool,
             data,
@@ -214,7 +235,7 @@ impl DriverJob<'_> {
         if self.setup.path != DataPath::Buffered {
             return LapEnd::Nothing;
         }
-        match self.setup.operation {
+        match self.setup.operation_of(self.members[targets[0]]) {
             // Flushing would hold up a source that does not wait, though no recorder does that;
             // whether such a rate was held is therefore not decided.
             Operation::Write if self.setup.rate_bytes_per_s.is_some() => LapEnd::Nothing,
@@ -228,57 +249,61 @@ impl DriverJob<'_> {
     }
 
     fn lanes(&self) -> Vec<Lane> {
-        let extent = self.setup.extent_bytes.unwrap_or(u64::MAX);
-        let sizes: Vec<u64> = self
-            .members
-            .iter()
-            .map(|member| self.target(*member).size_bytes.min(extent))
-            .collect();
-        let lane = |targets: Vec<usize>, placement: Placement, member: usize| Lane {
-            left_bytes: self
-                .setup
-                .bytes
-                .map(|bytes| bytes.saturating_mul(targets.len() as u64)),
+        let streams = self.streams().into_iter();
+        streams.map(|targets| self.lane(targets)).collect()
+    }
+
+    /// One stream over these of the driver's targets.
+    fn lane(&self, targets: Vec<usize>) -> Lane {
+        let setup = self.setup;
+        let is_beside = self.is_beside(&targets);
+        // For a stripe or span, the first entry counts.
+        let first = self.members[targets[0]];
+        let entry = first % setup.targets.len();
+        let all = Region {
+            from_bytes: 0,
+            to_bytes: u64::MAX,
+        };
+        let regions = if is_beside {
+            &setup.read_back
+        } else {
+            &setup.regions
+        };
+        let region = regions.get(entry).copied().unwrap_or(all);
+        let bound = setup.bytes.filter(|_| !is_beside);
+        Lane {
+            operation: setup.operation_of(first),
+            left_bytes: bound.map(|bytes| bytes.saturating_mul(targets.len() as u64)),
             lap_end: self.lap_end(&targets),
+            placement: self.placement(&targets),
+            position_bytes: match is_beside {
+                true => region.from_bytes,
+                false => setup.positions_bytes[entry],
+            },
+            wraps: is_beside || setup.wraps.unwrap_or(self.target(first).wraps),
+            takes_rest: setup.phase == Phase::Prewrite,
             targets,
-            placement,
-            position_bytes: self.setup.positions_bytes[member],
-            wraps: self.setup.wraps.unwrap_or(self.target(member).wraps),
-            takes_rest: self.setup.phase == Phase::Prewrite,
+            region,
             pending: VecDeque::new(),
             due_at: None,
             pacer: None,
             in_flight: 0,
             is_held: false,
-        };
-        let all = || (0..self.members.len()).collect();
+        }
+    }
+
+    /// How a stream lies on these of the driver's targets.
+    fn placement(&self, targets: &[usize]) -> Placement {
+        let extent = self.setup.extent_bytes.unwrap_or(u64::MAX);
+        let size = |target: &usize| self.target(self.members[*target]).size_bytes.min(extent);
+        let sizes_bytes: Vec<u64> = targets.iter().map(size).collect();
         match self.setup.layout {
-            Layout::Independent => self
-                .members
-                .iter()
-                .enumerate()
-                .map(|(index, member)| {
-                    let sizes_bytes = vec![sizes[index]];
-                    lane(vec![index], Placement::Span { sizes_bytes }, *member)
-                })
-                .collect(),
-            Layout::Span => {
-                vec![lane(
-                    all(),
-                    Placement::Span { sizes_bytes: sizes },
-                    self.members[0],
-                )]
-            }
-            Layout::Stripe { chunk_bytes } => {
-                let member_size_bytes = sizes.iter().copied().min().unwrap_or(0);
-                let members = self.members.len();
-                let placement = Placement::Stripe {
-                    chunk_bytes,
-                    members,
-                    member_size_bytes,
-                };
-                vec![lane(all(), placement, self.members[0])]
-            }
+            Layout::Independent | Layout::Span => Placement::Span { sizes_bytes },
+            Layout::Stripe { chunk_bytes } => Placement::Stripe {
+                chunk_bytes,
+                members: sizes_bytes.len(),
+                member_size_bytes: sizes_bytes.iter().copied().min().unwrap_or(0),
+            },
         }
     }
 

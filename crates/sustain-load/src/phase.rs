@@ -10,7 +10,7 @@ use sustain_disk::layout::Layout;
 use sustain_disk::meter::Meter;
 use sustain_targets::Stop;
 
-use crate::collect::{Collected, Collector};
+use crate::collect::{Collected, Collectors};
 use crate::event::{Event, Observer, Phase};
 use crate::feed::PhaseStop;
 use crate::job::{CollectorMessage, DriverJob};
@@ -34,6 +34,8 @@ pub struct PhaseOutcome {
     pub wall_ns: u64,
     /// Whether it ended early, because a driver was the limit and more drivers may help.
     pub started_anew: bool,
+    /// What the streams did that read beside the phase's own, if there were any.
+    pub read_back: Option<Box<PhaseOutcome>>,
 }
 
 /// A function that is called once a second or more while real drivers run, for the figures of the
@@ -66,27 +68,28 @@ pub fn run(
         })
         .collect();
     let members: Vec<Vec<usize>> = jobs.iter().map(|job| job.members.clone()).collect();
-    let names = setup
-        .targets
-        .iter()
-        .map(|target| session.targets[*target].target.name.clone())
-        .collect();
-    let collector = Collector::new(setup, names, members, phase_stop.clone());
+    let name = |target: &usize| session.targets[*target].target.name.clone();
+    let names: Vec<String> = setup.targets.iter().map(name).collect();
+    let collectors = Collectors::new(setup, &names, &members, &phase_stop);
     if session.clock.is_virtual() {
-        run_virtually(&jobs, collector, observer)
+        run_virtually(&jobs, collectors, observer)
     } else {
-        run_really(&jobs, &session.clock, collector, observer, tick)
+        run_really(&jobs, &session.clock, collectors, observer, tick)
     }
 }
 
 /// The targets of each driver. A stream over several targets has one driver, and simulated targets
 /// share one of their own.
 fn group(session: &Session, setup: &PhaseSetup) -> Vec<Vec<usize>> {
-    let all = 0..setup.targets.len();
+    let all = 0..setup.members();
     if setup.layout != Layout::Independent {
         return vec![all.collect()];
     }
-    let is_simulated = |member: &usize| session.targets[setup.targets[*member]].simulated.is_some();
+    let is_simulated = |member: &usize| {
+        session.targets[setup.target_of(*member)]
+            .simulated
+            .is_some()
+    };
     let (simulated, real): (Vec<usize>, Vec<usize>) = all.partition(is_simulated);
     let mut groups = Vec::new();
     if !real.is_empty() {
@@ -104,7 +107,7 @@ fn group(session: &Session, setup: &PhaseSetup) -> Vec<Vec<usize>> {
 
 fn run_virtually(
     jobs: &[DriverJob<'_>],
-    mut collector: Collector,
+    mut collectors: Collectors,
     observer: &mut Observer<'_>,
 ) -> Result<PhaseOutcome, Error> {
     let [job] = jobs else {
@@ -117,7 +120,7 @@ fn run_virtually(
         CollectorMessage::Progress {
             driver, progress, ..
         } => {
-            collector.take(driver, progress, 0.0, observer);
+            collectors.take(driver, progress, 0.0, observer);
         }
         CollectorMessage::Finished {
             driver,
@@ -128,13 +131,13 @@ fn run_virtually(
         CollectorMessage::Failed(_) => {}
     })?;
     let wall_ns = clock.now().since_ns(start);
-    Ok(assemble(jobs, collector, finished, 0, wall_ns))
+    Ok(assemble(jobs, collectors, finished, 0, wall_ns))
 }
 
 fn run_really(
     jobs: &[DriverJob<'_>],
     clock: &Clock,
-    mut collector: Collector,
+    mut collectors: Collectors,
     observer: &mut Observer<'_>,
     tick: &mut Ticker<'_>,
 ) -> Result<PhaseOutcome, Error> {
@@ -166,10 +169,10 @@ fn run_really(
                 .send(start)
                 .expect("a driver that is ready waits for its start");
         }
-        let finished = listen(&inbox, clock, start, &mut collector, observer, tick)?;
+        let finished = listen(&inbox, clock, start, &mut collectors, observer, tick)?;
         let cpu_ns = process_cpu_ns() - cpu_before;
         let wall_ns = clock.now().since_ns(start);
-        Ok(assemble(jobs, collector, finished, cpu_ns, wall_ns))
+        Ok(assemble(jobs, collectors, finished, cpu_ns, wall_ns))
     })
 }
 
@@ -206,7 +209,7 @@ fn listen(
     inbox: &Receiver<CollectorMessage>,
     clock: &Clock,
     start: Timestamp,
-    collector: &mut Collector,
+    collectors: &mut Collectors,
     observer: &mut Observer<'_>,
     tick: &mut Ticker<'_>,
 ) -> Result<Finished, Error> {
@@ -220,7 +223,7 @@ fn listen(
                 cpu_ns,
             }) => {
                 let cpu_share = cpu_ns as f64 / progress.at_ns.max(1) as f64;
-                collector.take(driver, progress, cpu_share, observer);
+                collectors.take(driver, progress, cpu_share, observer);
             }
             Ok(CollectorMessage::Finished {
                 driver,
@@ -230,13 +233,13 @@ fn listen(
                 finished.push((driver, meters, outcome));
             }
             Ok(CollectorMessage::Failed(error)) => {
-                collector.give_up();
+                collectors.give_up();
                 return Err(error);
             }
             Ok(CollectorMessage::Ready { .. }) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ok(finished),
         }
-        if let Some(words) = tick(start, clock.now(), &collector.bytes()) {
+        if let Some(words) = tick(start, clock.now(), &collectors.bytes()) {
             observer(Event::Note(words));
         }
     }
@@ -244,13 +247,13 @@ fn listen(
 
 fn assemble(
     jobs: &[DriverJob<'_>],
-    collector: Collector,
+    collectors: Collectors,
     mut finished: Finished,
     cpu_ns: u64,
     wall_ns: u64,
 ) -> PhaseOutcome {
     finished.sort_by_key(|(driver, ..)| *driver);
-    let started_anew = collector.started_anew();
+    let started_anew = collectors.started_anew();
     let mut meters: Vec<(usize, Meter)> = Vec::new();
     let mut drivers = Vec::new();
     for (driver, own, outcome) in finished {
@@ -258,12 +261,21 @@ fn assemble(
         drivers.push(outcome);
     }
     meters.sort_by_key(|(member, _)| *member);
-    PhaseOutcome {
-        collected: collector.finish(),
-        meters: meters.into_iter().map(|(_, meter)| meter).collect(),
-        drivers,
+    let mut meters: Vec<Meter> = meters.into_iter().map(|(_, meter)| meter).collect();
+    let (own, read_back) = collectors.finish();
+    let outcome = |collected: Collected, meters: Vec<Meter>| PhaseOutcome {
+        collected,
+        meters,
+        drivers: drivers.clone(),
         cpu_ns,
         wall_ns,
         started_anew,
+        read_back: None,
+    };
+    // What reads beside comes behind the phase's own members.
+    let beside = meters.split_off(own.targets.len().min(meters.len()));
+    PhaseOutcome {
+        read_back: read_back.map(|collected| Box::new(outcome(collected, beside))),
+        ..outcome(own, meters)
     }
 }

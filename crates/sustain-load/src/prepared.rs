@@ -104,6 +104,8 @@ impl PreparedTargets<'_> {
             rate_bytes_per_s: plan.rate_bytes_per_s,
             data: plan.data,
             data_seed: plan.seed,
+            regions: Vec::new(),
+            read_back: Vec::new(),
             extent_bytes: None,
             wraps: None,
             // Requests that complete in memory do not show when the disk is steady.
@@ -140,11 +142,14 @@ impl PreparedTargets<'_> {
             Operation::Read => Direction::Read,
             _ => Direction::Write,
         };
-        let mut told = vec![0; names.len()];
+        let own = names.iter().map(|name| (*name, direction));
+        let read_back = names.iter().map(|name| (*name, Direction::Read));
+        let members: Vec<(&str, Direction)> = own.chain(read_back).collect();
+        let mut told = vec![0; members.len()];
         let mut tell = |monitor: &mut Monitor, bytes: &[u64]| {
-            for ((name, told), bytes) in names.iter().zip(&mut told).zip(bytes) {
+            for (((name, direction), told), bytes) in members.iter().zip(&mut told).zip(bytes) {
                 let more = bytes.saturating_sub(std::mem::replace(told, *bytes));
-                monitor.drove(name, direction, more);
+                monitor.drove(name, *direction, more);
             }
         };
         let stop = self.stop;
@@ -168,7 +173,12 @@ impl PreparedTargets<'_> {
             waits.then(|| closing.words(now, monitor.unwritten_bytes()))?
         };
         let outcome = phase::run(session, setup, stop, observer, &mut tick)?;
-        let bytes: Vec<u64> = outcome.meters.iter().map(Meter::bytes).collect();
+        let read_back = outcome.read_back.iter();
+        let meters = outcome
+            .meters
+            .iter()
+            .chain(read_back.flat_map(|read| &read.meters));
+        let bytes: Vec<u64> = meters.map(Meter::bytes).collect();
         tell(self.monitor, &bytes);
         let mut targets = outcome.collected.targets.iter();
         let is_flushed = setup.flush_at_end && targets.all(|series| series.failures.is_empty());

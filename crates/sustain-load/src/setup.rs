@@ -11,6 +11,23 @@ use crate::event::Phase;
 /// Time between a driver's reports.
 pub const REPORT_EVERY_NS: u64 = 100_000_000;
 
+/// The part of a stream's positions that it keeps to: it comes back to the beginning of this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Region {
+    /// Its first byte.
+    pub from_bytes: u64,
+    /// The byte behind its last one.
+    pub to_bytes: u64,
+}
+
+impl Region {
+    /// Its length.
+    #[must_use]
+    pub fn length_bytes(&self) -> u64 {
+        self.to_bytes - self.from_bytes
+    }
+}
+
 /// The order for a phase.
 #[derive(Clone)]
 pub struct PhaseSetup {
@@ -55,12 +72,41 @@ pub struct PhaseSetup {
     pub positions_bytes: Vec<u64>,
     /// The number of bytes after which each target comes back to its start, if it does.
     pub lap_bytes: Vec<Option<u64>>,
+    /// The regions that the streams keep to, in the order of `positions_bytes`; none if they go
+    /// over all of their targets.
+    pub regions: Vec<Region>,
+    /// The regions that are read back beside the phase's own streams, in the order of
+    /// `positions_bytes`; none if nothing is. They are in no figure of the phase's own.
+    pub read_back: Vec<Region>,
     /// Whether to end once every target is steady.
     pub until_steady: bool,
     /// Whether to stop early if a driver is the limit and more drivers could help.
     pub may_start_anew: bool,
     /// A target beside the others that has a pace of its own; only with independent targets.
     pub dummy: Option<Dummy>,
+}
+
+impl PhaseSetup {
+    /// The session's target of a member: of the phase's own, or of one that reads beside them.
+    pub(crate) fn target_of(&self, member: usize) -> usize {
+        self.targets[member % self.targets.len()]
+    }
+
+    /// The number of members: each target has one, and one more if it is read back beside.
+    pub(crate) fn members(&self) -> usize {
+        match self.read_back.is_empty() {
+            true => self.targets.len(),
+            false => 2 * self.targets.len(),
+        }
+    }
+
+    /// The operation of a member.
+    pub(crate) fn operation_of(&self, member: usize) -> Operation {
+        match member < self.targets.len() {
+            true => self.operation,
+            false => Operation::Read,
+        }
+    }
 }
 
 /// A target that is not a disk, driven as the others are, at a fixed rate. What it takes from their

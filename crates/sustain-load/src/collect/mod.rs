@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use sustain_disk::driver::{DriverProgress, Ending, FailedRequest, TargetProgress};
+use sustain_disk::driver::{Arrival, DriverProgress, Ending, FailedRequest, TargetProgress};
 use sustain_disk::engine::Operation;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::{BufferNeed, IntervalRule, MeterInterval, RateBeginning};
@@ -16,8 +16,10 @@ use crate::series::Series;
 pub use crate::series::rate;
 use crate::setup::PhaseSetup;
 
+mod collectors;
 mod total;
 
+pub(crate) use collectors::Collectors;
 use total::{BIN_NS, MergedCompletions};
 
 /// The time over which the instantaneous rate is taken.
@@ -95,7 +97,7 @@ pub(crate) struct Collector {
 /// Completions that one driver has reported and that are not merged yet.
 #[derive(Debug, Default)]
 struct Arrivals {
-    waiting: VecDeque<(u64, u64)>,
+    waiting: VecDeque<Arrival>,
     /// No completion earlier than this will be reported.
     told_until_ns: u64,
     ended: bool,
@@ -162,7 +164,6 @@ impl Collector {
         arrivals.ended = ended;
         self.merge();
         self.decide(at_ns, cpu_share);
-        observer(Event::Live(self.live(at_ns)));
     }
 
     /// Notes that a target has failed: from then on the remaining targets are judged by themselves,
@@ -243,17 +244,17 @@ impl Collector {
                     arrivals
                         .waiting
                         .front()
-                        .is_some_and(|(at, _)| *at <= until_ns)
+                        .is_some_and(|arrival| arrival.at_ns <= until_ns)
                 })
-                .min_by_key(|arrivals| arrivals.waiting.front().map(|(at, _)| *at));
-            let Some((at_ns, bytes)) = earliest.and_then(|arrivals| arrivals.waiting.pop_front())
-            else {
+                .min_by_key(|arrivals| arrivals.waiting.front().map(|arrival| arrival.at_ns));
+            let Some(arrival) = earliest.and_then(|arrivals| arrivals.waiting.pop_front()) else {
                 return;
             };
-            if bytes == 0 {
-                self.total.flushed(at_ns);
-            } else {
-                self.total.complete(at_ns, bytes);
+            match arrival.operation {
+                Operation::Flush => self.total.flushed(arrival.at_ns),
+                Operation::Read | Operation::Write => {
+                    self.total.complete(arrival.at_ns, arrival.bytes);
+                }
             }
         }
     }
@@ -285,7 +286,8 @@ impl Collector {
             })
     }
 
-    fn live(&self, at_ns: u64) -> Live {
+    /// All targets at this moment.
+    pub(crate) fn live(&self, at_ns: u64) -> Live {
         let all: u64 = self.targets.iter().map(|series| series.bytes).sum();
         let by_time = self.time_ns.map(|time_ns| at_ns as f64 / time_ns as f64);
         let by_bytes = self.bytes_wanted.map(|bytes| all as f64 / bytes as f64);

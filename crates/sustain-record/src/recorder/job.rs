@@ -144,8 +144,8 @@ impl RecorderJob {
         // recording is over.
         let closing = preparing;
         let driven = driver.run(&mut feed, &mut |progress| {
-            for (at_ns, bytes) in &progress.arrivals {
-                curve.complete(*at_ns, *bytes);
+            for arrival in &progress.arrivals {
+                curve.complete(arrival.at_ns, arrival.bytes);
             }
         });
         let end = clock.now();

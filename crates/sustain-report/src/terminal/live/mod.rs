@@ -215,6 +215,8 @@ fn heading(live: &Live) -> String {
         Phase::After => "watching the idle machine after the run",
         Phase::Rewrite => "trying bytes that are all new for each write",
         Phase::Confirm => "confirming at a paced rate",
+        Phase::ReadBack => "writing and reading back",
+        Phase::ReadAlone => "reading back alone",
     };
     let elapsed = stretch(live.elapsed_s);
     let now = match (live.remaining_s, live.done) {

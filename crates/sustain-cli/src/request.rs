@@ -135,6 +135,7 @@ pub(crate) fn plan(flags: &MeasureFlags) -> Result<MeasurePlan, UsageError> {
         profile: known_profile(flags.profile.as_deref())?,
         buffer_bytes: flags.buffer,
         confirm: !flags.no_confirm,
+        read_back: flags.read_back,
         effect: flags.effect.plan(&flags.targets)?,
         arguments: arguments(),
     })

@@ -41,8 +41,12 @@ pub struct MeasureResult {
     /// that was not tried.
     #[serde(default)]
     pub rewritten: Option<Rewritten>,
-    /// Requests that failed after the run itself, while other data was tried or a rate was
-    /// confirmed: nothing is recommended then. Empty if none did.
+    /// What the targets give while what was written is read back; null without `--read-back`, and
+    /// if it was not reached.
+    #[serde(default)]
+    pub read_back: Option<ReadBack>,
+    /// Requests that failed after the run itself, while other data was tried, something was read
+    /// back or a rate was confirmed: nothing is recommended then. Empty if none did.
     #[serde(default)]
     pub later_failures: Vec<LaterFailure>,
     /// The longest stretches without a completion, longest first, 64 at most.
@@ -309,13 +313,55 @@ pub struct TargetError {
     pub errno: Option<i32>,
 }
 
+/// The rates of writing and of reading back what was written. All targets together, with full
+/// queues: as many requests of each kind are in flight as in the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReadBack {
+    /// How long each of both runs was: the one that did both, and the one that only read.
+    pub seconds: f64,
+    /// Writing while reading back.
+    pub writing: ReadBackRate,
+    /// Reading back meanwhile.
+    pub reading_meanwhile: Sustained,
+    /// Reading back while nothing is written.
+    pub reading_alone: ReadBackRate,
+    /// The same of each target, in the order given.
+    pub targets: Vec<ReadBackTarget>,
+}
+
+/// A rate with full queues, and what follows from it for a stream that does not wait.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReadBackRate {
+    /// The rate once steady.
+    pub sustained: Sustained,
+    /// The rate at which a stream can be recorded while something reads back, or be read back; null
+    /// if none can be promised.
+    pub recommendation: Option<Recommendation>,
+}
+
+/// One target in a [`ReadBack`], each rate over the whole run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReadBackTarget {
+    /// The name of the target.
+    pub name: String,
+    /// Writing while reading back.
+    pub writing_bytes_per_s: f64,
+    /// Reading back meanwhile.
+    pub reading_meanwhile_bytes_per_s: f64,
+    /// Reading back while nothing is written.
+    pub reading_alone_bytes_per_s: f64,
+}
+
 /// A request that failed after the run itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LaterFailure {
     /// The target.
     pub target: String,
-    /// The rate of the paced run in which it failed; null while other data was tried.
+    /// The rate of the paced run in which it failed; null if that run was not paced.
     pub paced_bytes_per_s: Option<f64>,
+    /// Whether something was read back meanwhile; other runs that are not paced try other data.
+    #[serde(default)]
+    pub while_reading_back: bool,
     /// The error; its time counts from the start of the paced run or of the trial.
     pub error: TargetError,
 }

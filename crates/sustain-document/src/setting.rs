@@ -63,6 +63,7 @@ settings! {
     PROFILE: "--profile", "profile";
     RATE: "--rate", "given rate";
     READ: "--read", "direction read";
+    READ_BACK: "--read-back", "reading back";
     RECORD_SIZE: "--record-size", "record size";
     RING: "--ring", "ring mode";
     ROUNDS: "--rounds", "number of rounds";

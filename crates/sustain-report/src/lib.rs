@@ -9,6 +9,7 @@ mod error;
 mod format;
 pub mod html;
 mod limits;
+mod rate_rows;
 pub mod terminal;
 
 pub use error::ReportError;

@@ -28,6 +28,9 @@ Examples:
       What writing to /data does to other programs, direct compared with buffered.
   sustain measure sim:machines/demo.toml
       A simulated machine; takes a moment.
+  sustain measure /data --read-back
+      What is left for a recording on /data while somebody reads it back, and how fast it can be
+      read alone.
 
 Sizes take kB, MB, GB (powers of 10) and KiB, MiB, GiB (powers of 2); rates take the same with /s.
 Exit codes: 0 done; 1 requests or the closing flush failed, or --rate was not held or could not be
@@ -113,6 +116,11 @@ pub(crate) struct MeasureFlags {
     #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long)]
     pub(crate) no_confirm: bool,
+    /// Measure as well what the targets give while what was written is read back: writing while as
+    /// many requests read, and reading alone. It takes three times as long.
+    #[arg(help_heading = group::HOW)]
+    #[arg(long)]
+    pub(crate) read_back: bool,
     #[command(flatten)]
     pub(crate) effect: EffectFlags,
     /// Print a line for each 20 MiB, as the disk writing test of 1998 did.

@@ -77,6 +77,7 @@ pub(super) fn run(disks: &[(&str, Vec<Step>)]) -> MeasureResult {
         stalls: Vec::new(),
         stalls_seen: None,
         rewritten: None,
+        read_back: None,
         effect: None,
         system: System::default(),
         verdicts: None,

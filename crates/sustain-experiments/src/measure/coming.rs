@@ -9,7 +9,7 @@ use sustain_load::session::Session;
 use super::confirm::{CONFIRM_NS_MAX, CONFIRM_RUNS_MAX, confirms};
 use super::plan::MeasurePlan;
 use super::rewritten::{self, IN_TURN, TURN_NS};
-use super::told::ForeseenParts;
+use super::told::{ConfirmedSoFar, ForeseenParts, READ_BACK_RUNS};
 use super::words;
 
 /// `None` for simulated machines, whose time passes in a moment, and for a run beside which
@@ -39,6 +39,7 @@ fn coming(plan: &MeasurePlan, prepared: &PreparedTargets<'_>) -> Option<Foreseen
         },
         confirming_s: is_confirmed.then(|| seconds(confirming_ns)),
         confirming_runs_max: CONFIRM_RUNS_MAX,
+        read_back_s: run_ns.filter(|_| plan.read_back).map(seconds),
     })
 }
 
@@ -53,15 +54,20 @@ pub(super) fn foretold<'o, 'a>(
     if let Some(coming) = &coming {
         observer(Event::Note(words::coming(coming)));
     }
-    let (mut confirmed, mut elapsed_s) = (0, 0.0);
+    let (mut so_far, mut elapsed_s) = (ConfirmedSoFar::default(), 0.0);
     move |mut event| {
         if let (Event::Live(live), Some(coming)) = (&mut event, &coming) {
-            let begins = confirmed == 0 || live.elapsed_s < elapsed_s;
-            if live.phase == Phase::Confirm {
-                confirmed += u32::from(begins);
-                elapsed_s = live.elapsed_s;
+            let begins = so_far.runs == 0 || live.elapsed_s < elapsed_s;
+            match live.phase {
+                Phase::Confirm => {
+                    so_far.runs += u32::from(begins);
+                    elapsed_s = live.elapsed_s;
+                }
+                Phase::ReadBack => (so_far.read_back, so_far.runs) = (1, 0),
+                Phase::ReadAlone => (so_far.read_back, so_far.runs) = (READ_BACK_RUNS, 0),
+                _ => {}
             }
-            live.then_s = coming.after(live.phase, confirmed);
+            live.then_s = coming.after(live.phase, so_far);
         }
         observer(event);
     }
@@ -85,6 +91,7 @@ mod tests {
             in_turn_s: 4.0,
             confirming_s: Some(10.0),
             confirming_runs_max: CONFIRM_RUNS_MAX,
+            read_back_s: None,
         }
     }
 
@@ -124,18 +131,44 @@ mod tests {
     #[test]
     fn what_is_to_come_shrinks_from_phase_to_phase() {
         let coming = half_a_minute();
-        let after = |phase| coming.after(phase, 0);
+        let after = |phase| coming.after(phase, ConfirmedSoFar::default());
+        let confirmed = |runs| ConfirmedSoFar { runs, read_back: 0 };
         assert_eq!(after(Phase::Prewrite), Some([46.0, 96.0]));
         assert_eq!(after(Phase::Before), Some([45.0, 95.0]));
         assert_eq!(after(Phase::Measure), Some([15.0, 65.0]));
         assert_eq!(after(Phase::After), Some([14.0, 64.0]));
         assert_eq!(after(Phase::Rewrite), Some([10.0, 60.0]));
-        assert_eq!(coming.after(Phase::Confirm, 1), Some([0.0, 50.0]));
-        assert_eq!(coming.after(Phase::Confirm, 6), Some([0.0, 0.0]));
+        assert_eq!(
+            coming.after(Phase::Confirm, confirmed(1)),
+            Some([0.0, 50.0])
+        );
+        assert_eq!(coming.after(Phase::Confirm, confirmed(6)), Some([0.0, 0.0]));
         let by_bytes = ForeseenParts {
             run_s: None,
             ..coming
         };
-        assert_eq!(by_bytes.after(Phase::Before, 0), None);
+        assert_eq!(by_bytes.after(Phase::Before, confirmed(0)), None);
+    }
+
+    #[test]
+    fn what_is_read_back_comes_last_with_confirming_runs_of_its_own() {
+        let coming = ForeseenParts {
+            read_back_s: Some(30.0),
+            ..half_a_minute()
+        };
+        let at = |phase, read_back, runs| coming.after(phase, ConfirmedSoFar { runs, read_back });
+        assert_eq!(at(Phase::Rewrite, 0, 0), Some([90.0, 240.0]));
+        assert_eq!(at(Phase::Confirm, 0, 1), Some([80.0, 230.0]));
+        assert_eq!(at(Phase::ReadBack, 1, 0), Some([50.0, 150.0]));
+        assert_eq!(at(Phase::Confirm, 1, 2), Some([40.0, 130.0]));
+        assert_eq!(at(Phase::ReadAlone, 2, 0), Some([10.0, 60.0]));
+        assert_eq!(at(Phase::Confirm, 2, 6), Some([0.0, 0.0]));
+        let words = words::coming(&coming);
+        let (_, last) = words.split_once("until a rate holds, ").unwrap_or_default();
+        assert_eq!(
+            last,
+            "reading back for 30 s while it writes and for 30 s alone, each with confirming runs; \
+             2.1 min to 4.6 min in all, without the prewriting and the flush"
+        );
     }
 }

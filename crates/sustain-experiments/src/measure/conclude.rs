@@ -8,7 +8,7 @@ use sustain_document::effect::EffectResult;
 use sustain_document::host::Host;
 use sustain_document::measure::{
     BufferPoint, Extents, Interval, LatencyBin, LaterFailure, MEASURE_SCHEMA, MeasureResult,
-    Recommendation, Rewritten, Stall, TargetResult, Total,
+    ReadBack, Recommendation, Rewritten, Stall, TargetResult, Total,
 };
 use sustain_document::system::System;
 use sustain_document::vocabulary::LayoutKind;
@@ -46,6 +46,7 @@ pub(crate) struct Conclusion<'a> {
     pub(crate) threads: u32,
     pub(crate) rewritten: Option<Rewritten>,
     pub(crate) recommendation: Option<Recommendation>,
+    pub(crate) read_back: Option<ReadBack>,
     /// What failed after the run itself.
     pub(crate) later_failures: Vec<LaterFailure>,
     pub(crate) host: Host,
@@ -66,6 +67,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         threads,
         rewritten,
         recommendation,
+        read_back,
         later_failures,
         host,
         ..
@@ -107,6 +109,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         },
         recommendation,
         rewritten,
+        read_back,
         later_failures,
         stalls,
         stalls_seen,

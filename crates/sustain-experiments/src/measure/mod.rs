@@ -11,6 +11,7 @@ mod held;
 mod media;
 pub mod plan;
 mod position;
+mod read_back;
 mod recommendation;
 mod remarks;
 mod rewritten;

@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sustain_disk::layout::Layout;
-use sustain_disk::target::{DataPath, Direction};
+use sustain_disk::target::{DataPath, Direction, TargetKind};
 use sustain_disk::units::Size;
 use sustain_document::profile::ProfileResult;
 use sustain_document::setting::{
-    BUFFER, EFFECT, EFFECT_BOTH, LAYOUT, PATH, PROFILE, RECORD_SIZE, UNTIL_STEADY,
+    BUFFER, EFFECT, EFFECT_BOTH, LAYOUT, PATH, PROFILE, RATE, READ_BACK, RECORD_SIZE, UNTIL_STEADY,
+    WRITE,
 };
 pub use sustain_load::plan::{At, LoadPlan, SIZE_BYTES_DEFAULT, parse_at};
+use sustain_load::session::Session;
 
 use crate::effect::EffectPlan;
 use crate::error::MeasureError;
@@ -35,6 +37,8 @@ pub struct MeasurePlan {
     pub buffer_bytes: u64,
     /// Whether to confirm the recommendation by a paced run.
     pub confirm: bool,
+    /// Whether to measure as well what the targets give while what was written is read back.
+    pub read_back: bool,
     /// Whether and how to watch what the load does to the rest of the system.
     pub effect: Option<EffectPlan>,
     /// The arguments as typed.
@@ -60,6 +64,7 @@ impl MeasurePlan {
             profile: None,
             buffer_bytes: 512 << 20,
             confirm: true,
+            read_back: false,
             effect: None,
             arguments: Vec::new(),
         }
@@ -100,7 +105,72 @@ impl MeasurePlan {
                 PROFILE.the()
             )));
         }
+        self.check_read_back()?;
         self.check_effect()
+    }
+
+    fn check_read_back(&self) -> Result<(), MeasureError> {
+        if !self.read_back {
+            return Ok(());
+        }
+        let usage = |why: String| Err(MeasureError::Usage(why));
+        if self.load.path == DataPath::Buffered {
+            return usage(format!(
+                "{} would read from memory what was just written through the page cache: leave out \
+                 {}",
+                READ_BACK.the(),
+                PATH.to("buffered")
+            ));
+        }
+        if self.load.rate_bytes_per_s.is_some() {
+            return usage(format!(
+                "{} finds the rate that holds by itself: leave out {}",
+                READ_BACK.the(),
+                RATE.the()
+            ));
+        }
+        if self.profile.is_some() {
+            return usage(format!(
+                "{} goes over other positions than the run, for which {} would not be right: leave \
+                 out one of the two",
+                READ_BACK.the(),
+                PROFILE.the()
+            ));
+        }
+        if self.effect.is_some() {
+            return usage(format!(
+                "{} and {} each put a load of their own beside the run: use one of the two",
+                READ_BACK.the(),
+                EFFECT.the()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Refuses what can be seen only once the targets are known.
+    ///
+    /// # Errors
+    /// [`MeasureError::Usage`] if nothing is written, or nothing of it can be read.
+    pub(super) fn check_with(&self, session: &Session) -> Result<(), MeasureError> {
+        if !self.read_back {
+            return Ok(());
+        }
+        if session.direction == Direction::Read {
+            return Err(MeasureError::Usage(format!(
+                "{} reads what the run has written, and this run only reads: use {}",
+                READ_BACK.the(),
+                WRITE.the()
+            )));
+        }
+        let mut targets = session.targets.iter();
+        if targets.any(|target| target.target.kind == TargetKind::Null) {
+            return Err(MeasureError::Usage(format!(
+                "there is nothing to read in null:, which {} would do: name disks, files or \
+                 directories",
+                READ_BACK.the()
+            )));
+        }
+        Ok(())
     }
 
     fn check_effect(&self) -> Result<(), MeasureError> {

@@ -2,6 +2,8 @@
 //! system, measures, flushes, watches the idle system again, tries data that is new for each write,
 //! and confirms.
 
+use std::iter;
+
 use sustain_disk::clock::{Timestamp, unix_seconds};
 use sustain_disk::target::DataPath;
 use sustain_document::measure::{LaterFailure, MeasureResult};
@@ -33,6 +35,7 @@ pub fn rehearse(plan: &MeasurePlan, roots: &Roots) -> Result<Vec<String>, Measur
     plan.check()?;
     let session = Session::rehearse(&opened_as(plan), roots)?;
     position::check(plan, &session)?;
+    plan.check_with(&session)?;
     let is_used = |direction| session.direction == direction;
     let mut statements =
         session.would(verb(is_used), |target| words::extent(&extent(plan, target)));
@@ -73,6 +76,7 @@ pub fn measure(
     plan.check()?;
     let mut session = Session::open(&opened_as(plan), roots)?;
     position::check(plan, &session)?;
+    plan.check_with(&session)?;
     run_watched(&mut session, roots, observer, |begun, observer| {
         measure_on(begun, plan, roots, stop, observer)
     })
@@ -138,6 +142,10 @@ fn measure_on(
         }
         None => None,
     };
+    let read_back = match plan.read_back {
+        true => run.read_back(&outcome, rewritten.as_ref(), threads, observer)?,
+        false => None,
+    };
     if let Some(watch) = &mut watch {
         watch.run_by_other_path(&mut run.prepared, threads, observer)?;
     }
@@ -150,6 +158,7 @@ fn measure_on(
         threads,
         rewritten,
         recommendation,
+        read_back,
         later_failures: run.later_failures,
         host: begun.host,
         system,
@@ -165,6 +174,8 @@ pub(crate) struct MeasureRun<'a> {
     pub(crate) prepared: PreparedTargets<'a>,
     /// What failed after the run itself.
     pub(crate) later_failures: Vec<LaterFailure>,
+    /// Whether what was written is being read back.
+    pub(crate) is_reading_back: bool,
 }
 
 impl<'a> MeasureRun<'a> {
@@ -173,6 +184,7 @@ impl<'a> MeasureRun<'a> {
             plan,
             prepared,
             later_failures: Vec::new(),
+            is_reading_back: false,
         }
     }
 
@@ -184,18 +196,22 @@ impl<'a> MeasureRun<'a> {
         paced_bytes_per_s: Option<f64>,
     ) -> bool {
         let targets = &self.prepared.session.targets;
-        let of_all = outcome.collected.targets.iter().zip(targets);
-        let noted = of_all.flat_map(|(series, target)| {
-            let name = &target.target.name;
-            let failures = series.failures.iter().take(ERRORS_MAX);
-            failures.map(move |failure| LaterFailure {
-                target: name.clone(),
-                paced_bytes_per_s,
-                error: target_error(failure, name),
-            })
-        });
+        let while_reading_back = self.is_reading_back;
         let before = self.later_failures.len();
-        self.later_failures.extend(noted);
+        for part in iter::once(outcome).chain(outcome.read_back.as_deref()) {
+            let of_all = part.collected.targets.iter().zip(targets);
+            let noted = of_all.flat_map(|(series, target)| {
+                let name = &target.target.name;
+                let failures = series.failures.iter().take(ERRORS_MAX);
+                failures.map(move |failure| LaterFailure {
+                    target: name.clone(),
+                    paced_bytes_per_s,
+                    while_reading_back,
+                    error: target_error(failure, name),
+                })
+            });
+            self.later_failures.extend(noted);
+        }
         self.later_failures.len() > before
     }
 

@@ -121,6 +121,9 @@ pub(super) enum Passes {
     Once,
 }
 
+/// The runs with full queues that read back: one that writes as well, and one that does not.
+pub(super) const READ_BACK_RUNS: u32 = 2;
+
 /// The parts of a measurement, in order, with their times as far as these are known before.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ForeseenParts {
@@ -140,14 +143,35 @@ pub(super) struct ForeseenParts {
     pub(super) confirming_s: Option<f64>,
     /// The most confirming runs.
     pub(super) confirming_runs_max: u32,
+    /// The run that reads back while it writes, and the same for the one that only reads; confirming
+    /// runs follow each. `None` if nothing is read back.
+    pub(super) read_back_s: Option<f64>,
+}
+
+/// How many confirming runs are over or under way since the last run with full queues.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct ConfirmedSoFar {
+    /// The confirming runs.
+    pub(super) runs: u32,
+    /// The runs with full queues that read back.
+    pub(super) read_back: u32,
 }
 
 impl ForeseenParts {
     /// The least and the most time that is to come after a phase, flushing and prewriting apart;
-    /// `confirmed` confirming runs are over or under way. `None` if that is not known.
-    pub(super) fn after(&self, phase: Phase, confirmed: u32) -> Option<[f64; 2]> {
+    /// `None` if that is not known.
+    pub(super) fn after(&self, phase: Phase, so_far: ConfirmedSoFar) -> Option<[f64; 2]> {
         let runs = |count: u32| self.confirming_s.unwrap_or(0.0) * f64::from(count);
-        let confirming = [runs(1), runs(self.confirming_runs_max)];
+        let confirming_once = [runs(1), runs(self.confirming_runs_max)];
+        // Each run that reads back, with the confirming runs that follow it.
+        let read_back_s = self.read_back_s.unwrap_or(0.0);
+        let rounds = match self.read_back_s {
+            Some(_) => f64::from(READ_BACK_RUNS.saturating_sub(so_far.read_back)),
+            None => 0.0,
+        };
+        let still_read_back = confirming_once.map(|time_s| rounds * (read_back_s + time_s));
+        let add = |one: [f64; 2], other: [f64; 2]| [one[0] + other[0], one[1] + other[1]];
+        let confirming = add(confirming_once, still_read_back);
         let plus = |more: f64| confirming.map(|time_s| time_s + more);
         let from_turns = plus(self.in_turn_s);
         let from_after = from_turns.map(|time_s| time_s + self.idle_s);
@@ -160,11 +184,11 @@ impl ForeseenParts {
             Phase::Before => from_run,
             Phase::Measure | Phase::Flush => Some(from_after),
             Phase::After => Some(from_turns),
-            Phase::Rewrite => Some(confirming),
-            Phase::Confirm => Some([
-                0.0,
-                runs(self.confirming_runs_max.saturating_sub(confirmed)),
-            ]),
+            Phase::Rewrite | Phase::ReadBack | Phase::ReadAlone => Some(confirming),
+            Phase::Confirm => {
+                let most_s = runs(self.confirming_runs_max.saturating_sub(so_far.runs));
+                Some(add([0.0, most_s], still_read_back))
+            }
             Phase::Subset => None,
         }
     }

@@ -9,8 +9,8 @@ use sustain_document::verdicts::{BacklogNotSeen, RhythmNotSeen};
 use sustain_load::event::Phase;
 
 use super::told::{
-    EffectBacklog, Extent, FailedAttempt, ForeseenParts, MeasureRemark, Passes, RemainingTargets,
-    UndecidedReason,
+    ConfirmedSoFar, EffectBacklog, Extent, FailedAttempt, ForeseenParts, MeasureRemark, Passes,
+    RemainingTargets, UndecidedReason,
 };
 
 const GIB: u64 = 1 << 30;
@@ -266,8 +266,18 @@ pub(super) fn coming(coming: &ForeseenParts) -> String {
             time(confirming_s)
         ));
     }
+    if let Some(read_back_s) = coming.read_back_s {
+        let each = match coming.confirming_s {
+            Some(_) => ", each with confirming runs",
+            None => "",
+        };
+        let long = time(read_back_s);
+        parts.push(format!(
+            "reading back for {long} while it writes and for {long} alone{each}"
+        ));
+    }
     let all = coming
-        .after(Phase::Prewrite, 0)
+        .after(Phase::Prewrite, ConfirmedSoFar::default())
         .map(|[least_s, most_s]| match least_s < most_s {
             true => format!("; {} to {} in all", time(least_s), time(most_s)),
             false => format!("; {} in all", time(most_s)),

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::ReportError;
 use crate::format::{latency, memory, position, rate, stretch};
+use crate::rate_rows;
 use crate::terminal::{cause_words, half_width, held_words, latency_of, sentence, while_doing};
 
 /// Nobody reads more rows than this; the document has them all.
@@ -153,6 +154,26 @@ fn rate_tiles(tiles: &mut Tiles, result: &MeasureResult) {
         let words = format!("for a stream with a buffer of {buffer}; {how}");
         tiles.stand(standing, &rate(found.rate_bytes_per_s), &words);
     }
+    if let Some(read_back) = &result.read_back {
+        let steady = |sustained: &Sustained| match sustained.reached {
+            true => Standing::Plain,
+            false => Standing::Open,
+        };
+        let (both, alone) = (
+            &read_back.writing.sustained,
+            &read_back.reading_alone.sustained,
+        );
+        tiles.stand(
+            steady(both),
+            &rate(both.rate_bytes_per_s),
+            "written while as many requests read back",
+        );
+        tiles.stand(
+            steady(alone),
+            &rate(alone.rate_bytes_per_s),
+            "read back alone",
+        );
+    }
 }
 
 fn errors(result: &MeasureResult) -> String {
@@ -222,9 +243,40 @@ fn key_figures(result: &MeasureResult) -> String {
         table.row(row);
     }
     format!(
-        "<h2>Key figures</h2>\n{}{}",
+        "<h2>Key figures</h2>\n{}{}{}",
         table.markup(),
+        read_back(result),
         further_figures(result).markup()
+    )
+}
+
+/// What writing and reading back come to, together and for each target.
+fn read_back(result: &MeasureResult) -> String {
+    let Some(found) = &result.read_back else {
+        return String::new();
+    };
+    let mut table = Table::new(&rate_rows::HEAD);
+    for row in rate_rows::rate_rows(result) {
+        table.row(vec![row.name.to_owned(), row.full_queues, row.stream]);
+    }
+    let mut each = Table::new(&[
+        "target",
+        "writing while reading back",
+        "reading back meanwhile",
+        "reading back alone",
+    ]);
+    for target in found.targets.iter().filter(|_| found.targets.len() > 1) {
+        each.row(vec![
+            target.name.clone(),
+            rate(target.writing_bytes_per_s),
+            rate(target.reading_meanwhile_bytes_per_s),
+            rate(target.reading_alone_bytes_per_s),
+        ]);
+    }
+    format!(
+        "<h2>Writing and reading back</h2>\n{}{}",
+        table.markup(),
+        each.markup()
     )
 }
 

@@ -13,6 +13,7 @@ use super::sentence::{half_width, request, while_doing};
 use super::without_controls;
 use super::wrapped::wrapped;
 use crate::format::{latency, position, rate, stretch};
+use crate::rate_rows::{self, rate_rows};
 
 /// A narrower table would break its figures over two lines: one block per target is easier to read.
 const TABLE_WIDTH_MIN: usize = 78;
@@ -33,7 +34,12 @@ pub fn summary(result: &MeasureResult, width: usize) -> String {
     } else {
         table(&rows, width)
     };
-    for line in details(result) {
+    let (rates, details) = (rates(result, width), details(result));
+    if !rates.is_empty() {
+        let _ = write!(text, "\n{rates}");
+        text.push_str(if details.is_empty() { "" } else { "\n" });
+    }
+    for line in details {
         text.push_str(&wrapped(&line, width));
     }
     if let Some(seen) = &result.effect {
@@ -156,6 +162,35 @@ fn columns(cells: [&str; 9], full: bool) -> Vec<&str> {
         return vec![name, rate, sustained, p50, p99, p99_9, max, bytes, ended];
     }
     vec![name, rate, sustained, p50, p99_9, max, ended]
+}
+
+/// What writing and reading back come to; empty if nothing was read back.
+fn rates(result: &MeasureResult, width: usize) -> String {
+    let rows = rate_rows(result);
+    if rows.is_empty() {
+        return String::new();
+    }
+    if width < TABLE_WIDTH_MIN {
+        let mut text = String::new();
+        for row in &rows {
+            text.push_str(&wrapped(
+                &format!("{}: {}", row.name, row.full_queues),
+                width,
+            ));
+            if !row.stream.is_empty() {
+                let line = format!("  {}: {}", rate_rows::HEAD[2], row.stream);
+                text.push_str(&wrapped(&line, width));
+            }
+        }
+        return text;
+    }
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_header(rate_rows::HEAD);
+    for row in &rows {
+        table.add_row([row.name, &row.full_queues, &row.stream]);
+    }
+    text_of(table, [])
 }
 
 fn blocks(rows: &[SummaryRow]) -> String {

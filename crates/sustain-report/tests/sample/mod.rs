@@ -74,6 +74,7 @@ pub fn two_targets() -> MeasureResult {
         stalls_seen: None,
         system: system(),
         rewritten: None,
+        read_back: None,
         effect: None,
         verdicts: Some(MeasureVerdicts::default()),
         interrupted: false,

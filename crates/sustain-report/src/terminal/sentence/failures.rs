@@ -45,6 +45,10 @@ pub(super) fn later_failures(failures: &[LaterFailure]) -> Option<String> {
 /// In which run after the first one a request failed.
 pub(crate) fn while_doing(failure: &LaterFailure) -> String {
     match failure.paced_bytes_per_s {
+        Some(paced) if failure.while_reading_back => {
+            format!("in the run paced at {} that read back", rate(paced))
+        }
+        None if failure.while_reading_back => "while what was written was read back".to_owned(),
         Some(paced) => format!("in the run paced at {} that was to confirm it", rate(paced)),
         None => "in the trial of other data after the run".to_owned(),
     }

@@ -47,6 +47,7 @@ pub fn sentence(result: &MeasureResult) -> String {
     }
     clauses.push(answer(result));
     clauses.extend(worst_seconds(result));
+    clauses.extend(read_back(result));
     clauses.extend(rewritten(result));
     clauses.extend(tool_limited(&result.total));
     clauses.extend(burst(&result.total));
@@ -208,6 +209,25 @@ fn unsteady(result: &MeasureResult) -> String {
 /// Half the width of a confidence interval, as it is written behind a `±`.
 pub(crate) fn half_width(ci95_bytes_per_s: [f64; 2]) -> f64 {
     (ci95_bytes_per_s[1] - ci95_bytes_per_s[0]).abs() / 2.0
+}
+
+/// What is left for writing while what was written is read back.
+fn read_back(result: &MeasureResult) -> Option<String> {
+    let found = result.read_back.as_ref()?;
+    let held = match &found.writing.recommendation {
+        Some(held) if held.confirmed == Some(true) => format!(
+            "a stream can be recorded at {} meanwhile (confirmed by a paced run)",
+            rate(held.rate_bytes_per_s)
+        ),
+        _ => "no rate is confirmed at which a stream can be recorded meanwhile".to_owned(),
+    };
+    Some(format!(
+        "While as many requests read back what the run has written, {} are written and {} are read, \
+         and {held}. Reading alone gives {}",
+        rate(found.writing.sustained.rate_bytes_per_s),
+        rate(found.reading_meanwhile.rate_bytes_per_s),
+        rate(found.reading_alone.sustained.rate_bytes_per_s)
+    ))
 }
 
 /// The rate with new bytes for each write, where it is less than the run's own.

@@ -22,6 +22,9 @@ const FLUSH_PART_CACHE: f64 = 0.1;
 const PAUSES_POSSIBLE: f64 = 1.0;
 const PAUSES_AT_MOST: f64 = 2.0;
 
+/// What came in at more than so many times the rate of the medium may have filled a cache.
+const FILLS: f64 = 1.01;
+
 /// What one target took, and how long its flush then was.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MediaPart {
@@ -30,6 +33,8 @@ pub(super) struct MediaPart {
     pub(super) flush_s: f64,
     /// The longest pause of the run, as far as a flush may be one too.
     pub(super) pause_s: f64,
+    /// What it took in the second half of the run; without end if that is not known.
+    pub(super) late_bytes_per_s: f64,
 }
 
 impl MediaPart {
@@ -42,6 +47,7 @@ impl MediaPart {
             seconds: target.seconds.max(asked_s.unwrap_or(0.0)),
             flush_s: target.flush_seconds.unwrap_or(0.0),
             pause_s: target.worst_stall_ns.unwrap_or(0) as f64 / 1e9,
+            late_bytes_per_s: late_bytes_per_s(target),
         }
     }
 
@@ -53,6 +59,7 @@ impl MediaPart {
             seconds: most(|part| part.seconds),
             flush_s: most(|part| part.flush_s),
             pause_s: most(|part| part.pause_s),
+            late_bytes_per_s: parts.iter().map(|part| part.late_bytes_per_s).sum(),
         }
     }
 
@@ -88,6 +95,12 @@ impl MediaPart {
         self.is_long(self.writing_s(PAUSES_POSSIBLE))
     }
 
+    /// Whether the cache may still have been filling when the run ended: the medium is known to
+    /// write no less than the rate with the flush counted, and lately more than that came in.
+    fn may_be_filling(&self) -> bool {
+        self.late_bytes_per_s > FILLS * self.flushed_bytes_per_s()
+    }
+
     /// Whether the rate of a paced run was that of a cache: what no pause explains of the flush
     /// took a good part of the run, or wrote more than the buffer could have held. In less than
     /// ten seconds the first says little.
@@ -97,6 +110,22 @@ impl MediaPart {
             writing_s >= FLUSH_PART_CACHE * self.seconds && self.seconds >= WINDOW_S_MIN;
         let is_too_much = self.bytes_in(writing_s) > buffer_bytes as f64;
         self.is_long(writing_s) && (is_good_part || is_too_much)
+    }
+}
+
+/// The rate of the second half of a run, without its last interval, which may not be a whole one.
+fn late_bytes_per_s(target: &TargetResult) -> f64 {
+    let intervals = target
+        .intervals
+        .split_last()
+        .map_or(&[][..], |(_, whole)| whole);
+    let late = &intervals[intervals.len() / 2..];
+    match late {
+        [first, .., last] => {
+            let bytes: u64 = late.iter().map(|interval| interval.bytes).sum();
+            bytes as f64 / (last.end_s - first.start_s).max(1e-9)
+        }
+        _ => f64::INFINITY,
     }
 }
 
@@ -143,7 +172,7 @@ pub(super) fn on_media(
     if parts.iter().all(|part| part.is_of_cache(buffer_bytes)) {
         return OnMedia::Cached;
     }
-    let is_open = |part: &MediaPart| part.has_long_flush();
+    let is_open = |part: &MediaPart| part.has_long_flush() && part.may_be_filling();
     let mut open = parts.iter().enumerate().filter(|(_, part)| is_open(part));
     let is_on_all = open.clone().count() == parts.len();
     let flush_s = parts.iter().map(|part| part.flush_s).fold(0.0, f64::max);
@@ -186,11 +215,18 @@ mod tests {
         seconds: 1.0,
         flush_s: 1.5,
         pause_s: 0.0,
+        late_bytes_per_s: 2.5e8,
     };
 
     #[test]
     fn what_the_flush_wrote_was_in_the_cache() {
         assert_eq!(SECOND.flushed_bytes_per_s(), 1e8);
+        assert!(SECOND.may_be_filling());
+        let full = MediaPart {
+            late_bytes_per_s: 1e8,
+            ..SECOND
+        };
+        assert!(!full.may_be_filling());
         assert_eq!(SECOND.cached_bytes(), 1.5e8);
     }
 

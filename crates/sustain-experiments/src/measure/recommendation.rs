@@ -153,6 +153,7 @@ fn rate_with_flush(
         flush_s: series.flush_ns.map_or(0.0, seconds),
         // A pause in the flush counts as one more of the run.
         pause_s: 0.0,
+        late_bytes_per_s: f64::INFINITY,
     });
     let parts = apart(is_independent, parts.collect());
     if !parts.iter().any(MediaPart::has_long_flush) {

@@ -160,6 +160,10 @@ pub struct SweepPoint {
     pub latency_max_ns: Option<u64>,
     /// Whether a driver of this program had no CPU time left in some repeat.
     pub tool_limited: bool,
+    /// How long the longest flush after it took, if volatile caches had taken part of what it
+    /// wrote: its rate is then no more than that with the flush. Null otherwise.
+    #[serde(default)]
+    pub cache_flush_s: Option<f64>,
     /// The engine that did the work.
     pub engine_used: Option<String>,
     /// The failure that ended the measuring of this point, if a target failed in it.

@@ -19,39 +19,38 @@ use crate::setup::PhaseSetup;
 const RECORD_BYTES: u64 = 4096;
 
 impl PreparedTargets<'_> {
-    /// Flushes every target that `outcome` has written, by the run's own engine, and adds the
-    /// result. A buffered run has already done so itself; a target that has failed is left alone.
+    /// Flushes every target that a run of all targets has written, by the run's own engine, and
+    /// adds the result. A buffered run has already done so itself; a target that has failed is
+    /// left alone.
     ///
     /// # Errors
-    /// [`Error`] if the engine cannot be opened again or breaks; a flush that fails is a failure of
-    /// the target in `outcome`.
+    /// As for [`PreparedTargets::flush_after`].
     pub fn flush(
         &mut self,
         outcome: &mut PhaseOutcome,
         threads: u32,
         observer: &mut Observer<'_>,
     ) -> Result<(), Error> {
-        let targets = self.unflushed(outcome);
-        if targets.is_empty() {
+        let ran = self.setup(threads);
+        self.flush_after(&ran, outcome, observer)
+    }
+
+    /// The same for a phase of some targets, whose setup this was.
+    ///
+    /// # Errors
+    /// [`Error`] if the engine cannot be opened again or breaks; a flush that fails is a failure of
+    /// the target in `outcome`.
+    pub fn flush_after(
+        &mut self,
+        ran: &PhaseSetup,
+        outcome: &mut PhaseOutcome,
+        observer: &mut Observer<'_>,
+    ) -> Result<(), Error> {
+        let places = self.unflushed(ran, outcome);
+        if places.is_empty() {
             return Ok(());
         }
-        let setup = PhaseSetup {
-            phase: Phase::Flush,
-            positions_bytes: vec![0; targets.len()],
-            lap_bytes: vec![None; targets.len()],
-            targets,
-            record_bytes: RECORD_BYTES,
-            depth: 1,
-            layout: Layout::Independent,
-            flush_at_end: true,
-            time_ns: None,
-            bytes: Some(0),
-            rate_bytes_per_s: None,
-            data: DataKind::Zero,
-            wraps: Some(false),
-            until_steady: false,
-            ..self.setup(threads)
-        };
+        let setup = flushing(ran, &places);
         let mut tell = |event: Event| {
             if let Event::Live(live) = event {
                 observer(Event::Live(Live {
@@ -64,30 +63,57 @@ impl PreparedTargets<'_> {
         };
         let (flushed, _) = self.run_phase(&setup, &mut tell)?;
         let parts = flushed.collected.targets.iter().zip(&flushed.meters);
-        for ((series, meter), target) in parts.zip(&setup.targets) {
-            let written = &mut outcome.collected.targets[*target];
+        for ((series, meter), place) in parts.zip(places) {
+            let written = &mut outcome.collected.targets[place];
             // A flush that failed may have taken long as well, and it made nothing safe.
             written.flush_ns = series.failures.is_empty().then(|| meter.last_ns());
-            add_failures(written, *target, outcome.wall_ns, series);
+            add_failures(written, place, outcome.wall_ns, series);
         }
         Ok(())
     }
 
-    /// The targets whose last writes have not been flushed yet.
-    fn unflushed(&self, outcome: &PhaseOutcome) -> Vec<usize> {
-        if self.operation() != Operation::Write || self.plan.path == DataPath::Buffered {
+    /// The places, in the phase's order, of the targets whose last writes are not flushed yet.
+    fn unflushed(&self, ran: &PhaseSetup, outcome: &PhaseOutcome) -> Vec<usize> {
+        if ran.operation != Operation::Write || ran.path == DataPath::Buffered {
             return Vec::new();
         }
         let parts = outcome.collected.targets.iter().zip(&outcome.meters);
-        let parts = parts.zip(&self.session.targets).enumerate();
+        let parts = parts.zip(&ran.targets).enumerate();
         parts
             .filter(|(_, ((series, meter), target))| {
                 // /dev/null keeps nothing, and refuses a flush.
-                let keeps = target.target.kind != TargetKind::Null;
+                let keeps = self.session.targets[**target].target.kind != TargetKind::Null;
                 keeps && meter.bytes() > 0 && series.failures.is_empty()
             })
-            .map(|(target, _)| target)
+            .map(|(place, _)| place)
             .collect()
+    }
+}
+
+/// The setup of a phase that flushes the targets at these places of another one, and does nothing
+/// else.
+fn flushing(ran: &PhaseSetup, places: &[usize]) -> PhaseSetup {
+    PhaseSetup {
+        phase: Phase::Flush,
+        positions_bytes: vec![0; places.len()],
+        lap_bytes: vec![None; places.len()],
+        targets: places.iter().map(|place| ran.targets[*place]).collect(),
+        record_bytes: RECORD_BYTES,
+        depth: 1,
+        layout: Layout::Independent,
+        flush_at_end: true,
+        time_ns: None,
+        bytes: Some(0),
+        rate_bytes_per_s: None,
+        data: DataKind::Zero,
+        extent_bytes: None,
+        regions: Vec::new(),
+        read_back: Vec::new(),
+        wraps: Some(false),
+        until_steady: false,
+        may_start_anew: false,
+        dummy: None,
+        ..ran.clone()
     }
 }
 

@@ -6,6 +6,8 @@
 use sustain_disk::units::{DisplayPosition, Rate};
 use sustain_document::setting::{AB, EFFECT, INTERVAL, TIME, TIME_PER_RUN};
 
+use crate::measure::media::longer_s;
+
 /// A rate whose requests completed in memory.
 pub(super) const THROUGH_PAGE_CACHE: &str = "through the page cache a completed request is only \
      in memory: the rate with the closing flush is one figure for the whole run, without a \
@@ -147,6 +149,16 @@ pub(super) fn within_each_run() -> String {
          differ, not whether the two settings always do: measure the settings in turn with \
          `sustain compare {}`, or make a third run, to learn that",
         AB.flag()
+    )
+}
+
+/// Runs of a trial of which caches had taken a part; the longest flush after one took so long.
+pub(super) fn into_caches(flush_s: f64) -> String {
+    format!(
+        "volatile caches had taken part of what was written when a run ended: the rates are those \
+         at which the bytes reached the disks, the flush of up to {flush_s:.1} s included. Whether \
+         A and B differ once the caches are full shows in longer runs ({TIME_PER_RUN} of {:.0} s)",
+        longer_s(flush_s)
     )
 }
 

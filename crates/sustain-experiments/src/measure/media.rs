@@ -1,18 +1,24 @@
 //! What of a run is on the media and what was only taken into volatile caches, by the flush that
-//! follows it: every threshold of that stands here. The recommendation bounds its rate by it,
-//! and a
-//! paced run is judged by it, because a recorder has to make its bytes durable, too.
+//! follows it: every threshold of that stands here. The recommendation bounds its rate by it, and a
+//! paced run is judged by it, because a recorder has to make its bytes durable, too. The short runs
+//! of a sweep, a trial or a diagnosis are compared by it.
 
+use sustain_disk::meter::Meter;
 use sustain_document::measure::{MeasureResult, TargetResult};
 use sustain_document::verdicts::IntoCache;
 use sustain_document::vocabulary::{Ending, LayoutKind};
+use sustain_load::collect::TargetSeries;
+use sustain_load::phase::PhaseOutcome;
 use sustain_statistics::judge::steady::WINDOW_S_MIN;
 
+use crate::figures::seconds;
+
 /// A flush that takes less than this part of the run before it, or less than so long, found no
-/// cache
-/// worth counting.
+/// cache worth counting.
 const FLUSH_PART_MIN: f64 = 0.02;
 const FLUSH_S_MIN: f64 = 0.5;
+/// After a short run, of which many are compared, less counts already.
+const SHORT_FLUSH_S_MIN: f64 = 0.02;
 /// From this part on, what a paced run was taken at is the rate of a cache.
 const FLUSH_PART_CACHE: f64 = 0.1;
 
@@ -90,6 +96,16 @@ impl MediaPart {
         writing_s >= FLUSH_S_MIN && writing_s >= FLUSH_PART_MIN * self.seconds
     }
 
+    /// The same of a short run, with its flush.
+    fn of_short_run(&self) -> Option<FlushedRun> {
+        let writing_s = self.writing_s(PAUSES_POSSIBLE);
+        let is_long = writing_s >= SHORT_FLUSH_S_MIN && writing_s >= FLUSH_PART_MIN * self.seconds;
+        is_long.then(|| FlushedRun {
+            rate_bytes_per_s: self.flushed_bytes_per_s(),
+            flush_s: self.flush_s,
+        })
+    }
+
     /// Whether the flush was so long that it says something about a cache.
     pub(super) fn has_long_flush(&self) -> bool {
         self.is_long(self.writing_s(PAUSES_POSSIBLE))
@@ -111,6 +127,44 @@ impl MediaPart {
         let is_too_much = self.bytes_in(writing_s) > buffer_bytes as f64;
         self.is_long(writing_s) && (is_good_part || is_too_much)
     }
+}
+
+/// A short run of which volatile caches had taken a part when it ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FlushedRun {
+    /// The rate at which its bytes reached the medium, the flush included.
+    pub(crate) rate_bytes_per_s: f64,
+    /// How long that flush was.
+    pub(crate) flush_s: f64,
+}
+
+/// A cache that takes so long to flush after a run takes so little of one of this length.
+const FLUSHES_IN_LONGER: f64 = 10.0;
+
+/// A length of runs in which a cache that took this long to flush is full most of the time.
+pub(crate) fn longer_s(flush_s: f64) -> f64 {
+    (FLUSHES_IN_LONGER * flush_s).ceil()
+}
+
+/// The parts of a short run that have a flush of their own, as for [`apart`]; nothing for those of
+/// which the flush found next to nothing in a cache.
+pub(crate) fn flushed_runs(
+    is_independent: bool,
+    outcome: &PhaseOutcome,
+) -> Vec<Option<FlushedRun>> {
+    let parts = outcome.collected.targets.iter().zip(&outcome.meters);
+    let part = |(series, meter): (&TargetSeries, &Meter)| {
+        let stalls = meter.stalls().stalls().into_iter();
+        MediaPart {
+            bytes: meter.bytes(),
+            seconds: seconds(meter.last_ns()),
+            flush_s: series.flush_ns.map_or(0.0, seconds),
+            pause_s: seconds(stalls.map(|stall| stall.duration_ns).max().unwrap_or(0)),
+            late_bytes_per_s: f64::INFINITY,
+        }
+    };
+    let parts = apart(is_independent, parts.map(part).collect());
+    parts.iter().map(MediaPart::of_short_run).collect()
 }
 
 /// The rate of the second half of a run, without its last interval, which may not be a whole one.
@@ -186,9 +240,8 @@ pub(super) fn on_media(
     }
 }
 
-/// What the caches had taken of a paced run when it ended, if the flush after it was long
-/// enough to
-/// be told.
+/// What the caches had taken of a paced run when it ended, if the flush after it was long enough
+/// to be told.
 pub(super) fn into_cache(result: &MeasureResult) -> Option<IntoCache> {
     result.plan.rate_bytes_per_s?;
     let is_independent = result.plan.layout == LayoutKind::Independent;

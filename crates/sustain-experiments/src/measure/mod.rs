@@ -8,7 +8,7 @@ mod common_cause;
 mod conclude;
 mod confirm;
 mod held;
-mod media;
+pub(crate) mod media;
 pub mod plan;
 mod position;
 mod read_back;

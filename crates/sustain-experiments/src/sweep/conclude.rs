@@ -36,6 +36,8 @@ pub(super) struct PointObservation {
     is_from_memory: bool,
     engine: Option<&'static str>,
     bytes_max: u64,
+    /// The longest flush after it, if caches had taken part of what it wrote.
+    cache_flush_s: Option<f64>,
     pub(super) failed: Option<String>,
 }
 
@@ -49,6 +51,10 @@ impl PointObservation {
         self.is_from_memory |= may_be_cached && outcome.is_wrapped;
         self.engine = Some(outcome.engine);
         self.bytes_max = self.bytes_max.max(outcome.bytes);
+        let flushes = [self.cache_flush_s, outcome.cache_flush_s]
+            .into_iter()
+            .flatten();
+        self.cache_flush_s = flushes.reduce(f64::max);
     }
 
     pub(super) fn cost(&self) -> Cost {
@@ -209,6 +215,7 @@ impl Swept<'_> {
                     latency_p99_9_ns: is_seen.then(|| seen.tail.p99_9_ns()),
                     latency_max_ns: is_seen.then(|| seen.tail.max_ns()),
                     tool_limited: seen.is_tool_limited,
+                    cache_flush_s: seen.cache_flush_s,
                     engine_used: seen.engine.map(str::to_owned),
                     failed: seen.failed.clone(),
                 }
@@ -285,6 +292,7 @@ impl Swept<'_> {
         if count(&|_, seen| seen.is_from_memory) > 0 {
             remarks.push(SweepRemark::ReadFromMemory);
         }
+        remarks.extend(self.cache_remark());
         remarks.extend(self.array_remarks());
         let writes = |number: usize| self.grid.points[number].setting.direction == Direction::Write;
         let seen = self.seen.iter().enumerate();
@@ -294,6 +302,14 @@ impl Swept<'_> {
             remarks.push(SweepRemark::LargerCacheNotSeen { bytes });
         }
         remarks
+    }
+
+    /// How many settings were compared by their flush, and how long it was at most.
+    fn cache_remark(&self) -> Option<SweepRemark> {
+        let flushes = self.seen.iter().filter_map(|seen| seen.cache_flush_s);
+        let settings = flushes.clone().count();
+        let flush_s = flushes.reduce(f64::max)?;
+        Some(SweepRemark::IntoCaches { settings, flush_s })
     }
 
     /// What arrays stand for here, and the time it took to build them.

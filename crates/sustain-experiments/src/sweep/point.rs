@@ -4,17 +4,20 @@
 use std::collections::BTreeMap;
 
 use sustain_disk::engine::Operation;
+use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::{IntervalRule, Meter};
 use sustain_disk::target::{DataPath, Direction};
 use sustain_load::collect::{TOOL_SHARE, rate};
-use sustain_load::event::Phase;
+use sustain_load::event::{Observer, Phase};
 use sustain_load::phase::PhaseOutcome;
+use sustain_load::prepared::PreparedTargets;
 use sustain_load::series::bytes_until;
 use sustain_load::session::Session;
 use sustain_load::setup::PhaseSetup;
 
 use super::setting::Setting;
+use crate::measure::media::{FlushedRun, flushed_runs};
 
 /// The first part of a point does not count: queues fill, and heads find their place.
 const SKIPPED: f64 = 1.0 / 8.0;
@@ -37,6 +40,8 @@ pub(crate) struct PointOutcome {
     pub(crate) tail: LatencyTail,
     /// The part of its time that the targets stalled, if it shows in its rate.
     pub(crate) stall_share: f64,
+    /// How long the flush after it was, if volatile caches had taken part of what it wrote.
+    pub(crate) cache_flush_s: Option<f64>,
     /// Whether a driver had no CPU time left.
     pub(crate) is_tool_limited: bool,
     /// Whether some target was gone over more than once.
@@ -56,6 +61,7 @@ impl PointOutcome {
             cpu_seconds_per_gb: None,
             tail: LatencyTail::default(),
             stall_share: 0.0,
+            cache_flush_s: None,
             is_tool_limited: false,
             is_wrapped: false,
             failed: Some(why),
@@ -168,6 +174,20 @@ pub(crate) fn setup_of(
     }
 }
 
+/// Runs the phase of a point, and flushes what it wrote: a point may not find in a volatile cache
+/// what another has left there, and the flush shows what this one leaves.
+pub(crate) fn run_point(
+    prepared: &mut PreparedTargets<'_>,
+    setup: &PhaseSetup,
+    observer: &mut Observer<'_>,
+) -> Result<PhaseOutcome, Error> {
+    let (mut phase, _) = prepared.run_phase(setup, observer)?;
+    if prepared.stop.reason().is_none() {
+        prepared.flush_after(setup, &mut phase, observer)?;
+    }
+    Ok(phase)
+}
+
 /// The outcome of a phase of this setting.
 pub(crate) fn outcome_of(
     setting: &Setting,
@@ -188,12 +208,18 @@ pub(crate) fn outcome_of(
     let is_wrapped =
         parts.any(|(meter, target)| meter.bytes() > session.targets[*target].size_bytes);
     let is_virtual = session.clock.is_virtual();
+    let flushed = flushed_runs(setting.layout == Layout::Independent, outcome);
     PointOutcome {
-        rate_bytes_per_s: rate_of(setting, setup, outcome, bytes),
+        rate_bytes_per_s: rate_of(setting, setup, outcome, &flushed),
         bytes,
         cpu_seconds_per_gb: (!is_virtual && bytes > 0)
             .then(|| outcome.cpu_ns as f64 / bytes as f64),
         stall_share: tail.stall_share(setup.time_ns.unwrap_or(u64::MAX)),
+        cache_flush_s: flushed
+            .iter()
+            .flatten()
+            .map(|one| one.flush_s)
+            .reduce(f64::max),
         tail,
         is_tool_limited: !is_virtual
             && outcome
@@ -209,12 +235,18 @@ pub(crate) fn outcome_of(
     }
 }
 
-/// All targets' bytes over the time that counts.
-fn rate_of(setting: &Setting, setup: &PhaseSetup, outcome: &PhaseOutcome, bytes: u64) -> f64 {
+/// All targets' bytes over the time that counts. What a volatile cache took counts only at the rate
+/// at which it reached the medium.
+fn rate_of(
+    setting: &Setting,
+    setup: &PhaseSetup,
+    outcome: &PhaseOutcome,
+    flushed: &[Option<FlushedRun>],
+) -> f64 {
     let last_ns = outcome.meters.iter().map(Meter::last_ns).max().unwrap_or(0);
     if setup.flush_at_end {
         // Written data is on the disks only after the flush.
-        return rate(bytes, last_ns);
+        return rate(outcome.meters.iter().map(Meter::bytes).sum(), last_ns);
     }
     let until_ns = setup.time_ns.unwrap_or(last_ns) as f64;
     let from_ns = until_ns * SKIPPED;
@@ -226,15 +258,23 @@ fn rate_of(setting: &Setting, setup: &PhaseSetup, outcome: &PhaseOutcome, bytes:
             moved / (until_ns - from_ns) * 1e9
         })
         .collect();
+    let on_media = |rate: f64, flushed: &Option<FlushedRun>| {
+        flushed.map_or(rate, |flushed| rate.min(flushed.rate_bytes_per_s))
+    };
     let sum: f64 = rates.iter().sum();
     match setting.layout {
+        Layout::Independent => {
+            let parts = rates.iter().zip(flushed);
+            parts.map(|(rate, flushed)| on_media(*rate, flushed)).sum()
+        }
         // Until its window is full, the faster members run ahead; from then on, rows complete at
         // the pace of the slowest.
         Layout::Stripe { .. } => {
             let requests_bytes = REQUESTS_APART * setting.request_bytes() as f64;
-            rate_of_rows(&rates, requests_bytes / (until_ns - from_ns) * 1e9)
+            let rows = rate_of_rows(&rates, requests_bytes / (until_ns - from_ns) * 1e9);
+            flushed.iter().fold(rows, on_media)
         }
-        Layout::Independent | Layout::Span => sum,
+        Layout::Span => flushed.iter().fold(sum, on_media),
     }
 }
 

@@ -13,6 +13,8 @@ pub(super) enum SweepRemark {
     ToolLimited { settings: usize },
     /// Buffered reading went over the same bytes again.
     ReadFromMemory,
+    /// Of what so many settings wrote, volatile caches had taken a part; the longest flush.
+    IntoCaches { settings: usize, flush_s: f64 },
     /// What an array of simulated disks stands for.
     ArraySimulated,
     /// What building the arrays took.

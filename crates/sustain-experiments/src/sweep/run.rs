@@ -29,7 +29,7 @@ use super::conclude::{PointObservation, Swept};
 use super::event::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
 use super::open::{announcement, left_out_note, names, open, runs_max};
 use super::plan::SweepPlan;
-use super::point::{PointOutcome, outcome_of, setup_of};
+use super::point::{PointOutcome, outcome_of, run_point, setup_of};
 use super::schedule::{RoundsSoFar, Schedule};
 use super::setting::{Axis, Setting};
 use crate::error::MeasureError;
@@ -204,9 +204,12 @@ impl Sweep<'_, '_> {
             stop: self.stop,
             monitor: self.monitor,
         };
-        let (phase, threads, _) = prepared.run_with_threads(change, &mut tell)?;
+        let (mut phase, threads, _) = prepared.run_with_threads(change, &mut tell)?;
         self.threads = threads;
         let setup = change(prepared.setup(threads));
+        if self.stop.reason().is_none() {
+            prepared.flush_after(&setup, &mut phase, &mut tell)?;
+        }
         let rate = outcome_of(&setting, &setup, session, &phase).rate_bytes_per_s;
         let series = phase.collected.targets.iter().zip(&setup.targets);
         let mut failures = series.filter_map(|(series, target)| {
@@ -373,7 +376,7 @@ impl Sweep<'_, '_> {
                 };
                 let like = prepared.setup(self.threads);
                 let setup = setup_of(setting, session, time_ns, bytes, &like);
-                let (phase, _) = prepared.run_phase(&setup, &mut tell)?;
+                let phase = run_point(&mut prepared, &setup, &mut tell)?;
                 Ok(outcome_of(setting, &setup, session, &phase))
             };
         let outcome = match setting.array_shape() {

@@ -5,6 +5,7 @@ use sustain_disk::units::Size;
 use sustain_document::setting::{BUDGET, SIZE, TIME_PER_POINT};
 
 use super::remark::SweepRemark;
+use crate::measure::media::longer_s;
 
 /// A remark for the notes of a document.
 pub(super) fn remark(remark: &SweepRemark) -> String {
@@ -26,6 +27,18 @@ pub(super) fn remark(remark: &SweepRemark) -> String {
             "buffered reading went over the same bytes again, which then came from memory: use a \
              larger {SIZE}"
         ),
+        SweepRemark::IntoCaches { settings, flush_s } => format!(
+            "in {settings} {} volatile caches had taken part of what was written when a point \
+             ended: these are ranked by the rate at which their bytes reached the disks, the \
+             flush of up to {flush_s:.1} s included. Which of them is faster once the caches are \
+             full is not decided: longer points show it ({TIME_PER_POINT} of {:.0} s)",
+            if *settings == 1 {
+                "setting"
+            } else {
+                "settings"
+            },
+            longer_s(*flush_s)
+        ),
         SweepRemark::ArraySimulated => "an array (md-raid0) of simulated disks is simulated as a \
                                         stripe in which each chunk of a record is one request, as \
                                         the md driver passes it on; nothing else of md is simulated"
@@ -43,8 +56,8 @@ pub(super) fn remark(remark: &SweepRemark) -> String {
             100.0 * setup_s / measuring_s.max(1e-9)
         ),
         SweepRemark::LargerCacheNotSeen { bytes } => format!(
-            "each point wrote up to {}: a larger cache would not show (use a longer \
-             {TIME_PER_POINT})",
+            "each point wrote up to {}: a larger cache that no flush empties would not show (use \
+             a longer {TIME_PER_POINT})",
             Size(*bytes)
         ),
     }

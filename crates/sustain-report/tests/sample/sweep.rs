@@ -168,6 +168,7 @@ fn point((number, setting): (usize, SweepSetting)) -> SweepPoint {
         latency_p99_9_ns: Some(latency_ns as u64),
         latency_max_ns: Some(latency_ns as u64 * 3),
         tool_limited: false,
+        cache_flush_s: None,
         engine_used: Some(setting.engine.to_string()),
         failed: None,
         setting,
@@ -260,6 +261,7 @@ fn forget(point: &mut SweepPoint, failed: Option<String>) {
         latency_p99_9_ns: None,
         latency_max_ns: None,
         tool_limited: false,
+        cache_flush_s: None,
         engine_used: None,
         failed,
     };

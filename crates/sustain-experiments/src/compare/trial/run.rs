@@ -29,7 +29,7 @@ use super::open::{announcement, open};
 use super::plan::TrialPlan;
 use crate::error::MeasureError;
 use crate::figures::time_of_day;
-use crate::sweep::point::{PointOutcome, outcome_of, setup_of};
+use crate::sweep::point::{PointOutcome, outcome_of, run_point, setup_of};
 use crate::sweep::setting::Setting;
 use crate::sweep::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
 
@@ -73,6 +73,7 @@ pub fn trial(
             },
             threads: [1; 2],
             engines: ["none"; 2],
+            cache_flush_s: None,
         }
         .run(begun.host)
     })
@@ -86,6 +87,8 @@ struct Trial<'a, 'b> {
     orders: SideOrders<'a>,
     threads: [u32; 2],
     engines: [&'static str; 2],
+    /// The longest flush of a run of which volatile caches had taken a part.
+    cache_flush_s: Option<f64>,
 }
 
 /// The work of one run of one side.
@@ -215,6 +218,7 @@ impl Trial<'_, '_> {
         if a.is_same(b) {
             notes.push(words::SAME_SETTING.to_owned());
         }
+        notes.extend(self.cache_flush_s.map(words::into_caches));
         if tried.ended == TrialEnd::Time {
             notes.push(words::time_was_over());
         }
@@ -269,8 +273,11 @@ impl Trial<'_, '_> {
         let (orders, session) = (self.orders, self.prepared.session);
         let mut tell = of_phase(self.observer, SweepEvent::Preparing);
         let change = |like: PhaseSetup| orders.setup(side, session, time_ns, &like);
-        let (phase, threads, _) = self.prepared.run_with_threads(change, &mut tell)?;
+        let (mut phase, threads, _) = self.prepared.run_with_threads(change, &mut tell)?;
         let setup = change(self.prepared.setup(threads));
+        if self.prepared.stop.reason().is_none() {
+            self.prepared.flush_after(&setup, &mut phase, &mut tell)?;
+        }
         let outcome = outcome_of(&orders.settings[side], &setup, session, &phase);
         let series = phase.collected.targets.iter().zip(&setup.targets);
         let mut failures = series.filter_map(|(series, target)| {
@@ -356,6 +363,10 @@ impl Trial<'_, '_> {
                 return Ok(None);
             };
             self.engines[side] = outcome.engine;
+            let flushes = [self.cache_flush_s, outcome.cache_flush_s]
+                .into_iter()
+                .flatten();
+            self.cache_flush_s = flushes.reduce(f64::max);
             let failed = outcome.failed.clone().or_else(|| {
                 let is_empty = outcome.rate_bytes_per_s <= 0.0;
                 is_empty.then(|| "no request completed in its time".to_owned())
@@ -400,7 +411,7 @@ impl Trial<'_, '_> {
         let setup = self.orders.setup(side, session, time_ns, &like);
         let moment = |live| SweepEvent::Live(measuring.clone(), live);
         let mut tell = of_phase(self.observer, moment);
-        let (phase, _) = self.prepared.run_phase(&setup, &mut tell)?;
+        let phase = run_point(&mut self.prepared, &setup, &mut tell)?;
         if self.prepared.stop.reason().is_some() {
             return Ok(None);
         }

@@ -1,0 +1,119 @@
+//! Short runs on disks with volatile caches: what a cache took counts at the rate at which it
+//! reaches the medium, whichever command compares the runs.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should stop where it is"
+)]
+
+use sustain_disk::target::Direction;
+use sustain_document::compare::RowVerdict;
+use sustain_document::sweep::SweepResult;
+use sustain_experiments::compare::{TrialPlan, TrialSetting, trial};
+use sustain_experiments::sweep::{SweepPlan, sweep};
+use sustain_host::Roots;
+use sustain_load::Stop;
+
+/// A disk of 160 MB/s that takes small records at 327 MB/s, as long as they fit into its cache, and
+/// large ones at once.
+const CACHED: &str = "\
+[[disk]]
+name = \"d0\"
+capacity = \"1TB\"
+write = \"160MB/s\"
+request = \"200us\"
+cache = \"256MiB\"
+volatile_cache = true
+noise = \"0.3%\"
+";
+
+/// The rate of its medium.
+const MEDIUM: f64 = 160e6;
+
+fn with_machine<T>(text: &str, run: impl FnOnce(&str) -> T) -> T {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("machine.toml");
+    std::fs::write(&path, text).unwrap();
+    run(&format!("sim:{}", path.display()))
+}
+
+fn swept(text: &str, seed: u64) -> SweepResult {
+    with_machine(text, |machine| {
+        let mut plan = SweepPlan::new([machine]);
+        plan.directions = vec![Direction::Write];
+        plan.record_sizes_bytes = vec![16 << 10, 64 << 10, 1 << 20];
+        plan.depths = vec![1, 2, 8];
+        plan.load.destroy = vec![machine.to_owned()];
+        plan.load.seed = seed;
+        plan.rounds = 2;
+        let (roots, stop) = (Roots::default(), Stop::default());
+        sweep(&plan, &roots, &stop, &mut |_| (), &mut |_| ()).unwrap()
+    })
+}
+
+#[test]
+fn a_setting_that_a_cache_carried_is_no_faster_than_the_medium() {
+    for seed in 1..=3 {
+        let found = swept(CACHED, seed);
+        let mut cached = 0;
+        for point in &found.points {
+            let rate = point.rate_bytes_per_s.unwrap();
+            assert!(rate < 1.02 * MEDIUM, "{seed}: {point:#?}");
+            cached += usize::from(point.cache_flush_s.is_some());
+            // Requests of 16 KiB, one at a time, bring no more than the medium writes.
+            let is_slow = rate < 0.95 * MEDIUM;
+            assert!(
+                !is_slow || point.cache_flush_s.is_none(),
+                "{seed}: {point:#?}"
+            );
+        }
+        assert!((1..9).contains(&cached), "{seed}: {cached}");
+        // The settings that reach the medium are no different, so that the simplest of them wins.
+        let answer = &found.answers[0];
+        assert_eq!(answer.alike.len() + 1, cached, "{seed}: {answer:#?}");
+        let best = &found.points[answer.best].setting;
+        assert_eq!((best.depth, best.record_size_bytes), (1, 1 << 20), "{seed}");
+        let is_told = |note: &&String| note.contains("volatile caches had taken part");
+        let told: Vec<&String> = found.notes.iter().filter(is_told).collect();
+        let [note] = told[..] else {
+            panic!("{:#?}", found.notes)
+        };
+        assert!(note.starts_with(&format!("in {cached} settings")), "{note}");
+        assert!(note.contains("time per point of 17 s"), "{note}");
+    }
+}
+
+#[test]
+fn of_a_disk_without_a_cache_nothing_is_told() {
+    let without = CACHED.replace("cache = \"256MiB\"\nvolatile_cache = true\n", "");
+    let found = swept(&without, 1);
+    assert!(
+        found
+            .points
+            .iter()
+            .all(|point| point.cache_flush_s.is_none())
+    );
+    assert!(!found.notes.iter().any(|note| note.contains("volatile")));
+}
+
+#[test]
+fn a_trial_finds_no_setting_faster_because_a_cache_carried_it() {
+    let setting = |record_bytes, depth| TrialSetting {
+        record_bytes,
+        depth,
+        ..TrialSetting::default()
+    };
+    let found = with_machine(CACHED, |machine| {
+        let settings = [setting(1 << 20, 8), setting(64 << 10, 1)];
+        let mut plan = TrialPlan::new([machine], settings);
+        plan.load.direction = Some(Direction::Write);
+        plan.load.destroy = vec![machine.to_owned()];
+        plan.time_per_run_ns = 1_000_000_000;
+        trial(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).unwrap()
+    });
+    let row = &found.rows[0];
+    assert_eq!(row.verdict, RowVerdict::NoDifferenceShown, "{row:#?}");
+    assert!(row.a < 1.02 * MEDIUM && row.b < 1.02 * MEDIUM, "{row:#?}");
+    let is_told = |note: &String| note.contains("volatile caches had taken part");
+    assert!(found.notes.iter().any(is_told), "{:#?}", found.notes);
+}

@@ -11,6 +11,7 @@ mod event;
 mod explain;
 mod fall;
 mod member_limits;
+mod pauses;
 mod plan;
 mod probe;
 mod reason;

@@ -16,7 +16,7 @@ use sustain_targets::Stop;
 
 use super::event::{DiagnoseEvent, DiagnoseObserver, Measured, Measuring};
 use super::repeats::Repeats;
-use super::segments::{reading, segments};
+use super::segments::reading_of_run;
 use super::words;
 
 /// The dummy's pace, as a part of the last rate of all targets together.
@@ -122,8 +122,8 @@ impl SubsetProbe<'_, '_> {
         let series = &outcome.collected.targets;
         let completions = |index: usize| -> &[MeterInterval] { series[index].intervals.as_slice() };
         let duration_ns = setup.time_ns.unwrap_or(self.time_per_run_ns);
-        let of_target = |index| segments(completions(index), duration_ns);
-        let mut reading = reading(&(0..setup.targets.len()).map(of_target).collect::<Vec<_>>());
+        let targets: Vec<_> = (0..setup.targets.len()).map(completions).collect();
+        let mut reading = reading_of_run(&targets, duration_ns);
         for (series, target) in series.iter().zip(&setup.targets) {
             let Some(failure) = series.failures.first() else {
                 continue;

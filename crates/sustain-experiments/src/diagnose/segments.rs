@@ -6,6 +6,8 @@ use sustain_disk::meter::MeterInterval;
 use sustain_load::series::bytes_until;
 use sustain_statistics::walls::SubsetReading;
 
+use super::pauses::{Pauses, RunStretch, part_in_sum};
+
 /// Number of segments of a run that count.
 const SEGMENTS: usize = 7;
 /// One more segment comes before them and does not count: queues fill, and heads find their place.
@@ -19,10 +21,40 @@ const FAR_DEVIATIONS: f64 = 4.0;
 /// How far the sum of the medians may be from the median of the sum.
 const SUM_TOLERANCE: f64 = 0.01;
 
-/// The segments of a target that completed its records at the ends of `completions` and was kept
-/// busy from 0 to `duration_ns`. A record that completes later counts up to where the duration cuts
-/// it.
-pub(super) fn segments(completions: &[MeterInterval], duration_ns: u64) -> Vec<f64> {
+/// The reading of a subset whose targets completed their records at the ends of `completions` and
+/// were kept busy from 0 to `duration_ns`.
+///
+/// What a target lacks while it pauses is given back: to itself all of it, and to the sum the part
+/// that the sum shows, so that a pause is neither a loss nor a gain of the targets together.
+pub(super) fn reading_of_run(completions: &[&[MeterInterval]], duration_ns: u64) -> SubsetReading {
+    let segment_ns = duration_ns as f64 / SEGMENTS_ALL as f64;
+    let stretch = |from: usize, until: usize| RunStretch {
+        from_ns: from as f64 * segment_ns,
+        until_ns: until as f64 * segment_ns,
+    };
+    let counts = stretch(1, SEGMENTS_ALL);
+    let pauses: Vec<Pauses> = completions
+        .iter()
+        .map(|one| Pauses::of(one, counts))
+        .collect();
+    let part = part_in_sum(completions, &pauses, counts);
+    let mut total = vec![0.0; SEGMENTS];
+    let mut targets = Vec::new();
+    for (completions, pauses) in completions.iter().zip(&pauses) {
+        let mut segments = segments(completions, duration_ns);
+        for (place, (segment, total)) in segments.iter_mut().zip(&mut total).enumerate() {
+            let missing = pauses.missing_in(stretch(place + 1, place + 2));
+            *total += *segment + part * missing;
+            *segment += missing;
+        }
+        targets.push(segments);
+    }
+    reading(&targets, &total)
+}
+
+/// The segments of a target. A record that completes later than the run counts up to where its end
+/// cuts it.
+fn segments(completions: &[MeterInterval], duration_ns: u64) -> Vec<f64> {
     let segment_ns = duration_ns as f64 / SEGMENTS_ALL as f64;
     let moved = |segment: usize| bytes_until(completions, segment as f64 * segment_ns);
     (1..SEGMENTS_ALL)
@@ -30,13 +62,14 @@ pub(super) fn segments(completions: &[MeterInterval], duration_ns: u64) -> Vec<f
         .collect()
 }
 
-/// The reading of a subset whose targets transferred these bytes in each segment.
+/// The reading of a subset whose targets transferred these bytes in each segment, and all of them
+/// together these.
 ///
 /// Shares of a limit may swing against each other while their sum stands still. Then the medians of
 /// the shares do not add up to the median of the sum, and the sum is believed.
-pub(super) fn reading(targets: &[Vec<f64>]) -> SubsetReading {
+fn reading(targets: &[Vec<f64>], total: &[f64]) -> SubsetReading {
     let (mut reading, left_out) = by_core(targets);
-    let (together, _) = by_core(&[total_without_pauses(targets, &left_out)]);
+    let (together, _) = by_core(&[total_without_stretches(total, &left_out)]);
     let (total, total_noise) = (together.rates_bytes_per_s[0], together.noise[0]);
     let sum: f64 = reading.rates_bytes_per_s.iter().sum();
     if sum <= 0.0 || total <= 0.0 {
@@ -60,17 +93,17 @@ pub(super) fn reading(targets: &[Vec<f64>]) -> SubsetReading {
     reading
 }
 
-/// The sum of the targets in each segment, with what pauses and bursts of single targets took from
-/// it or added to it given back.
+/// The sum of the targets in each segment, with what slow stretches and bursts of single targets
+/// took from it or added to it given back.
 ///
-/// The reading of a target alone leaves out a segment in which it pauses. In a sum of several the
-/// same pause is too small to be left out, and counting it there alone would be a loss that no
+/// The reading of a target alone leaves out a segment in which it is slow. In a sum of several the
+/// same stretch is too short to be left out, and counting it there alone would be a loss that no
 /// limit causes. Where a limit binds, the others may take over what one leaves, and the sum stands
-/// still: so the part of the pauses that is given back is the one that the sum itself shows, by
-/// least squares over the segments.
-fn total_without_pauses(targets: &[Vec<f64>], left_out: &[Vec<f64>]) -> Vec<f64> {
-    let (total, missing) = (sums(targets), sums(left_out));
-    let (total_mean, _) = mean_and_deviation(&total);
+/// still: so the part of these stretches that is given back is the one that the sum itself shows,
+/// by least squares over the segments.
+fn total_without_stretches(total: &[f64], left_out: &[Vec<f64>]) -> Vec<f64> {
+    let missing = sums(left_out);
+    let (total_mean, _) = mean_and_deviation(total);
     let (missing_mean, _) = mean_and_deviation(&missing);
     let pairs = || total.iter().zip(&missing);
     let seen: f64 = pairs()
@@ -162,7 +195,11 @@ mod tests {
     }
 
     fn reading_of(times_ns: &[u64], duration_ns: u64) -> SubsetReading {
-        reading(&[segments(&completions(times_ns), duration_ns)])
+        reading_of_run(&[&completions(times_ns)], duration_ns)
+    }
+
+    fn reading_by_segments(targets: &[Vec<f64>]) -> SubsetReading {
+        reading(targets, &sums(targets))
     }
 
     #[test]
@@ -199,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_target_that_did_nothing_has_no_rate() {
-        let reading = reading(&[segments(&[], 1_000_000_000)]);
+        let reading = reading_of_run(&[&[]], 1_000_000_000);
         assert_eq!(reading.rates_bytes_per_s[0].to_bits(), 0f64.to_bits());
     }
 
@@ -207,7 +244,7 @@ mod tests {
     fn of_shares_that_swing_against_each_other_the_sum_is_believed() {
         let one = vec![90.0, 30.0, 30.0, 85.0, 30.0, 95.0, 30.0];
         let other: Vec<f64> = one.iter().map(|rate| 120.0 - rate).collect();
-        let reading = reading(&[one.clone(), other.clone(), one, other]);
+        let reading = reading_by_segments(&[one.clone(), other.clone(), one, other]);
         let sum: f64 = reading.rates_bytes_per_s.iter().sum();
         assert!((sum - 240.0).abs() < 1e-9, "{reading:?}");
         let is_still = reading.noise.iter().all(|noise| *noise < 1e-9);
@@ -219,13 +256,13 @@ mod tests {
         let even = vec![100.0; SEGMENTS];
         let mut odd = even.clone();
         odd[3] = 40.0;
-        let reading = reading(&[odd, even]);
+        let reading = reading_by_segments(&[odd, even]);
         let rates = reading.rates_bytes_per_s;
         assert!(rates.iter().all(|rate| (rate - 100.0).abs() < 1e-9));
     }
 
     fn total_rate(targets: &[Vec<f64>]) -> f64 {
-        reading(targets).rates_bytes_per_s.iter().sum()
+        reading_by_segments(targets).rates_bytes_per_s.iter().sum()
     }
 
     /// In the sum of all of them such a pause is under a fifth, so that it would count.

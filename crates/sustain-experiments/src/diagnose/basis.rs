@@ -4,7 +4,7 @@
 use sustain_document::devices::HopKind;
 use sustain_document::diagnose::{TopologyHop, is_certain};
 use sustain_load::open_target::OpenTarget;
-use sustain_statistics::walls::{Findings, FoundWall, MeasuredSubset, Model, SumLimit, WallKind};
+use sustain_statistics::walls::{Findings, FoundWall, Model, SumLimit, WallKind};
 
 use super::advice::advise;
 use super::explain::{Explanation, explain};
@@ -12,6 +12,7 @@ use super::fall;
 use super::plan::DiagnosePlan;
 use super::remarks;
 use super::suggestion::{AdviceBasis, KnownWall, Suggestion};
+use super::sums::sums;
 use super::topology_paths::{TopologyPaths, is_place, links};
 
 /// The advice that follows from the walls for recording on these targets; none if the targets
@@ -34,6 +35,7 @@ pub(super) fn advised(
     }
     let mut alive_targets = hang.clone();
     alive_targets.sort_unstable();
+    let sums = sums(findings);
     let facts = AdviceBasis {
         names: targets
             .iter()
@@ -51,12 +53,12 @@ pub(super) fn advised(
             .collect(),
         links: links(ways, &alive_targets),
         fastest: fastest(findings).unwrap_or_else(|| (hang.clone(), 0.0)),
-        together_bytes_per_s: sum_of(findings, &alive_targets),
+        together_bytes_per_s: sums.get(&alive_targets[..]).copied(),
         fall: findings
             .walls
             .iter()
             .filter(|wall| wall.kind == WallKind::Collapse)
-            .find_map(|wall| fall::largest(&wall.members, &findings.measurements)),
+            .find_map(|wall| fall::largest(&wall.members, &sums)),
         hang,
         record_bytes: plan.load.record_bytes,
     };
@@ -77,19 +79,12 @@ pub(super) fn advised(
 
 /// The subset that brought the most of all that were measured, and its sum.
 pub(super) fn fastest(findings: &Findings) -> Option<(Vec<usize>, f64)> {
-    let counts = |measurement: &&MeasuredSubset| !measurement.failed && !measurement.with_dummy;
-    let measurements = findings.measurements.iter().filter(counts);
-    let fastest =
-        measurements.max_by(|one, other| one.sum_bytes_per_s.total_cmp(&other.sum_bytes_per_s))?;
-    Some((fastest.members.clone(), fastest.sum_bytes_per_s))
-}
-
-/// The newest sum of just these targets, if they were measured together.
-fn sum_of(findings: &Findings, members: &[usize]) -> Option<f64> {
-    let newest = findings.measurements.iter().rev().find(|measurement| {
-        measurement.members == members && !measurement.failed && !measurement.with_dummy
-    });
-    newest.map(|measurement| measurement.sum_bytes_per_s)
+    let sums = sums(findings).into_iter();
+    let fastest = sums.max_by(|(one, sum), (other, other_sum)| {
+        let by_sum = sum.total_cmp(other_sum);
+        by_sum.then(one.len().cmp(&other.len()))
+    })?;
+    Some((fastest.0.to_vec(), fastest.1))
 }
 
 pub(super) fn rates_alone(findings: &Findings) -> Vec<f64> {

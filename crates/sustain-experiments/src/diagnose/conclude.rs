@@ -18,6 +18,7 @@ use super::fall;
 use super::member_limits;
 use super::remarks;
 use super::suggestion::{KnownWall, SuggestedLayout, Suggestion};
+use super::sums::sums;
 use super::words;
 use crate::figures::time_of_day;
 use crate::others::others_untold;
@@ -199,7 +200,7 @@ impl Diagnosed<'_> {
 
     fn fall(&self, wall: &walls::FoundWall) -> Option<Fall> {
         let is_collapse = wall.kind == WallKind::Collapse;
-        let found = fall::largest(&wall.members, &self.findings.measurements);
+        let found = fall::largest(&wall.members, &sums(&self.findings));
         found.filter(|_| is_collapse).map(|fall| Fall {
             members: self.names(&fall.members),
             rate_bytes_per_s: fall.sum,

@@ -1,9 +1,7 @@
 //! Finds the readings that show a collapse: targets that reached less together than some of them
 //! did. Pure; the advice and the document tell them.
 
-use std::collections::BTreeMap;
-
-use sustain_statistics::walls::MeasuredSubset;
+use super::sums::SubsetSums;
 
 /// Targets, by number, that reached less than some of them did.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,21 +12,13 @@ pub(super) struct SeenFall {
     pub(super) fewer_sum: f64,
 }
 
-/// The largest fall among subsets of these targets, as a part of the larger sum; sums are means of
-/// all readings of a subset.
-pub(super) fn largest(members: &[usize], measurements: &[MeasuredSubset]) -> Option<SeenFall> {
-    let mut readings: BTreeMap<&[usize], Vec<f64>> = BTreeMap::new();
-    for one in measurements {
-        let is_inside = one.members.iter().all(|target| members.contains(target));
-        if is_inside && !one.failed && !one.with_dummy {
-            let sums = readings.entry(&one.members).or_default();
-            sums.push(one.sum_bytes_per_s);
-        }
-    }
-    let means: Vec<(&[usize], f64)> = readings
-        .into_iter()
-        .map(|(set, sums)| (set, sums.iter().sum::<f64>() / sums.len() as f64))
-        .collect();
+/// The largest fall among subsets of these targets, as a part of the larger sum.
+pub(super) fn largest(members: &[usize], sums: &SubsetSums<'_>) -> Option<SeenFall> {
+    let inside = sums.iter().filter(|(set, _)| {
+        let mut targets = set.iter();
+        targets.all(|target| members.contains(target))
+    });
+    let means: Vec<(&[usize], f64)> = inside.map(|(set, sum)| (*set, *sum)).collect();
     let falls = means.iter().flat_map(|(set, sum)| {
         let is_part = |part: &[usize]| {
             part.len() < set.len() && part.iter().all(|target| set.contains(target))
@@ -48,8 +38,9 @@ pub(super) fn largest(members: &[usize], measurements: &[MeasuredSubset]) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use sustain_statistics::walls::SearchStep;
+    use sustain_statistics::walls::{MeasuredSubset, SearchStep};
 
+    use super::super::sums::means;
     use super::*;
 
     fn measured(members: &[usize], sum: f64) -> MeasuredSubset {
@@ -74,9 +65,9 @@ mod tests {
             measured(&[0, 1, 2, 3], 58.6),
             measured(&[4], 900.0),
         ];
-        let found = largest(&[0, 1, 2, 3], &all).unwrap();
+        let found = largest(&[0, 1, 2, 3], &means(&all)).unwrap();
         assert_eq!((found.members, found.fewer), (vec![0, 1], vec![0]));
         assert!((found.sum - 33.1).abs() < 1e-9 && found.fewer_sum > 34.9);
-        assert_eq!(largest(&[0, 1, 2, 3], &all[3..]), None);
+        assert_eq!(largest(&[0, 1, 2, 3], &means(&all[3..])), None);
     }
 }

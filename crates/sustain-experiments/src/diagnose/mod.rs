@@ -20,6 +20,7 @@ mod repeats;
 mod run;
 mod segments;
 mod suggestion;
+mod sums;
 mod topology_paths;
 mod tried;
 mod words;

@@ -4,11 +4,11 @@
 use sustain_disk::target::Direction;
 use sustain_load::collect::TOOL_SHARE;
 use sustain_statistics::walls::{
-    self, FALLING_TARGETS_MAX, Findings, MeasuredSubset, PAIRS_OF_MAX, TARGETS_MAX, WallKind,
-    WallState,
+    self, FALLING_TARGETS_MAX, Findings, PAIRS_OF_MAX, TARGETS_MAX, WallKind, WallState,
 };
 
 use super::diagnosed::Diagnosed;
+use super::sums::sums;
 
 /// What a reader of a diagnosis must know besides its findings.
 pub(super) enum DiagnosisRemark {
@@ -67,25 +67,46 @@ pub(super) fn explained_within(noise: f64, members: usize) -> f64 {
     UNEXPLAINED.max(EXPLAINED_DEVIATIONS * noise / (members as f64).sqrt())
 }
 
-/// The subset that is furthest below the prediction of the walls, if one is.
-pub(super) fn furthest_below(findings: &Findings) -> Option<&MeasuredSubset> {
+/// What a subset reached, and what the walls predict of it.
+pub(super) struct MissedSubset<'a> {
+    members: &'a [usize],
+    measured_bytes_per_s: f64,
+    predicted_bytes_per_s: f64,
+}
+
+impl MissedSubset<'_> {
+    fn share(&self) -> f64 {
+        self.measured_bytes_per_s / self.predicted_bytes_per_s
+    }
+}
+
+/// The subset that is furthest below the prediction of the walls by all its readings, if one is.
+pub(super) fn furthest_below(findings: &Findings) -> Option<MissedSubset<'_>> {
     if !findings.complete || findings.too_noisy.is_some() {
         return None;
     }
+    let sums = sums(findings);
     let measurements = findings.measurements.iter();
-    let shares = measurements
+    let subsets = measurements
         .filter(|one| !one.failed && !one.with_dummy && one.members.len() > 1)
-        .filter_map(|one| Some((one, one.sum_bytes_per_s / one.predicted_bytes_per_s?)));
-    let (worst, share) = shares.min_by(|one, other| one.1.total_cmp(&other.1))?;
-    (share < 1.0 - explained_within(findings.noise, worst.members.len())).then_some(worst)
+        .filter_map(|one| {
+            Some(MissedSubset {
+                members: &one.members,
+                measured_bytes_per_s: *sums.get(&one.members[..])?,
+                predicted_bytes_per_s: one.predicted_bytes_per_s?,
+            })
+        });
+    let worst = subsets.min_by(|one, other| one.share().total_cmp(&other.share()))?;
+    let within = explained_within(findings.noise, worst.members.len());
+    (worst.share() < 1.0 - within).then_some(worst)
 }
 
 fn unexplained(diagnosed: &Diagnosed<'_>) -> Option<DiagnosisRemark> {
     let worst = furthest_below(&diagnosed.findings)?;
     Some(DiagnosisRemark::SubsetUnexplained {
-        members: diagnosed.names(&worst.members),
-        measured_bytes_per_s: worst.sum_bytes_per_s,
-        predicted_bytes_per_s: worst.predicted_bytes_per_s.unwrap_or(0.0),
+        members: diagnosed.names(worst.members),
+        measured_bytes_per_s: worst.measured_bytes_per_s,
+        predicted_bytes_per_s: worst.predicted_bytes_per_s,
     })
 }
 

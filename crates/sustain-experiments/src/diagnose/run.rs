@@ -28,6 +28,7 @@ use super::plan::DiagnosePlan;
 use super::probe::SubsetProbe;
 use super::repeats::Repeats;
 use super::suggestion::{SuggestedLayout, Suggestion};
+use super::sums::sums;
 use super::topology_paths::{TopologyPaths, shared_words, ways};
 use super::tried::{exceeded, faster_measured, missed, rank};
 use crate::error::MeasureError;
@@ -359,12 +360,8 @@ impl Diagnosis<'_> {
             SuggestedLayout::Independent => {
                 let mut members = suggestion.order.clone();
                 members.sort_unstable();
-                let known = findings.measurements.iter().rev().find(|measurement| {
-                    measurement.members == members && !measurement.with_dummy && !measurement.failed
-                });
-                known
-                    .map(|measurement| measurement.sum_bytes_per_s)
-                    .or_else(|| probe.try_layout(members, Layout::Independent, expected))
+                let known = sums(findings).get(&members[..]).copied();
+                known.or_else(|| probe.try_layout(members, Layout::Independent, expected))
             }
         }
     }

@@ -6,10 +6,14 @@
     reason = "a test that cannot go on should stop where it is"
 )]
 
+use std::fmt::Write as _;
+
 use sustain_disk::target::Direction;
 use sustain_document::compare::RowVerdict;
+use sustain_document::diagnose::DiagnoseResult;
 use sustain_document::sweep::SweepResult;
 use sustain_experiments::compare::{TrialPlan, TrialSetting, trial};
+use sustain_experiments::diagnose::{DiagnosePlan, diagnose};
 use sustain_experiments::sweep::{SweepPlan, sweep};
 use sustain_host::Roots;
 use sustain_load::Stop;
@@ -116,4 +120,48 @@ fn a_trial_finds_no_setting_faster_because_a_cache_carried_it() {
     assert!(row.a < 1.02 * MEDIUM && row.b < 1.02 * MEDIUM, "{row:#?}");
     let is_told = |note: &String| note.contains("volatile caches had taken part");
     assert!(found.notes.iter().any(is_told), "{:#?}", found.notes);
+}
+
+/// Four disks behind one limit, with caches that a run of three seconds about fills.
+fn diagnosed_cached(cache: &str) -> DiagnoseResult {
+    let mut text = "[limit.host]\nrate = \"400MB/s\"\n".to_owned();
+    for number in 0..4 {
+        write!(
+            text,
+            "[[disk]]\nname = \"d{number}\"\ncapacity = \"1TB\"\nwrite = \"160MB/s\"\n\
+             noise = \"0.3%\"\nthrough = [\"host\"]\n{cache}"
+        )
+        .unwrap();
+    }
+    with_machine(&text, |machine| {
+        let mut plan = DiagnosePlan::new([machine]);
+        plan.load.direction = Some(Direction::Write);
+        plan.load.destroy = vec![machine.to_owned()];
+        diagnose(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).unwrap()
+    })
+}
+
+#[test]
+fn a_diagnosis_names_the_caches_that_took_a_part_of_its_runs() {
+    let cache = "cache = \"400MB\"\ncache_rate = \"300MB/s\"\nvolatile_cache = true\n";
+    for (cache, is_cached) in [(cache, true), ("", false)] {
+        let found = diagnosed_cached(cache);
+        for alone in &found.alone {
+            let rate = alone.rate_bytes_per_s.unwrap();
+            assert!((rate / MEDIUM - 1.0).abs() < 0.02, "{alone:?}");
+        }
+        assert_eq!(found.walls.len(), 1, "{:#?}", found.walls);
+        assert_eq!(found.walls[0].members.len(), 4);
+        let limit = found.walls[0].limit_bytes_per_s;
+        assert!((limit / 400e6 - 1.0).abs() < 0.02, "{limit}");
+        let is_told = |note: &String| note.starts_with("volatile caches of d0, d1, d2, d3 had");
+        assert_eq!(
+            found.notes.iter().any(is_told),
+            is_cached,
+            "{:#?}",
+            found.notes
+        );
+        let blames = |note: &String| note.contains("other programs");
+        assert!(!found.notes.iter().any(blames), "{:#?}", found.notes);
+    }
 }

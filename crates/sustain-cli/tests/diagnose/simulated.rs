@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Place, json_of};
+use crate::support::{Place, assert_about, json_of};
 
 /// Disks `d0`, `d1`, ... of 100 MB/s, each through these limits, nearest first.
 fn machine(through: &[&[&str]], limits: &[(&str, u32)]) -> String {
@@ -173,12 +173,25 @@ fn caches_that_are_full_in_one_reading_and_empty_in_another_claim_no_wall() {
         (361, 3533, 1018),
         (362, 3475, 827),
     ];
-    let disks = disks.map(|(write, cache, cache_rate)| {
-        format!("write = \"{write}MB/s\"\ncache = \"{cache}MB\"\ncache_rate = \"{cache_rate}MB/s\"")
-    });
-    let result = diagnose(&independent(&disks), &["--write"], 1);
-    assert_eq!(result["ended"], "too_noisy");
-    assert_eq!(walls(&result), [], "no wall is claimed, says the note");
+    let machine = |is_volatile: bool| {
+        let disks = disks.map(|(write, cache, cache_rate)| {
+            format!(
+                "write = \"{write}MB/s\"\ncache = \"{cache}MB\"\n\
+                 cache_rate = \"{cache_rate}MB/s\"\nvolatile_cache = {is_volatile}"
+            )
+        });
+        independent(&disks)
+    };
+    let kept = diagnose(&machine(false), &["--write"], 1);
+    assert_eq!(kept["ended"], "too_noisy");
+    assert_eq!(walls(&kept), [], "no wall is claimed, says the note");
+    // What a flush empties is empty in each reading, and the rates are those of the disks.
+    let flushed = diagnose(&machine(true), &["--write"], 0);
+    assert_eq!(flushed["ended"], "done");
+    assert_eq!(walls(&flushed), []);
+    for (alone, (write, ..)) in flushed["alone"].as_array().unwrap().iter().zip(disks) {
+        assert_about(&alone["rate_bytes_per_s"], f64::from(write) * 1e6, 1.0);
+    }
 }
 
 /// The pauses fall into some readings and not into others, and into different segments of each disk.

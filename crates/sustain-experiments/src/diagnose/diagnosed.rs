@@ -1,5 +1,7 @@
 //! All that a diagnosis has found when it ends: the document and its remarks are made of it.
 
+use std::collections::BTreeMap;
+
 use sustain_document::host::Host;
 use sustain_document::system::System;
 use sustain_load::session::Session;
@@ -23,6 +25,8 @@ pub(super) struct Diagnosed<'a> {
     pub(super) engine: Option<(String, String)>,
     pub(super) threads: u32,
     pub(super) driver_cpu_share_max: f64,
+    /// The longest flush after a run, of each target of which a volatile cache had taken a part.
+    pub(super) cache_flushes_s: BTreeMap<usize, f64>,
     /// The number of runs, those for repeats and for advice included.
     pub(super) runs: usize,
     pub(super) host: Host,

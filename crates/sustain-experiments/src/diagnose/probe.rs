@@ -1,7 +1,7 @@
 //! Measures subsets for the search. Each subset is one phase of the driver on the same open
 //! targets. The probe reports its progress to the observers, and keeps why a target failed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
@@ -18,6 +18,7 @@ use super::event::{DiagnoseEvent, DiagnoseObserver, Measured, Measuring};
 use super::repeats::Repeats;
 use super::segments::reading_of_run;
 use super::words;
+use crate::measure::media::flushed_runs;
 
 /// The dummy's pace, as a part of the last rate of all targets together.
 const DUMMY_SHARE: f64 = 0.25;
@@ -56,6 +57,8 @@ pub(super) struct SubsetProbe<'a, 'b> {
     pub(super) engine: Option<(String, String)>,
     /// The highest part of a CPU that a driver took.
     pub(super) driver_cpu_share_max: f64,
+    /// The longest flush after a run, of each target of which a volatile cache had taken a part.
+    pub(super) cache_flushes_s: BTreeMap<usize, f64>,
 }
 
 impl SubsetProbe<'_, '_> {
@@ -91,12 +94,8 @@ impl SubsetProbe<'_, '_> {
     /// Runs a phase while observers watch it; `None` if it did not run to its end.
     pub(super) fn run(&mut self, setup: &PhaseSetup, what: &Measuring) -> Option<PhaseOutcome> {
         self.prepared.session.machines.begin_run();
-        let moment = |live| DiagnoseEvent::Live(what.clone(), live);
-        let ran = self
-            .prepared
-            .run_phase(setup, &mut of_phase(self.observer, moment));
-        match ran {
-            Ok((outcome, _)) if self.stop.reason().is_none() => {
+        match self.run_and_flush(setup, what) {
+            Ok(outcome) if self.stop.reason().is_none() => {
                 self.remember(&outcome);
                 Some(outcome)
             }
@@ -104,6 +103,46 @@ impl SubsetProbe<'_, '_> {
             Err(error) => {
                 self.error = Some(error);
                 None
+            }
+        }
+    }
+
+    /// A run may not find in a volatile cache what the one before has left there.
+    fn run_and_flush(
+        &mut self,
+        setup: &PhaseSetup,
+        what: &Measuring,
+    ) -> Result<PhaseOutcome, Error> {
+        let moment = |live| DiagnoseEvent::Live(what.clone(), live);
+        let mut tell = of_phase(self.observer, moment);
+        let (mut outcome, _) = self.prepared.run_phase(setup, &mut tell)?;
+        if self.stop.reason().is_none() {
+            self.prepared.flush_after(setup, &mut outcome, &mut tell)?;
+        }
+        Ok(outcome)
+    }
+
+    /// What volatile caches took counts only at the rate at which it reached the medium.
+    fn hold_to_media(
+        &mut self,
+        reading: &mut SubsetReading,
+        setup: &PhaseSetup,
+        outcome: &PhaseOutcome,
+    ) {
+        let is_independent = setup.layout == Layout::Independent;
+        let rates = &mut reading.rates_bytes_per_s;
+        // In a stripe, all targets together have one flush.
+        let in_part = if is_independent { 1 } else { rates.len() };
+        let parts = setup.targets.chunks(in_part).zip(rates.chunks_mut(in_part));
+        let flushed = flushed_runs(is_independent, outcome);
+        for ((targets, rates), flushed) in parts.zip(flushed) {
+            let Some(flushed) = flushed else { continue };
+            let sum: f64 = rates.iter().sum();
+            let part = (flushed.rate_bytes_per_s / sum).min(1.0);
+            rates.iter_mut().for_each(|rate| *rate *= part);
+            for target in targets {
+                let longest_s = self.cache_flushes_s.entry(*target).or_default();
+                *longest_s = longest_s.max(flushed.flush_s);
             }
         }
     }
@@ -124,6 +163,7 @@ impl SubsetProbe<'_, '_> {
         let duration_ns = setup.time_ns.unwrap_or(self.time_per_run_ns);
         let targets: Vec<_> = (0..setup.targets.len()).map(completions).collect();
         let mut reading = reading_of_run(&targets, duration_ns);
+        self.hold_to_media(&mut reading, setup, outcome);
         for (series, target) in series.iter().zip(&setup.targets) {
             let Some(failure) = series.failures.first() else {
                 continue;

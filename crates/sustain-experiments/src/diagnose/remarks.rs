@@ -18,6 +18,8 @@ pub(super) enum DiagnosisRemark {
     Scattered { times: f64 },
     /// A cache larger than what each run wrote to a target would not show.
     LargerCacheNotSeen { bytes: u64 },
+    /// Of what was written to these targets, volatile caches had taken a part; the longest flush.
+    IntoCaches { members: Vec<String>, flush_s: f64 },
     /// It is not known how the targets are connected.
     OrderUnknown,
     /// Rates changed during the diagnosis, by up to this part.
@@ -29,6 +31,8 @@ pub(super) enum DiagnosisRemark {
         members: Vec<String>,
         expected_bytes_per_s: f64,
         measured_bytes_per_s: f64,
+        /// Whether volatile caches had taken a part of what was written.
+        has_caches: bool,
     },
     /// Not all that was planned was measured.
     Incomplete,
@@ -121,6 +125,20 @@ fn not_seen(diagnosed: &Diagnosed<'_>) -> Option<DiagnosisRemark> {
     })
 }
 
+/// What was only in caches when a run ended.
+fn into_caches(diagnosed: &Diagnosed<'_>) -> Option<DiagnosisRemark> {
+    let flush_s = diagnosed
+        .cache_flushes_s
+        .values()
+        .copied()
+        .reduce(f64::max)?;
+    let targets: Vec<usize> = diagnosed.cache_flushes_s.keys().copied().collect();
+    Some(DiagnosisRemark::IntoCaches {
+        members: diagnosed.names(&targets),
+        flush_s,
+    })
+}
+
 /// A second explanation that was not tried, because it would take too many readings.
 fn not_looked_for(findings: &Findings) -> Option<DiagnosisRemark> {
     let targets = findings.alone.len();
@@ -172,6 +190,7 @@ pub(super) fn remarks(diagnosed: &Diagnosed<'_>) -> Vec<DiagnosisRemark> {
             .scatter
             .map(|times| DiagnosisRemark::Scattered { times }),
         not_seen(diagnosed),
+        into_caches(diagnosed),
         diagnosed
             .ways
             .order
@@ -206,6 +225,7 @@ fn incomplete(diagnosed: &Diagnosed<'_>) -> Option<DiagnosisRemark> {
             members: diagnosed.names_unless_all(&loss.members),
             expected_bytes_per_s: loss.expected_bytes_per_s,
             measured_bytes_per_s: loss.measured_bytes_per_s,
+            has_caches: !diagnosed.cache_flushes_s.is_empty(),
         }),
         None => {
             (!findings.complete && !diagnosed.is_interrupted).then_some(DiagnosisRemark::Incomplete)

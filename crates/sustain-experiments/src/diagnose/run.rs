@@ -1,7 +1,7 @@
 //! Runs a diagnosis from beginning to end: opens the targets, prewrites files, warms up, searches,
 //! tries the advice, and concludes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use sustain_disk::clock::unix_seconds;
 use sustain_disk::layout::Layout;
@@ -196,23 +196,7 @@ impl Diagnosis<'_> {
             monitor: begun.monitor,
         };
         let threads = self.prepare(&mut prepared, observer)?;
-        let mut probe = SubsetProbe {
-            prepared: &mut prepared,
-            stop: stop.clone(),
-            observer,
-            threads,
-            time_per_run_ns: self.plan.time_per_run_ns,
-            targets: self.targets,
-            dummy: self.dummy,
-            together_bytes_per_s: 0.0,
-            measured: 0,
-            repeats: Repeats::default(),
-            in_advance: HashMap::new(),
-            failures: Vec::new(),
-            error: None,
-            engine: None,
-            driver_cpu_share_max: 0.0,
-        };
+        let mut probe = self.probe(&mut prepared, stop, observer, threads);
         let some: Vec<usize> = (0..repeated(self.targets)).collect();
         // If this is interrupted, the search meets the interruption again and concludes from
         // nothing.
@@ -229,6 +213,7 @@ impl Diagnosis<'_> {
             error,
             engine,
             driver_cpu_share_max,
+            cache_flushes_s,
             measured,
             ..
         } = probe;
@@ -246,12 +231,40 @@ impl Diagnosis<'_> {
             engine,
             threads,
             driver_cpu_share_max,
+            cache_flushes_s,
             runs: measured,
             host: begun.host,
             system: prepared.monitor.finish(start),
             started_unix_s,
             is_interrupted: stop.reason().is_some(),
         }))
+    }
+
+    fn probe<'a, 'b>(
+        &self,
+        prepared: &'a mut PreparedTargets<'b>,
+        stop: &Stop,
+        observer: &'a mut DiagnoseObserver<'b>,
+        threads: u32,
+    ) -> SubsetProbe<'a, 'b> {
+        SubsetProbe {
+            prepared,
+            stop: stop.clone(),
+            observer,
+            threads,
+            time_per_run_ns: self.plan.time_per_run_ns,
+            targets: self.targets,
+            dummy: self.dummy,
+            together_bytes_per_s: 0.0,
+            measured: 0,
+            repeats: Repeats::default(),
+            in_advance: HashMap::new(),
+            failures: Vec::new(),
+            error: None,
+            engine: None,
+            driver_cpu_share_max: 0.0,
+            cache_flushes_s: BTreeMap::new(),
+        }
     }
 
     /// Says what will be measured, and how long it takes.
@@ -313,7 +326,9 @@ impl Diagnosis<'_> {
             wraps: Some(true),
             ..setup
         };
-        let (_, threads, _) = prepared.run_with_threads(warm_up, &mut tell)?;
+        let (mut outcome, threads, _) = prepared.run_with_threads(warm_up, &mut tell)?;
+        let setup = warm_up(prepared.setup(threads));
+        prepared.flush_after(&setup, &mut outcome, &mut tell)?;
         Ok(threads)
     }
 

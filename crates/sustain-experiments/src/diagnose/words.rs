@@ -10,6 +10,7 @@ use super::reason::{
     AdviceReason, LimitAfterMove, LockstepLoss, MoveCaution, MoveReason, NamedFall, WallPlace,
 };
 use super::remarks::DiagnosisRemark;
+use crate::measure::media::longer_s;
 
 /// Why advice is tried.
 pub(super) const TRYING_ADVICE: &str = "does the advice reach the predicted rate";
@@ -285,8 +286,9 @@ pub(super) fn remark(remark: &DiagnosisRemark) -> String {
     match remark {
         DiagnosisRemark::TooNoisy { noise, noise_max } => format!(
             "readings differ by {:.1} % from run to run, and walls can be found only if that is at \
-             most {:.1} %: no wall is claimed; look for other programs that use the disks, or try \
-             longer runs ({TIME_PER_RUN}), which help if the rate swings within a run",
+             most {:.1} %: no wall is claimed; look for other programs that use the disks and for \
+             caches that are full in one run and empty in another, or try longer runs \
+             ({TIME_PER_RUN}), which help if the rate swings within a run",
             noise * 100.0,
             noise_max * 100.0,
         ),
@@ -297,8 +299,8 @@ pub(super) fn remark(remark: &DiagnosisRemark) -> String {
              ({TIME_PER_RUN}) contain such pauses evenly"
         ),
         DiagnosisRemark::LargerCacheNotSeen { bytes } => format!(
-            "each run wrote up to {} to a target: a larger cache would not show (use a longer \
-             {TIME_PER_RUN})",
+            "each run wrote up to {} to a target: a larger cache that no flush empties would not \
+             show (use a longer {TIME_PER_RUN})",
             Size(*bytes)
         ),
         DiagnosisRemark::OrderUnknown => {
@@ -316,11 +318,13 @@ pub(super) fn remark(remark: &DiagnosisRemark) -> String {
             "a driver of this program used {:.0} % of a CPU: with larger records it uses less",
             cpu_share * 100.0
         ),
+        DiagnosisRemark::IntoCaches { members, flush_s } => into_caches(members, *flush_s),
         DiagnosisRemark::Unexplained {
             members,
-            expected_bytes_per_s,
-            measured_bytes_per_s,
-        } => loss(members, *expected_bytes_per_s, *measured_bytes_per_s),
+            expected_bytes_per_s: expected,
+            measured_bytes_per_s: measured,
+            has_caches,
+        } => loss(members, *expected, *measured, *has_caches),
         DiagnosisRemark::Incomplete => "not everything that was planned was measured".to_owned(),
         DiagnosisRemark::ToolWall => {
             format!(
@@ -353,18 +357,43 @@ pub(super) fn remark(remark: &DiagnosisRemark) -> String {
     }
 }
 
+/// What caches took of the runs.
+fn into_caches(members: &[String], flush_s: f64) -> String {
+    format!(
+        "volatile caches of {} had taken part of what was written when a run ended: these rates \
+         are those at which the bytes reached the disks, the flush of up to {flush_s:.1} s \
+         included. What the disks do once the caches are full shows in longer runs \
+         ({TIME_PER_RUN} of {:.0} s)",
+        members.join(", "),
+        longer_s(flush_s)
+    )
+}
+
 /// The loss, or gain, of these targets together, or of all if none is named, that nothing found
 /// explains.
-fn loss(members: &[String], expected_bytes_per_s: f64, measured_bytes_per_s: f64) -> String {
+fn loss(
+    members: &[String],
+    expected_bytes_per_s: f64,
+    measured_bytes_per_s: f64,
+    has_caches: bool,
+) -> String {
     let who = match members.is_empty() {
         true => "all targets together".to_owned(),
         false => format!("{} together", members.join(", ")),
     };
+    let advice = match has_caches {
+        true => format!(
+            "Volatile caches took part of what was written, which may be why: diagnose again with \
+             longer runs ({TIME_PER_RUN}), of which they take less"
+        ),
+        false => "See whether other programs use them, let the disks come to rest, and diagnose \
+                  again"
+            .to_owned(),
+    };
     format!(
         "{who} should reach {} by what was found, but reach {}: either readings contradict each \
          other, because the targets changed while they were measured, or there are limits of a \
-         kind that is not looked for. See whether other programs use them, let the disks come to \
-         rest, and diagnose again",
+         kind that is not looked for. {advice}",
         Rate(expected_bytes_per_s),
         Rate(measured_bytes_per_s),
     )

@@ -58,3 +58,24 @@ fn a_source_at_the_recommended_rate_is_kept_up_with_where_disks_stall_in_turn() 
         );
     }
 }
+
+/// A run of 30 s has ten of these pauses, and the tenth of a round without one at its end.
+#[test]
+fn no_more_is_recommended_than_a_disk_holds_over_whole_rounds_of_its_pauses() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("machine.toml");
+    let text = "[[disk]]\nname = \"d0\"\ncapacity = \"40TB\"\nwrite = \"339MB/s\"\n\
+                stall = { every = \"2884ms\", for = \"76ms\" }\n";
+    std::fs::write(&file, text).unwrap();
+    let machine = format!("sim:{}", file.display());
+    let load = LoadPlan {
+        time_ns: Some(30_000_000_000),
+        destroy: vec![machine.clone()],
+        ..LoadPlan::new([&machine])
+    };
+    let plan = MeasurePlan::of(load);
+    let found = measure(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).unwrap();
+    let rate = found.recommendation.unwrap().rate_bytes_per_s;
+    let held = 339e6 * (1.0 - 76.0 / 2884.0);
+    assert!(rate <= held && rate > 0.99 * held, "{rate} of {held}");
+}

@@ -8,6 +8,7 @@ use sustain_load::phase::PhaseOutcome;
 use sustain_load::session::Session;
 use sustain_statistics::judge::fallen::fallen_to;
 use sustain_statistics::judge::meeting::{PausingDisk, if_pauses_meet};
+use sustain_statistics::judge::rounds::{DiskPause, over_whole_rounds};
 use sustain_statistics::judge::worst::{WORST_S, worst};
 use sustain_statistics::judge::{Revisits, Step, recommend as judge_recommend, steady};
 
@@ -56,7 +57,8 @@ pub(crate) fn recommend(
     let members = members(plan, outcome);
     let level = ceiling(&sustained, least, &active)
         .min(fallen_to(&active).unwrap_or(f64::INFINITY))
-        .min(rate_with_flush(plan, outcome, &members).unwrap_or(f64::INFINITY));
+        .min(rate_with_flush(plan, outcome, &members).unwrap_or(f64::INFINITY))
+        .min(rate_over_rounds(outcome, &members).unwrap_or(f64::INFINITY));
     let ceiling = share * level * whole_records(plan, &sustained);
     let points = if_pauses_meet(&curve_points(outcome), &members);
     let room = BufferAllowance::of(plan, session);
@@ -175,6 +177,35 @@ fn rate_with_flush(
     // What the single rates are off by is not off in the same direction.
     let squares: f64 = blurs.iter().map(|blur| blur * blur).sum();
     Some(rates.iter().sum::<f64>() - squares.sqrt())
+}
+
+/// The sum of what the targets reach over whole rounds of their rhythms; a target without one
+/// counts with its own rate. `None` if no target has one.
+fn rate_over_rounds(outcome: &PhaseOutcome, members: &[PausingDisk]) -> Option<f64> {
+    let parts = outcome.collected.targets.iter().zip(&outcome.meters);
+    let rounds = parts.zip(members).map(|((_, meter), member)| {
+        let pauses = pauses(meter)?;
+        over_whole_rounds(&member.steps, &pauses)
+    });
+    let rounds: Vec<Option<f64>> = rounds.collect();
+    let rates = rounds.iter().zip(members);
+    let rates = rates.map(|(rate, member)| rate.unwrap_or(member.rate_bytes_per_s));
+    rounds.iter().any(Option::is_some).then(|| rates.sum())
+}
+
+/// The pauses of a target in the order of time, if all of them are known.
+fn pauses(meter: &Meter) -> Option<Vec<DiskPause>> {
+    let ledger = meter.stalls();
+    let mut stalls = ledger.stalls();
+    if ledger.seen() > stalls.len() as u64 {
+        return None;
+    }
+    stalls.sort_by_key(|stall| stall.start_ns);
+    let pauses = stalls.iter().map(|stall| DiskPause {
+        start_s: seconds(stall.start_ns),
+        end_s: seconds(stall.start_ns + stall.duration_ns),
+    });
+    Some(pauses.collect())
 }
 
 /// What each target did by itself; nothing where a record lies on several, which stand still

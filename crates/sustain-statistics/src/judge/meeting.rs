@@ -1,17 +1,14 @@
-//! The buffer that is needed if the pauses of several disks meet at their worst. Each disk
-//! pauses in
-//! a rhythm of its own, and in a short run the longest pauses of two of them may never have
-//! met; in
-//! a longer one they do. Called by the run for its recommendation.
+//! The buffer that is needed if the pauses of several disks meet at their worst. Each disk pauses
+//! in a rhythm of its own, and in a short run the longest pauses of two of them may never have met;
+//! in a longer one they do. Called by the run for its recommendation.
 //!
-//! A stream that is divided among the disks in fixed parts has a backlog on each of them, and
-//! one
-//! that is not divided has no larger one than all of these together, whenever each of them was
-//! at
+//! A stream that is divided among the disks in fixed parts has a backlog on each of them, and one
+//! that is not divided has no larger one than all of these together, whenever each of them was at
 //! its highest: max(b1 + b2) <= max(b1) + max(b2) (J.-Y. Le Boudec and P. Thiran, "Network
-//! Calculus", 2001, chapter 1). So the sum bounds the backlog for every way in which these
-//! runs of
-//! the single disks may lie beside each other in time.
+//! Calculus", 2001, chapter 1). So the sum bounds the backlog for every way in which these runs of
+//! the single disks may lie beside each other in time, as far as the steps of a run show it: inside
+//! a step, of a tenth of a second as a rule, only the longest stall is known, and a backlog may be
+//! higher there by what comes in during the step.
 
 use super::Step;
 use super::recommend::CurvePoint;

@@ -16,6 +16,7 @@ pub mod meeting;
 pub mod places;
 mod position;
 pub mod recommend;
+pub mod rounds;
 #[cfg(any(test, feature = "samples"))]
 pub mod series;
 pub mod steady;

@@ -14,6 +14,8 @@ use sustain_document::diagnose::DiagnoseResult;
 use sustain_document::sweep::SweepResult;
 use sustain_experiments::compare::{TrialPlan, TrialSetting, trial};
 use sustain_experiments::diagnose::{DiagnosePlan, diagnose};
+use sustain_experiments::measure::plan::{LoadPlan, MeasurePlan};
+use sustain_experiments::measure::run::measure;
 use sustain_experiments::sweep::{SweepPlan, sweep};
 use sustain_host::Roots;
 use sustain_load::Stop;
@@ -163,5 +165,31 @@ fn a_diagnosis_names_the_caches_that_took_a_part_of_its_runs() {
         );
         let blames = |note: &String| note.contains("other programs");
         assert!(!found.notes.iter().any(blames), "{:#?}", found.notes);
+    }
+}
+
+/// The cache takes more than the medium writes, and less than the source gives.
+#[test]
+fn a_backlog_that_grows_is_told_though_a_cache_took_part_of_the_rate_as_well() {
+    let text = "[[disk]]\nname = \"d0\"\ncapacity = \"1TB\"\nwrite = \"100MB/s\"\n\
+                cache = \"1GB\"\ncache_rate = \"130MB/s\"\nvolatile_cache = true\n";
+    for (rate_bytes_per_s, grows) in [(160e6, true), (125e6, false)] {
+        let found = with_machine(text, |machine| {
+            let load = LoadPlan {
+                time_ns: Some(20_000_000_000),
+                rate_bytes_per_s: Some(rate_bytes_per_s),
+                destroy: vec![machine.to_owned()],
+                ..LoadPlan::new([machine])
+            };
+            let plan = MeasurePlan {
+                buffer_bytes: 1 << 30,
+                ..MeasurePlan::of(load)
+            };
+            measure(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).unwrap()
+        });
+        assert_eq!(found.total.rate_held, Some(false));
+        let verdicts = found.verdicts.unwrap();
+        assert!(verdicts.into_cache.is_some());
+        assert_eq!(verdicts.backlog_grows, grows, "{rate_bytes_per_s}");
     }
 }

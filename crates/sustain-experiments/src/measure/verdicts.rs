@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use sustain_document::measure::{MeasureResult, Recommendation};
 use sustain_document::verdicts::{BufferPurpose, MeasureVerdicts};
 use sustain_document::vocabulary::LayoutKind;
+use sustain_statistics::judge::Step;
+use sustain_statistics::judge::curve::CumulativeBytes;
 use sustain_statistics::judge::steady::WINDOW_S_MIN;
 
 use super::confirm::STILL_GROWS;
@@ -25,6 +27,10 @@ const STALL_SAID_NS: u64 = 100_000_000;
 const SWINGS_BELOW: f64 = 0.95;
 /// A confirming run used far less memory than recommended if it used less than this part of it.
 const FAR_LESS: f64 = 0.5;
+/// A backlog that rises steadily is smaller at this part of a run than at its end,
+const RISES_FROM: f64 = 0.75;
+/// and most of it did not come after this one, as in a pause.
+const PAUSE_FROM: f64 = 0.9;
 /// What needs this part of the buffer needs most of it.
 const MOST_OF_BUFFER: f64 = 0.5;
 
@@ -93,15 +99,41 @@ fn backlog_grows(result: &MeasureResult) -> bool {
     if result.total.rate_held == Some(false) {
         let is_within = result.total.backlog_max_bytes <= Some(result.plan.buffer_bytes);
         return is_within
-            && !is_only_cached(result)
+            && (!is_only_cached(result) || rose_to_the_end(result, rate_bytes_per_s))
             && result.targets.iter().all(|one| one.errors.is_empty());
     }
+    is_left_over(result, rate_bytes_per_s) && result.total.rate_held == Some(true)
+}
+
+/// Whether the backlog was about the largest at the end, and more than the requests in flight.
+fn is_left_over(result: &MeasureResult, rate_bytes_per_s: f64) -> bool {
     let record_bytes = result.plan.record_size_bytes * u64::from(result.plan.depth);
     let in_flight_bytes = record_bytes.saturating_mul(result.targets.len() as u64) as f64;
     let left_bytes = rate_bytes_per_s * result.source_seconds() - result.total.bytes as f64;
     let most_bytes = result.total.backlog_max_bytes.unwrap_or(0) as f64;
-    let grows = left_bytes > in_flight_bytes && left_bytes > STILL_GROWS * most_bytes;
-    grows && result.total.rate_held == Some(true)
+    left_bytes > in_flight_bytes && left_bytes > STILL_GROWS * most_bytes
+}
+
+/// Whether the backlog rose to the end, and not in one pause: by the intervals of a run of which
+/// caches had taken a part as well.
+fn rose_to_the_end(result: &MeasureResult, rate_bytes_per_s: f64) -> bool {
+    let steps = result.total.intervals.iter().map(|interval| Step {
+        start_s: interval.start_s,
+        end_s: interval.end_s,
+        bytes: interval.bytes,
+    });
+    let steps: Vec<Step> = steps.collect();
+    let Some(curve) = CumulativeBytes::new(&steps) else {
+        return false;
+    };
+    let source_s = result.source_seconds();
+    let left_bytes = |until_s: f64| {
+        let [moved_bytes_per_s] = curve.batch_rates::<1>(curve.start_s(), until_s);
+        (rate_bytes_per_s - moved_bytes_per_s) * (until_s - curve.start_s())
+    };
+    let [at_rise, late, at_end] =
+        [RISES_FROM, PAUSE_FROM, 1.0].map(|part| left_bytes(part * source_s));
+    is_left_over(result, rate_bytes_per_s) && at_rise < STILL_GROWS * at_end && late > at_end / 2.0
 }
 
 /// Whether a rate was not held because only caches took it.

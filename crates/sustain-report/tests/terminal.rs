@@ -232,12 +232,12 @@ fn not_steady_says_why() {
         result.total.sustained.reached = false;
         result.total.sustained.why = "falling 31 %: position or time, one pass cannot tell".into();
     };
-    insta::assert_snapshot!(said(sample::one_target(), unsteady), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The rate was not steady (falling 31 %: position or time, one pass cannot tell); late in the run it was 1.75 GB/s on average. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
+    insta::assert_snapshot!(said(sample::one_target(), unsteady), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The rate was not steady (falling 31 %: position or time, one pass cannot tell); from 6 s on it was 1.75 GB/s on average. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
     let without = said(sample::one_target(), |result| {
         unsteady(result);
         result.recommendation = None;
     });
-    insta::assert_snapshot!(without, @"The rate was not steady (falling 31 %: position or time, one pass cannot tell); late in the run it was 1.75 GB/s on average. No rate to rely on follows from that. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
+    insta::assert_snapshot!(without, @"The rate was not steady (falling 31 %: position or time, one pass cannot tell); from 6 s on it was 1.75 GB/s on average. No rate to rely on follows from that. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
 }
 
 #[test]

@@ -171,7 +171,7 @@ fn sustained(
         .into_iter()
         .find(|(_, seen)| !seen.sustained.reached);
     if let Some((side, seen)) = missing {
-        let how = words::not_steady(side, &seen.sustained.why);
+        let how = words::not_reached(side, &seen.sustained.why);
         return ComparedQuantity::plain(SUSTAINED_RATE, values, &how);
     }
     let began_faster = curves.map(|(one, other)| [began_faster(a, one), began_faster(b, other)]);

@@ -41,8 +41,9 @@ pub(super) fn over_the_first(bytes: u64) -> String {
     )
 }
 
-pub(super) fn not_steady(side: &str, why: &str) -> String {
-    format!("not steady in {side}: {why}")
+/// A run without a sustained rate; the figure that stands for it is its mean at the end.
+pub(super) fn not_reached(side: &str, why: &str) -> String {
+    format!("not reached in {side}: {why}")
 }
 
 /// From when on each of the runs was steady.

@@ -188,10 +188,12 @@ fn answer(result: &MeasureResult) -> String {
 /// The answer where the rate was not steady: there may still be a rate that a paced run held.
 fn unsteady(result: &MeasureResult) -> String {
     let sustained = &result.total.sustained;
-    let at_the_end = format!(
-        "late in the run it was {} on average",
-        rate(sustained.rate_bytes_per_s)
-    );
+    let since = match sustained.from_s > 0.0 {
+        true => format!("from {} on", long(sustained.from_s)),
+        false => "over the whole run".to_owned(),
+    };
+    let average = rate(sustained.rate_bytes_per_s);
+    let at_the_end = format!("{since} it was {average} on average");
     let why = without_controls(&sustained.why);
     let why = format!("The rate was not steady ({why}); {at_the_end}");
     match &result.recommendation {

@@ -284,14 +284,7 @@ fn what_is_left(moved: &MoveReason) -> String {
 /// A remark for the notes of a document.
 pub(super) fn remark(remark: &DiagnosisRemark) -> String {
     match remark {
-        DiagnosisRemark::TooNoisy { noise, noise_max } => format!(
-            "readings differ by {:.1} % from run to run, and walls can be found only if that is at \
-             most {:.1} %: no wall is claimed; look for other programs that use the disks and for \
-             caches that are full in one run and empty in another, or try longer runs \
-             ({TIME_PER_RUN}), which help if the rate swings within a run",
-            noise * 100.0,
-            noise_max * 100.0,
-        ),
+        DiagnosisRemark::TooNoisy { noise, noise_max } => too_noisy(*noise, *noise_max),
         DiagnosisRemark::Scattered { times } => format!(
             "repeated readings of the same targets differ {times:.1} times as much as the noise \
              within them allows, as those of disks that stall now and then, or whose caches are \
@@ -355,6 +348,17 @@ pub(super) fn remark(remark: &DiagnosisRemark) -> String {
         | DiagnosisRemark::CrossingsOfManyNotTried
         | DiagnosisRemark::CrossingsInsideNotTried => not_tried(remark),
     }
+}
+
+fn too_noisy(noise: f64, noise_max: f64) -> String {
+    format!(
+        "readings differ by {:.1} % from run to run, and walls can be found only if that is at \
+         most {:.1} %: no wall is claimed; look for other programs that use the disks and for \
+         caches that are full in one run and empty in another, or try longer runs \
+         ({TIME_PER_RUN}), which help if the rate swings within a run",
+        noise * 100.0,
+        noise_max * 100.0,
+    )
 }
 
 /// What caches took of the runs.

@@ -22,6 +22,7 @@ pub mod host;
 pub mod list;
 pub mod measure;
 pub mod profile;
+pub mod rates;
 pub mod reader;
 pub mod record;
 pub mod recover;

@@ -15,7 +15,7 @@ use sustain_targets::Stop;
 
 use crate::lap::{Before, LapEnd};
 use crate::pacer::Pacer;
-use crate::setup::Region;
+use crate::setup::StreamRegion;
 
 /// How long waiting for a slow source may keep a queue from noticing that the run is to end.
 const LOOK_NS: u64 = 100_000_000;
@@ -80,7 +80,7 @@ pub struct Lane {
     /// The position at which the next record begins.
     pub position_bytes: u64,
     /// The part of the stream's positions that it keeps to.
-    pub region: Region,
+    pub region: StreamRegion,
     /// Whether the stream starts again at the beginning of its region when it has reached the end.
     pub wraps: bool,
     /// What the stream waits for at that point.

@@ -24,7 +24,7 @@ use crate::lap::{Flushing, LapEnd};
 use crate::open_target::OpenTarget;
 use crate::pacer::Pacer;
 use crate::session::Session;
-use crate::setup::{DriverOutcome, PhaseSetup, REPORT_EVERY_NS, Region};
+use crate::setup::{DriverOutcome, PhaseSetup, REPORT_EVERY_NS, StreamRegion};
 
 /// A message to the collector.
 pub enum CollectorMessage {
@@ -260,7 +260,7 @@ impl DriverJob<'_> {
         // For a stripe or span, the first entry counts.
         let first = self.members[targets[0]];
         let entry = first % setup.targets.len();
-        let all = Region {
+        let all = StreamRegion {
             from_bytes: 0,
             to_bytes: u64::MAX,
         };

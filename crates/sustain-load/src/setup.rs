@@ -13,14 +13,14 @@ pub const REPORT_EVERY_NS: u64 = 100_000_000;
 
 /// The part of a stream's positions that it keeps to: it comes back to the beginning of this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Region {
+pub struct StreamRegion {
     /// Its first byte.
     pub from_bytes: u64,
     /// The byte behind its last one.
     pub to_bytes: u64,
 }
 
-impl Region {
+impl StreamRegion {
     /// Its length.
     #[must_use]
     pub fn length_bytes(&self) -> u64 {
@@ -74,10 +74,10 @@ pub struct PhaseSetup {
     pub lap_bytes: Vec<Option<u64>>,
     /// The regions that the streams keep to, in the order of `positions_bytes`; none if they go
     /// over all of their targets.
-    pub regions: Vec<Region>,
+    pub regions: Vec<StreamRegion>,
     /// The regions that are read back beside the phase's own streams, in the order of
     /// `positions_bytes`; none if nothing is. They are in no figure of the phase's own.
-    pub read_back: Vec<Region>,
+    pub read_back: Vec<StreamRegion>,
     /// Whether to end once every target is steady.
     pub until_steady: bool,
     /// Whether to stop early if a driver is the limit and more drivers could help.

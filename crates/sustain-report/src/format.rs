@@ -104,6 +104,11 @@ pub(crate) fn rates_of_each(rates_bytes_per_s: impl Iterator<Item = f64>) -> Opt
     })
 }
 
+/// Half the width of a confidence interval, as it is written behind a `±`.
+pub(crate) fn half_width(ci95_bytes_per_s: [f64; 2]) -> f64 {
+    (ci95_bytes_per_s[1] - ci95_bytes_per_s[0]).abs() / 2.0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

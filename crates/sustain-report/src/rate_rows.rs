@@ -4,8 +4,7 @@
 
 use sustain_document::measure::{MeasureResult, Recommendation, Sustained};
 
-use crate::format::{memory, position, rate, stretch};
-use crate::terminal::half_width;
+use crate::format::{half_width, memory, position, rate, stretch};
 
 /// The heads of the columns.
 pub(crate) const HEAD: [&str; 3] = ["", "with full queues", "a stream that cannot wait"];

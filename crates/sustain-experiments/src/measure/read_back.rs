@@ -1,8 +1,8 @@
 //! Measures what the targets give while what was written is read back. A recorder whose data is
 //! looked at meanwhile shares its disks with the reader, and a disk that has to do both loses more
-//! than the bytes that are read. So after the run, the same load goes on while as many requests read
-//! what the run has written; then these read alone. Paced runs confirm both rates. The run calls
-//! this, after its own rate has been confirmed.
+//! than the bytes that are read. So after the run, the same load goes on while as many requests
+//! read what the run has written; then these read alone. Paced runs confirm both rates. The run
+//! calls this, after its own rate has been confirmed.
 
 use sustain_disk::engine::Operation;
 use sustain_disk::layout::Layout;
@@ -11,7 +11,7 @@ use sustain_document::measure::{ReadBack, ReadBackRate, ReadBackTarget, Rewritte
 use sustain_load::collect::rate;
 use sustain_load::event::{Observer, Phase};
 use sustain_load::phase::PhaseOutcome;
-use sustain_load::setup::{PhaseSetup, Region};
+use sustain_load::setup::{PhaseSetup, StreamRegion};
 
 use super::active::sustained_total;
 use super::recommendation::recommend;
@@ -57,7 +57,11 @@ impl MeasureRun<'_> {
             phase: Phase::ReadAlone,
             operation: Operation::Read,
             positions_bytes: written.iter().map(|region| region.from_bytes).collect(),
-            lap_bytes: written.iter().map(Region::length_bytes).map(Some).collect(),
+            lap_bytes: written
+                .iter()
+                .map(StreamRegion::length_bytes)
+                .map(Some)
+                .collect(),
             regions: written,
             read_back: Vec::new(),
             ..like
@@ -126,7 +130,7 @@ impl MeasureRun<'_> {
 
     /// The regions that the run has written on each target; of a stripe or span, the first entry
     /// counts. `None` if one of them is too small for a record, or if something failed.
-    fn written(&self, outcome: &PhaseOutcome) -> Option<Vec<Region>> {
+    fn written(&self, outcome: &PhaseOutcome) -> Option<Vec<StreamRegion>> {
         let mut series = outcome.collected.targets.iter();
         let has_failed = series.any(|series| !series.failures.is_empty());
         if has_failed || !self.later_failures.is_empty() || self.prepared.stop.reason().is_some() {
@@ -148,12 +152,12 @@ impl MeasureRun<'_> {
             }
         };
         // A stream that has gone all the way round has written everything.
-        let region = |(start_bytes, (moved, size_bytes)): (u64, (u64, u64))| Region {
+        let region = |(start_bytes, (moved, size_bytes)): (u64, (u64, u64))| StreamRegion {
             from_bytes: if moved < size_bytes { start_bytes } else { 0 },
             to_bytes: size_bytes.min(start_bytes.saturating_add(moved / record * record)),
         };
         let starts = self.prepared.starts();
-        let regions: Vec<Region> = starts.into_iter().zip(streams).map(region).collect();
+        let regions: Vec<StreamRegion> = starts.into_iter().zip(streams).map(region).collect();
         regions
             .iter()
             .all(|region| region.length_bytes() >= record)

@@ -143,8 +143,8 @@ pub(super) struct ForeseenParts {
     pub(super) confirming_s: Option<f64>,
     /// The most confirming runs.
     pub(super) confirming_runs_max: u32,
-    /// The run that reads back while it writes, and the same for the one that only reads; confirming
-    /// runs follow each. `None` if nothing is read back.
+    /// The length of the run that reads back while it writes, and of the one that only reads;
+    /// confirming runs follow each. `None` if nothing is read back.
     pub(super) read_back_s: Option<f64>,
 }
 

@@ -7,7 +7,7 @@ use sustain_disk::engine::Operation;
 use super::{Collected, Collector};
 use crate::event::{Event, Observer};
 use crate::feed::PhaseStop;
-use crate::setup::{PhaseSetup, Region};
+use crate::setup::{PhaseSetup, StreamRegion};
 
 /// Takes the reports of all drivers, and tells whose streams they are of.
 pub(crate) struct Collectors {
@@ -114,7 +114,7 @@ fn reading(setup: &PhaseSetup) -> PhaseSetup {
         lap_bytes: setup
             .read_back
             .iter()
-            .map(Region::length_bytes)
+            .map(StreamRegion::length_bytes)
             .map(Some)
             .collect(),
         ..setup.clone()

@@ -11,9 +11,9 @@ use super::{
     buffer_chart, effect_section, escape, histogram_chart, samples, time_chart, where_tables,
 };
 use crate::ReportError;
-use crate::format::{latency, memory, position, rate, stretch};
+use crate::format::{half_width, latency, memory, position, rate, stretch};
 use crate::rate_rows;
-use crate::terminal::{cause_words, half_width, held_words, latency_of, sentence, while_doing};
+use crate::terminal::{cause_words, held_words, latency_of, sentence, while_doing};
 
 /// Nobody reads more rows than this; the document has them all.
 const STALLS_SHOWN: usize = 100;

@@ -7,8 +7,8 @@ use sustain_document::measure::{Burst, MeasureResult, Sustained, TargetResult};
 use super::compare_section::saved_runs;
 use super::table::Table;
 use super::{escape, overlay_chart, samples, section, tail_chart};
-use crate::format::{latency, memory, position, rate, size, stretch};
-use crate::terminal::{half_width, latency_of, sentence};
+use crate::format::{half_width, latency, memory, position, rate, size, stretch};
+use crate::terminal::{latency_of, sentence};
 
 /// The number of targets that have rows of their own; of further ones only the sum is shown.
 const TARGETS_SHOWN: usize = 12;

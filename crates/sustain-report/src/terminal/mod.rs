@@ -29,7 +29,7 @@ pub use progress::ProgressView;
 pub use recording::{RecordRates, RecordView, record_line, record_sentence, record_summary};
 pub use recordings::{create_text, list_text, recover_text, verify_text};
 pub use sentence::sentence;
-pub(crate) use sentence::{half_width, held_words, while_doing};
+pub(crate) use sentence::{held_words, while_doing};
 pub use summary::summary;
 pub(crate) use summary::{cause_words, latency_of};
 pub use sweep::{SweepView, sweep_answer, sweep_text};

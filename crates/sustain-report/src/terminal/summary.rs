@@ -9,10 +9,10 @@ use sustain_document::measure::{MeasureResult, Stall, Sustained, TargetResult};
 
 use super::columns::text_of;
 use super::effect;
-use super::sentence::{half_width, request, while_doing};
+use super::sentence::{request, while_doing};
 use super::without_controls;
 use super::wrapped::wrapped;
-use crate::format::{latency, position, rate, stretch};
+use crate::format::{half_width, latency, position, rate, stretch};
 use crate::rate_rows::{self, rate_rows};
 
 /// A narrower table would break its figures over two lines: one block per target is easier to read.

@@ -10,7 +10,7 @@ use sustain_experiments::measure::verdicts;
 use sustain_experiments::measure::words::{backlog_not_seen, rhythm_not_seen};
 
 use super::{SIMULATED, sentences, without_controls};
-use crate::format::{latency, memory, position, rate, stretch};
+use crate::format::{half_width, latency, memory, position, rate, stretch};
 
 mod failures;
 mod not_seen;
@@ -208,11 +208,6 @@ fn unsteady(result: &MeasureResult) -> String {
     }
 }
 
-/// Half the width of a confidence interval, as it is written behind a `±`.
-pub(crate) fn half_width(ci95_bytes_per_s: [f64; 2]) -> f64 {
-    (ci95_bytes_per_s[1] - ci95_bytes_per_s[0]).abs() / 2.0
-}
-
 /// What is left for writing while what was written is read back.
 fn read_back(result: &MeasureResult) -> Option<String> {
     let found = result.read_back.as_ref()?;
@@ -224,8 +219,8 @@ fn read_back(result: &MeasureResult) -> Option<String> {
         _ => "no rate is confirmed at which a stream can be recorded meanwhile".to_owned(),
     };
     Some(format!(
-        "While as many requests read back what the run has written, {} are written and {} are read, \
-         and {held}. Reading alone gives {}",
+        "While as many requests read back what the run has written, {} are written and {} are \
+         read, and {held}. Reading alone gives {}",
         rate(found.writing.sustained.rate_bytes_per_s),
         rate(found.reading_meanwhile.rate_bytes_per_s),
         rate(found.reading_alone.sustained.rate_bytes_per_s)

@@ -25,6 +25,10 @@ pub struct RecoverDocument {
     /// them. If there are any the exit code is 1, as it is of `verify`.
     #[serde(default)]
     pub lost_marks: u64,
+    /// Bytes that were recorded, and that are on no member any more or cannot be read, as far as
+    /// that shows without reading all; the notes name them. If there are any the exit code is 1.
+    #[serde(default)]
+    pub lost_bytes: u64,
     /// The recordings on the store, oldest first.
     pub recordings: Vec<RecoveredRecording>,
     /// Notes for the user.
@@ -55,6 +59,7 @@ pub struct RecoveredStream {
     pub gap_bytes: u64,
     /// Those of `gap_bytes` that may be there all the same, at most, as in `list`.
     pub given_up_bytes: u64,
-    /// Bytes that should be on members and are not there. Damage is found by `verify`.
+    /// Bytes that should be on members and are not there, without those that a crash took. Damage
+    /// is found by `verify`.
     pub hole_bytes: u64,
 }

@@ -12,8 +12,9 @@ use crate::format::{
 };
 use crate::member_io::ReadOrder;
 use crate::opening::{Recording, StreamExtent};
+use crate::reading::part::{HoleReason, StreamPart};
 use crate::reading::readable::behind_cuts;
-use crate::reading::verify::{Checkable, torn_tail};
+use crate::reading::verify::{Checkable, IS_GONE, TailFindings, torn_tail};
 use crate::store::{OpenMember, Renewal, Store, superblocks};
 
 /// What `recover` has written.
@@ -27,6 +28,9 @@ pub struct Recovered {
     pub superblocks_renewed: bool,
     /// Number of start and end marks that were durable and are lost. `verify` calls them bad.
     pub lost_marks: u64,
+    /// Bytes that were recorded, and that are on no member any more or cannot be read, as far as
+    /// that shows without reading all. `verify` calls them bad.
+    pub lost_bytes: u64,
     /// Notes for the user.
     pub notes: Vec<String>,
 }
@@ -34,24 +38,30 @@ pub struct Recovered {
 impl Store {
     /// Gives the newest recording an end mark if it has none, and renews superblocks that are
     /// damaged or not up to date. `recordings` comes from [`Store::recordings`], and the store must
-    /// be open for recording. Where nothing is to be done, nothing is written.
+    /// be open for recording. Where nothing is to be done, nothing is written. `observer` is told
+    /// the bytes of each stretch that had to be read.
     ///
     /// # Errors
     /// [`RecordError::Request`] if a member cannot be read or written; [`RecordError::Engine`].
-    pub fn recover(&mut self, recordings: &[Recording]) -> Result<Recovered, RecordError> {
+    pub fn recover(
+        &mut self,
+        recordings: &[Recording],
+        observer: &mut dyn FnMut(u64),
+    ) -> Result<Recovered, RecordError> {
         let mut recovered = Recovered::default();
         let mut slots_begun: Vec<u64> = self.members.iter().map(begun_as_hinted).collect();
         for (begun, tail) in slots_begun.iter_mut().zip(&self.tails) {
             *begun = (*begun).max(tail.newest_serial.map_or(0, |newest| newest + 1));
         }
         let mut have_end = vec![false; self.members.len()];
-        self.tell_lost_marks(recordings, &mut recovered)?;
+        self.tell_losses(recordings, &mut recovered, observer)?;
         let mut newest_first = recordings.iter();
         if let Some(newest) = newest_first.next().filter(|newest| newest.open_end) {
             // The end mark will promise what is found whole here, so it must be durable before.
             self.flush()?;
-            let torn = torn_tail(self, newest)?;
-            let marks = self.marks_for(newest, torn, &mut recovered.notes);
+            let found = torn_tail(self, newest, observer)?;
+            self.tell_unreadable(newest, &found, &mut recovered);
+            let marks = self.marks_for(newest, found.torn, &mut recovered.notes);
             self.write_marks(&marks)?;
             for mark in &marks {
                 have_end[mark.member] = true;
@@ -81,35 +91,85 @@ impl Store {
         Ok(recovered)
     }
 
-    /// Tells of the marks that were durable and are not found. No other ones take their place: what
-    /// they said, and what lay before them, may be lost.
-    fn tell_lost_marks(
+    /// Tells of what was durable and is not found, be it marks or bytes. Nothing takes its place.
+    fn tell_losses(
         &self,
         recordings: &[Recording],
         recovered: &mut Recovered,
+        observer: &mut dyn FnMut(u64),
     ) -> Result<(), RecordError> {
-        for recording in &behind_cuts(Checkable::of(self, recordings))? {
-            let left: Vec<String> = recording
-                .streams
-                .iter()
-                .map(|stream| format!("{} ends at byte {}", stream.name, stream.offered_bytes))
-                .collect();
-            for member in &self.members {
-                let extent = recording.per_member.get(member.index()).copied().flatten();
-                for (place, why) in extent.iter().flat_map(StreamExtent::lost_marks) {
-                    recovered.lost_marks += 1;
-                    recovered.notes.push(format!(
-                        "{}: recording {}, at byte {}: {why}. What is left of {}. `sustain \
-                         verify` names what is missing, and goes on telling this",
-                        member.name,
-                        recording.number,
-                        member.superblock.geometry.offset_of(place),
-                        left.join(", and of ")
-                    ));
-                }
+        let store = Checkable::of(self, recordings);
+        for (member, place) in store.gone_ends() {
+            recovered.lost_marks += 1;
+            recovered.notes.push(format!(
+                "{}: at byte {}: {IS_GONE}. `sustain verify` goes on telling this",
+                member.name,
+                member.superblock.geometry.offset_of(place)
+            ));
+        }
+        for recording in &behind_cuts(store, observer)? {
+            self.tell_lost_marks(recording, recovered);
+            // Of what a ring has overwritten, too, the sums still count all.
+            if !store.has_laps() {
+                tell_lost_bytes(recording, recovered);
             }
         }
         Ok(())
+    }
+
+    fn tell_lost_marks(&self, recording: &Recording, recovered: &mut Recovered) {
+        let left: Vec<String> = recording
+            .streams
+            .iter()
+            .map(|stream| format!("{} ends at byte {}", stream.name, stream.offered_bytes))
+            .collect();
+        for member in &self.members {
+            let extent = recording.per_member.get(member.index()).copied().flatten();
+            for (place, why) in extent.iter().flat_map(StreamExtent::lost_marks) {
+                recovered.lost_marks += 1;
+                recovered.notes.push(format!(
+                    "{}: recording {}, at byte {}: {why}. What is left of {}. `sustain verify` \
+                     names what is missing, and goes on telling this",
+                    member.name,
+                    recording.number,
+                    member.superblock.geometry.offset_of(place),
+                    left.join(", and of ")
+                ));
+            }
+        }
+    }
+
+    /// Tells of what the medium refused at the end of a recording, which is no work of a crash.
+    fn tell_unreadable(
+        &self,
+        recording: &Recording,
+        found: &TailFindings,
+        recovered: &mut Recovered,
+    ) {
+        for (stream, part) in &found.unreadable {
+            let StreamPart::Hole { why, .. } = part else {
+                continue;
+            };
+            let HoleReason::Unreadable {
+                member,
+                offset_bytes,
+                errno,
+            } = why
+            else {
+                continue;
+            };
+            recovered.lost_bytes += part.length_bytes();
+            let why = errno.map_or(String::new(), |errno| format!(" ({errno})"));
+            recovered.notes.push(format!(
+                "{}: it cannot be read at byte {offset_bytes}{why}, where bytes {} to {} of \
+                 recording {}, stream {}, lie. `sustain verify` goes on telling this",
+                self.name_of(*member),
+                part.offset_bytes(),
+                part.end_bytes(),
+                recording.number,
+                recording.streams[usize::from(*stream)].name,
+            ));
+        }
     }
 
     /// The end marks to write: one for each member that holds part of the recording and has a free
@@ -216,6 +276,23 @@ impl Store {
 
 fn begun_as_hinted(member: &OpenMember) -> u64 {
     member.superblock.slots_begun
+}
+
+/// Tells how much of a recording is missing by the sums that its appends keep. Of what is there and
+/// damaged, only reading tells.
+fn tell_lost_bytes(recording: &Recording, recovered: &mut Recovered) {
+    for (number, stream) in (0..).zip(&recording.streams) {
+        let crash_bytes = recording.crash_bytes(number);
+        let lost_bytes = stream.hole_bytes.saturating_sub(crash_bytes);
+        if lost_bytes > 0 {
+            recovered.lost_bytes += lost_bytes;
+            recovered.notes.push(format!(
+                "recording {}, stream {}: {lost_bytes} bytes were recorded and are on no member \
+                 any more. `sustain verify` names them",
+                recording.number, stream.name
+            ));
+        }
+    }
 }
 
 /// Whether an end mark of it was durable on a member and is not found.

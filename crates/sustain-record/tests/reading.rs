@@ -1714,7 +1714,7 @@ fn what_a_cut_has_left_half_overwritten_in_a_ring_is_no_damage_and_all_else_is()
                 machines: &[],
                 clock: &Clock::Real,
             };
-            let recordings = readable_now(store, &Stop::default()).unwrap();
+            let recordings = readable_now(store, &Stop::default(), &mut |_| ()).unwrap();
             let scope = Scope::of(&recordings[0], &opened.members, &[], &Clock::Real);
             let found = parts(&scope, 0, &Range::All);
             let is_hole = |part: &StreamPart| matches!(part, StreamPart::Hole { .. });

@@ -17,6 +17,7 @@ use sustain_record::error::RecordError;
 use sustain_record::format::{Descriptor, Kind};
 use sustain_record::opening::Recording;
 use sustain_record::reading::part::StreamPart;
+use sustain_record::reading::readable::behind_cuts;
 use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range, StreamReader};
 use sustain_record::reading::verify::{Checkable, VerifyResult, verify};
@@ -119,6 +120,15 @@ impl Place {
         self.restore(&crashed);
     }
 
+    /// Records this much, and ends the recording in order.
+    fn record_in_order(&self, content: &[u8]) {
+        let mut recorder = Recorder::start(self.open(Mode::Record), ["main"], options()).unwrap();
+        let mut writer = recorder.writer("main").unwrap();
+        write(&mut writer, content);
+        drop(writer);
+        recorder.finish().unwrap();
+    }
+
     fn recordings(&self) -> Vec<Recording> {
         self.open(Mode::Read).recordings().unwrap()
     }
@@ -126,7 +136,7 @@ impl Place {
     fn recover(&self) -> Recovered {
         let mut store = self.open(Mode::Record);
         let recordings = store.recordings().unwrap();
-        store.recover(&recordings).unwrap()
+        store.recover(&recordings, &mut |_| ()).unwrap()
     }
 
     /// The bytes that a reader gets of a recording's only stream; losses count by their length.
@@ -162,12 +172,16 @@ impl Place {
     }
 
     fn appends_of(&self, kind: Kind) -> Vec<u64> {
-        let image = std::fs::read(self.path(0)).unwrap();
+        self.appends_where(0, |descriptor| descriptor.kind == kind)
+    }
+
+    fn appends_where(&self, member: usize, is_wanted: impl Fn(&Descriptor) -> bool) -> Vec<u64> {
+        let image = std::fs::read(self.path(member)).unwrap();
         let blocks = image.chunks_exact(4096).enumerate();
         blocks
             .filter_map(|(block, bytes)| {
                 let (descriptor, _) = Descriptor::decode(bytes).ok()?;
-                (descriptor.kind == kind).then_some(block as u64 * 4096)
+                is_wanted(&descriptor).then_some(block as u64 * 4096)
             })
             .collect()
     }
@@ -356,6 +370,60 @@ fn a_recording_that_lies_only_on_a_missing_member_is_told() {
 }
 
 #[test]
+fn a_recording_of_which_nothing_is_left_fails_recovering_as_it_fails_the_check() {
+    for is_first in [true, false] {
+        let place = Place::new(&[4096]);
+        if !is_first {
+            place.record_and_crash(&content(100_000));
+            place.recover();
+        }
+        place.record_in_order(&content(300_000));
+        place.assert_ok();
+        let newest = place.recordings()[0].number;
+        for at in place.appends_where(0, |descriptor| descriptor.recording == newest) {
+            damage(&place.path(0), at);
+        }
+        for _ in 0..2 {
+            assert!(!place.verify().ok);
+            let recovered = place.recover();
+            assert_eq!(recovered.lost_marks, 1, "{recovered:?}");
+            let [note] = recovered.notes.as_slice() else {
+                panic!("{recovered:?}");
+            };
+            assert!(
+                note.contains("nothing of that recording is found"),
+                "{note}"
+            );
+        }
+    }
+}
+
+#[test]
+fn bytes_that_are_on_no_member_any_more_fail_recovering_as_they_fail_the_check() {
+    let place = Place::new(&[4096, 4096]);
+    place.record_in_order(&content(600_000));
+    assert_eq!(place.recover(), Recovered::default());
+    // Only the sum of what all members were given tells of the last ones.
+    let of_data = |descriptor: &Descriptor| descriptor.kind != Kind::Start;
+    let lost = place.appends_where(1, of_data);
+    lost[lost.len() - 2..]
+        .iter()
+        .for_each(|at| damage(&place.path(1), *at));
+    for _ in 0..2 {
+        let checked = place.verify();
+        let hole_bytes = checked.recordings[0].streams[0].hole_bytes;
+        assert!(!checked.ok && hole_bytes > 0, "{checked:#?}");
+        let recovered = place.recover();
+        assert_eq!(recovered.lost_bytes, hole_bytes, "{recovered:?}");
+        let mut notes = recovered.notes.iter();
+        assert!(
+            notes.any(|note| note.contains("are on no member any more")),
+            "{recovered:?}"
+        );
+    }
+}
+
+#[test]
 fn what_is_in_order_is_not_written_to() {
     let place = Place::new(&[4096, 4096]);
     place.record_and_crash(&content(500_000));
@@ -471,6 +539,32 @@ fn assert_end_mark_over_the_oldest_slot(blocks: &[u64]) {
         assert!(left + slots >= before, "{left} of {before}");
     }
     place.assert_ok();
+}
+
+#[test]
+fn what_has_to_be_read_before_a_crashed_ring_is_recovered_is_told_slot_by_slot() {
+    let place = Place::new(&[2048]);
+    let ring = RecordOptions {
+        ring: true,
+        ..options()
+    };
+    place.record_with(&content(9_000_000), ring);
+    let mut store = place.open(Mode::Record);
+    let recordings = store.recordings().unwrap();
+    let told = std::cell::RefCell::new(Vec::new());
+    let mut observer = |read_bytes: u64| told.borrow_mut().push(read_bytes);
+    behind_cuts(Checkable::of(&store, &recordings), &mut observer).unwrap();
+    let slot = u64::from(SLOT_BYTES);
+    let looked_at = told.take();
+    assert!(
+        looked_at.len() > 1 && looked_at.contains(&slot),
+        "{looked_at:?}"
+    );
+    store.recover(&recordings, &mut observer).unwrap();
+    assert!(
+        told.take().len() > looked_at.len(),
+        "and behind what was durable"
+    );
 }
 
 #[test]

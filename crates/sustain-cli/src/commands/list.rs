@@ -6,6 +6,7 @@ use sustain::record::reading::verify::Checkable;
 use sustain::record::store::Mode;
 use sustain::report::terminal::list_text;
 
+use super::progress::{SEARCH, watched};
 use super::{output, stores};
 use crate::Exit;
 use crate::flags::list::ListFlags;
@@ -17,7 +18,8 @@ pub(crate) fn run(flags: &ListFlags) -> anyhow::Result<Exit> {
     // Behind a cut in a ring this reads slots, which is left alone while the ring is recorded to:
     // what can be read moves on then.
     if store.is_recorded_to() == Some(false) {
-        recordings = behind_cuts(Checkable::of(&store, &recordings))?;
+        let store = Checkable::of(&store, &recordings);
+        recordings = watched(SEARCH, |observer| behind_cuts(store, observer))?;
     }
     if let Some(note) = Checkable::of(&store, &recordings).unseen_note() {
         super::say(&format!("note: {note}"));

@@ -3,6 +3,9 @@
 use sustain::disk::clock::{Clock, Timestamp};
 use sustain::report::terminal::{LiveKind, ProgressView};
 
+/// What is done before a store that a crash may have left is read, as [`watched`] says it.
+pub(crate) const SEARCH: &str = "looking for what a crash left";
+
 /// A line on standard error that says how far the work has come.
 pub(crate) struct ProgressLine {
     view: ProgressView,
@@ -44,4 +47,17 @@ impl ProgressLine {
     pub(crate) fn finish(&mut self) {
         self.view.finish();
     }
+}
+
+/// Does work that calls its observer with the bytes of each stretch that it has read, and shows how
+/// much that is if it takes long.
+pub(crate) fn watched<T>(what: &str, work: impl FnOnce(&mut dyn FnMut(u64)) -> T) -> T {
+    let mut progress = ProgressLine::new(what);
+    let mut read_bytes = 0;
+    let done = work(&mut |more_bytes| {
+        read_bytes += more_bytes;
+        progress.update(read_bytes, None);
+    });
+    progress.finish();
+    done
 }

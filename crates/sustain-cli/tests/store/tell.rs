@@ -239,6 +239,24 @@ fn a_check_of_part_of_a_store_fails_and_names_what_is_missing() {
 }
 
 #[test]
+fn a_recording_of_which_nothing_is_left_fails_recovering_as_it_fails_the_check() {
+    let place = Place::new();
+    recorded::create(&place, &["a"], "4MiB");
+    recorded::record_main(&place, &["a"], &content(300_000));
+    for at in (FIRST_SLOT..FIRST_SLOT + (1 << 20)).step_by(4096) {
+        damage(&place, "a", at);
+    }
+    document(&place, 1, &["verify", "a"]);
+    let recovered = document(&place, 1, &["recover", "a"]);
+    assert_eq!(recovered["lost_marks"], 1);
+    let note = recovered["notes"][0].as_str().unwrap();
+    assert!(
+        note.contains("nothing of that recording is found here"),
+        "{note}"
+    );
+}
+
+#[test]
 fn an_empty_store_has_nothing_wrong() {
     let place = Place::new();
     recorded::create(&place, &["a"], "2MiB");

@@ -43,7 +43,7 @@ fn listed_recording(recording: &Recording, running: Option<bool>) -> ListedRecor
         ring: recording.ring,
         streams: (0..)
             .zip(&recording.streams)
-            .map(|(number, stream)| listed_stream(stream, crash_bytes(recording, number)))
+            .map(|(number, stream)| listed_stream(stream, recording.crash_bytes(number)))
             .collect(),
     }
 }
@@ -53,17 +53,6 @@ pub(super) fn ended(recording: &Recording) -> Option<RecordingEnd> {
     let end = recording.end.as_ref();
     let said = end.map(|end| end.ended.parse().unwrap_or(RecordingEnd::Unknown));
     said.or_else(|| (!recording.open_end).then_some(RecordingEnd::Unknown))
-}
-
-/// Bytes of a stream that a crash took, of those that a ring has not overwritten since.
-fn crash_bytes(recording: &Recording, stream: u16) -> u64 {
-    let known = recording.streams.get(usize::from(stream));
-    let from_bytes = known.map_or(0, |known| known.readable_from_bytes);
-    let torn = recording.end.iter().flat_map(|end| &end.torn);
-    let of_stream = torn.filter(|torn| torn.stream == stream);
-    of_stream
-        .map(|torn| torn.to_byte.saturating_sub(torn.from_byte.max(from_bytes)))
-        .sum()
 }
 
 fn listed_stream(stream: &StreamSummary, crash_bytes: u64) -> ListedStream {

@@ -28,13 +28,16 @@ pub fn recover_document(
         streams: recording
             .streams
             .iter()
-            .map(|stream| RecoveredStream {
+            .zip(0..)
+            .map(|(stream, number)| RecoveredStream {
                 name: stream.name.clone(),
                 bytes: stream.offered_bytes,
                 frames: stream.frames,
                 gap_bytes: stream.gap_bytes,
                 given_up_bytes: stream.given_up_bytes,
-                hole_bytes: stream.hole_bytes,
+                hole_bytes: stream
+                    .hole_bytes
+                    .saturating_sub(recording.crash_bytes(number)),
             })
             .collect(),
     };
@@ -45,6 +48,7 @@ pub fn recover_document(
         marked: recovered.marked.clone(),
         superblocks_renewed: recovered.superblocks_renewed,
         lost_marks: recovered.lost_marks,
+        lost_bytes: recovered.lost_bytes,
         recordings: recordings.iter().rev().map(of_recording).collect(),
         notes: store
             .notes

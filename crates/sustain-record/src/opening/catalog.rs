@@ -127,6 +127,18 @@ impl Recording {
         end.is_some_and(|end| end.ended == Ending::Source.name())
     }
 
+    /// Bytes of a stream that a crash took, as its end mark says, of those that a ring has not
+    /// overwritten since.
+    pub fn crash_bytes(&self, stream: u16) -> u64 {
+        let known = self.streams.get(usize::from(stream));
+        let from_bytes = known.map_or(0, |known| known.readable_from_bytes);
+        let torn = self.end.iter().flat_map(|end| &end.torn);
+        let of_stream = torn.filter(|torn| torn.stream == stream);
+        of_stream
+            .map(|torn| torn.to_byte.saturating_sub(torn.from_byte.max(from_bytes)))
+            .sum()
+    }
+
     /// All that a member had of it, before this sequence, has been written over: if bytes are
     /// missing by the sum of what the others have, nothing of it can be read as a whole any more.
     /// That sum counts copies twice and no accounts of gaps, so what is missing all the same shows

@@ -5,8 +5,8 @@ use super::facts::{MemberEvidence, slot_start};
 use super::{Asked, Chapter, StreamExtent};
 use crate::format::{AppendPlace, Descriptor, EndNote, Kind, StartNote};
 
-const END_IS_LOST: &str = "its end mark is damaged or lost: the superblock says that the recording \
-     ended in order. What was recorded last there may be lost with it";
+const END_IS_LOST: &str = "its end mark is damaged or lost: another place on this member says that \
+     the recording ended in order. What was recorded last there may be lost with it";
 const LAST_IS_LOST: &str = "its last append there is damaged or lost, most likely its end mark: \
      the start of the next recording names it";
 const BEFORE_IS_LOST: &str = "the append before its start, which the start names, is damaged or \

@@ -3,8 +3,13 @@
 use sustain_disk::clock::Clock;
 use sustain_disk::engine::SharedMachine;
 
-use crate::opening::Recording;
+use crate::format::AppendPlace;
+use crate::opening::{Recording, durable_end_slot};
 use crate::store::{OpenMember, Store};
+
+/// What [`Checkable::gone_ends`] means.
+pub(crate) const IS_GONE: &str = "the superblock says that a recording ended in order in this \
+     slot, and nothing of that recording is found here";
 
 /// What [`Checkable::unseen_recording`] means.
 pub(super) const IS_UNSEEN: &str = "it was begun, and nothing of it is on the members that are \
@@ -46,6 +51,36 @@ impl<'a> Checkable<'a> {
         let begun = superblocks.map(|one| one.recordings_begun).max()?;
         let found = self.recordings.iter().map(|recording| recording.number);
         (begun > found.max().unwrap_or(0)).then_some(begun)
+    }
+
+    /// The slots in which a recording ended in order, as the superblocks of their members tell, of
+    /// which nothing is left there, be it in that slot or before. What is missing of a recording
+    /// that is found is told with it.
+    pub(crate) fn gone_ends(&self) -> Vec<(&'a OpenMember, AppendPlace)> {
+        let gone_from = |member: &'a OpenMember| {
+            let extents = self.recordings.iter();
+            let extents =
+                extents.filter_map(|one| one.per_member.get(member.index()).copied().flatten());
+            let newest = extents.max_by_key(|extent| extent.last);
+            let end_slot = durable_end_slot(&member.superblock)?;
+            let is_found = newest.is_some_and(|newest| {
+                newest.last.slot_serial >= end_slot || newest.lost_end.is_some()
+            });
+            let place = AppendPlace {
+                slot_serial: end_slot,
+                slot_offset_bytes: 0,
+            };
+            (!is_found).then_some((member, place))
+        };
+        self.members.iter().filter_map(gone_from).collect()
+    }
+
+    /// Whether old slots may have been overwritten.
+    pub(crate) fn has_laps(&self) -> bool {
+        let is_beyond = |member: &OpenMember| {
+            member.superblock.slots_begun > member.superblock.geometry.slot_count
+        };
+        self.recordings.iter().any(|recording| recording.ring) || self.members.iter().any(is_beyond)
     }
 
     /// The note for the user about [`Checkable::unseen_recording`].

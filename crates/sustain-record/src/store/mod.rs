@@ -301,7 +301,7 @@ impl Store {
     }
 
     /// The name of a member in messages: as typed, or else its place in the table of members.
-    fn name_of(&self, index: usize) -> String {
+    pub(crate) fn name_of(&self, index: usize) -> String {
         let found = self.members.iter().find(|member| member.index() == index);
         found.map_or_else(|| format!("member {index}"), |member| member.name.clone())
     }

@@ -380,9 +380,18 @@ impl Bench {
         self.struck.push("recovered");
         let mut store = self.open(Mode::Record);
         let found = store.recordings().expect("the recordings can be listed");
-        let recovered = store.recover(&found);
+        let checked = verify(Checkable::of(&store, &found), &mut |_| {}, &Stop::default());
+        let checked = checked.expect("the store can be checked");
+        let recovered = store.recover(&found, &mut |_| ());
         let has_bad_byte = self.plan.members.iter().any(|plan| plan.bad_byte.is_some());
         assert!(recovered.is_ok() || has_bad_byte, "{recovered:?}");
+        if let Ok(recovered) = &recovered {
+            let is_lossless = recovered.lost_marks == 0 && recovered.lost_bytes == 0;
+            assert!(
+                is_lossless || !checked.ok,
+                "recover tells of losses, and verify of none: {recovered:?}"
+            );
+        }
         drop(store);
         let store = self.open(Mode::Read);
         let slots_begun = store.tails.iter().map(|tail| tail.next_slot_serial);

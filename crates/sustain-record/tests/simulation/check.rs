@@ -47,8 +47,12 @@ pub fn check(bench: &mut Bench, given: Given) {
         tell(&store);
     }
     let listed = store.recordings().expect("the recordings can be listed");
-    let found =
-        readable(Checkable::of(&store, &listed), &Stop::default()).expect("the store can be read");
+    let found = readable(
+        Checkable::of(&store, &listed),
+        &Stop::default(),
+        &mut |_| (),
+    )
+    .expect("the store can be read");
     let checked = verify(
         Checkable {
             members: &store.members,

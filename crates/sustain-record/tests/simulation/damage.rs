@@ -19,8 +19,12 @@ use crate::history::{Append, History};
 pub fn damage_where_another_is_gone(bench: &mut Bench) -> bool {
     let mut store = bench.open(Mode::Read);
     let listed = store.recordings().expect("the recordings can be listed");
-    let found =
-        readable(Checkable::of(&store, &listed), &Stop::default()).expect("the store can be read");
+    let found = readable(
+        Checkable::of(&store, &listed),
+        &Stop::default(),
+        &mut |_| (),
+    )
+    .expect("the store can be read");
     drop(store);
     let history = bench.history.borrow();
     let targets: Vec<(usize, u64)> = found

@@ -24,7 +24,7 @@ use self::destination::Destination;
 use self::losses::Losses;
 use self::selection::Selection;
 use super::output;
-use super::progress::ProgressLine;
+use super::progress::{ProgressLine, SEARCH, watched};
 use super::{say, stores};
 use crate::flags::extract::{ExtractFlags, HolesFlag};
 use crate::usage_error::UsageError;
@@ -74,7 +74,8 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
     if let Some(note) = Checkable::of(&store, &found).unseen_note() {
         say(&format!("note: {note}"));
     }
-    let recordings = readable(Checkable::of(&store, &found), &stop)?;
+    let looked_at = Checkable::of(&store, &found);
+    let recordings = watched(SEARCH, |observer| readable(looked_at, &stop, observer))?;
     let selection = Selection::of(flags, &recordings)?;
     let scope = match &destination {
         Destination::Frames(_) => selection.scope(&store),

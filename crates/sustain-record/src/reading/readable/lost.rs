@@ -46,8 +46,13 @@ impl Doubt {
         }
     }
 
-    /// Reads what the other members have of it, too.
-    pub(super) fn is_lost(&self, store: Checkable<'_>, id: Uuid) -> Result<bool, RecordError> {
+    /// Reads what the other members have of it, too. `observer` is told how much that is.
+    pub(super) fn is_lost(
+        &self,
+        store: Checkable<'_>,
+        id: Uuid,
+        observer: &mut dyn FnMut(u64),
+    ) -> Result<bool, RecordError> {
         let Some(recording) = store.recordings.iter().find(|one| one.id == id) else {
             return Ok(false);
         };
@@ -57,9 +62,11 @@ impl Doubt {
                 continue;
             }
             for part in StreamReader::open(&scope, *stream, &Wanted::Bytes(bytes.clone()))? {
-                if self.is_lost_in(recording, *stream, &part?) {
+                let part = part?;
+                if self.is_lost_in(recording, *stream, &part) {
                     return Ok(true);
                 }
+                observer(part.length_bytes());
             }
         }
         Ok(false)

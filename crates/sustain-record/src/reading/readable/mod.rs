@@ -38,27 +38,36 @@ const TOLD_LOOK: u32 = NEAR_LOOKS + 3;
 /// came may have been durable already, which only later appends tell: they are looked for as long
 /// as the recording goes on, and for a minute at most.
 ///
-/// What power cuts have left of a ring is left out, as by [`behind_cuts`].
+/// What power cuts have left of a ring is left out, as by [`behind_cuts`], which calls `observer`.
 ///
 /// # Errors
 /// [`RecordError::Interrupted`] if `stop` says so while the store is looked at again; otherwise if
 /// the members cannot be driven.
-pub fn readable(store: Checkable<'_>, stop: &Stop) -> Result<Vec<Recording>, RecordError> {
+pub fn readable(
+    store: Checkable<'_>,
+    stop: &Stop,
+    observer: &mut dyn FnMut(u64),
+) -> Result<Vec<Recording>, RecordError> {
     let recordings = at_one_time(store, stop)?;
-    behind_cuts(Checkable {
+    let store = Checkable {
         recordings: &recordings,
         ..store
-    })
+    };
+    behind_cuts(store, observer)
 }
 
 /// Returns the recordings of a store with their readable ranges behind what power cuts have left
-/// in a ring: damaged appends of the lap before that were being overwritten.
+/// in a ring: damaged appends of the lap before that were being overwritten. Some slots of each
+/// member have to be read for that: `observer` is called with the bytes of each.
 ///
 /// # Errors
 /// If the members cannot be driven.
-pub fn behind_cuts(store: Checkable<'_>) -> Result<Vec<Recording>, RecordError> {
+pub fn behind_cuts(
+    store: Checkable<'_>,
+    observer: &mut dyn FnMut(u64),
+) -> Result<Vec<Recording>, RecordError> {
     let mut recordings = store.recordings.to_vec();
-    let traces = pen::traces(store)?;
+    let traces = pen::traces(store, observer)?;
     for trace in traces {
         trace.apply(&mut recordings);
     }
@@ -283,7 +292,7 @@ mod tests {
             machines: &[],
             clock: &clock,
         };
-        let interrupted = readable(store, &stop).unwrap_err();
+        let interrupted = readable(store, &stop, &mut |_| ()).unwrap_err();
         assert!(matches!(interrupted, RecordError::Interrupted(_)));
     }
 

@@ -53,7 +53,10 @@ struct SuspectBytes {
 }
 
 /// What was being written over on members and is not whole any more.
-pub(super) fn traces(store: Checkable<'_>) -> Result<Vec<Trace>, RecordError> {
+pub(super) fn traces(
+    store: Checkable<'_>,
+    observer: &mut dyn FnMut(u64),
+) -> Result<Vec<Trace>, RecordError> {
     let windows: Vec<Option<Range<u64>>> = store
         .members
         .iter()
@@ -74,14 +77,15 @@ pub(super) fn traces(store: Checkable<'_>) -> Result<Vec<Trace>, RecordError> {
                 start: None,
                 suspects: Vec::new(),
             };
-            suspects.push(suspects_of_member(&mut io, target, member, seeker));
+            let of_member = suspects_of_member(&mut io, (target, member), seeker, observer);
+            suspects.push(of_member);
         }
     }
     io.check_engine()?;
     drop(io);
     let mut traces = Vec::new();
     for of_member in suspects {
-        confirm(store, of_member, &mut traces)?;
+        confirm(store, of_member, &mut traces, observer)?;
     }
     Ok(traces)
 }
@@ -91,6 +95,7 @@ fn confirm(
     store: Checkable<'_>,
     suspects: Vec<SuspectBytes>,
     traces: &mut Vec<Trace>,
+    observer: &mut dyn FnMut(u64),
 ) -> Result<(), RecordError> {
     let mut is_cut = BTreeSet::new();
     for SuspectBytes { trace, doubt } in suspects.into_iter().rev() {
@@ -99,7 +104,7 @@ fn confirm(
                 continue;
             }
             let is_lost = match doubt {
-                Some(doubt) => doubt.is_lost(store, cut.recording_id)?,
+                Some(doubt) => doubt.is_lost(store, cut.recording_id, observer)?,
                 None => true,
             };
             if !is_lost {
@@ -145,9 +150,9 @@ fn window(member: &OpenMember, recordings: &[Recording]) -> Option<Range<u64>> {
 
 fn suspects_of_member(
     io: &mut MemberIo,
-    target: usize,
-    member: &OpenMember,
+    (target, member): (usize, &OpenMember),
     mut seeker: Seeker<'_>,
+    observer: &mut dyn FnMut(u64),
 ) -> Vec<SuspectBytes> {
     let identity = member.identity();
     // The first append behind the window tells of the last ones in it.
@@ -161,6 +166,7 @@ fn suspects_of_member(
         let Ok(bytes) = io.read(target, offset_bytes, identity.geometry.slot_bytes as usize) else {
             continue;
         };
+        observer(bytes.len() as u64);
         let slot = Slot {
             member: member.index(),
             serial,
@@ -477,6 +483,9 @@ impl RecordingCut {
                 stream.readable_from_bytes = from.next_offset_bytes;
                 stream.readable_from_frame = from.frames;
                 stream.readable_from_gap_bytes = from.gap_bytes;
+                let before_bytes = from.next_offset_bytes.saturating_sub(from.gap_bytes);
+                let left_bytes = stream.recorded_bytes.saturating_sub(before_bytes);
+                stream.hole_bytes = stream.hole_bytes.min(left_bytes);
             }
         }
         if let Some(extent) = recording.per_member[self.member].as_mut() {

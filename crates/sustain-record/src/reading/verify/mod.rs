@@ -19,15 +19,16 @@ use sustain_targets::Stop;
 use self::account::Account;
 pub use self::meanwhile::{RemainingFrom, left_by_now};
 use self::names::Names;
-pub(crate) use self::tail::torn_tail;
+pub(crate) use self::tail::{TailFindings, torn_tail};
 pub use super::checkable::Checkable;
+pub(crate) use super::checkable::IS_GONE;
 use super::checkable::IS_UNSEEN;
 use super::parts::Parts;
 use super::readable::readable;
 use super::scope::Scope;
 use crate::error::RecordError;
-use crate::format::{AppendPlace, BLOCK_BYTES, Superblock, SuperblockError};
-use crate::opening::{Recording, durable_end_slot};
+use crate::format::{BLOCK_BYTES, Superblock, SuperblockError};
+use crate::opening::Recording;
 use crate::store::OpenMember;
 
 /// The schema that a [`VerifyResult`] names.
@@ -40,7 +41,8 @@ const BAD_MAX: usize = 100_000;
 pub struct VerifyProgress {
     /// Bytes of members that were read and checked.
     pub checked_bytes: u64,
-    /// Bytes of members that will be read and checked in all, as far as is known.
+    /// Bytes of members that will be read and checked in all, as far as is known; 0 while it is
+    /// found out what can be read of a ring.
     pub total_bytes: u64,
     /// Flaws found.
     pub bad: u64,
@@ -129,8 +131,8 @@ pub struct VerifiedStream {
     pub settled_bytes: u64,
 }
 
-/// Checks a store. `observer` is called when it begins and after every few MiB. It can end the
-/// check early; the result then has what was found so far.
+/// Checks a store. `observer` is called when it begins and after every few MiB. The user can end
+/// the check early; the result then has what was found so far.
 ///
 /// # Errors
 /// If the members cannot be driven. What cannot be read on them is a flaw, not an error.
@@ -139,7 +141,16 @@ pub fn verify(
     observer: &mut dyn FnMut(VerifyProgress),
     stop: &Stop,
 ) -> Result<VerifyResult, RecordError> {
-    let readable = readable(store, stop)?;
+    let mut looked_bytes = 0;
+    let mut look = |read_bytes: u64| {
+        looked_bytes += read_bytes;
+        observer(VerifyProgress {
+            checked_bytes: looked_bytes,
+            total_bytes: 0,
+            bad: 0,
+        });
+    };
+    let readable = readable(store, stop, &mut look)?;
     let store = Checkable {
         recordings: &readable,
         ..store
@@ -173,7 +184,7 @@ pub fn verify(
         result.add(Bad::of_store(Some(number), IS_UNSEEN));
     }
     let given = VerifyBasis {
-        has_laps: has_laps(&store),
+        has_laps: store.has_laps(),
         is_all_there: is_all_there(&store),
     };
     for (recording, scope) in recordings.into_iter().zip(&scopes) {
@@ -219,13 +230,6 @@ impl VerifyResult {
             self.bad_unlisted += 1;
         }
     }
-}
-
-/// Whether old slots may have been overwritten.
-fn has_laps(store: &Checkable<'_>) -> bool {
-    let is_beyond =
-        |member: &OpenMember| member.superblock.slots_begun > member.superblock.geometry.slot_count;
-    store.recordings.iter().any(|recording| recording.ring) || store.members.iter().any(is_beyond)
 }
 
 /// Whether all members of the store are there, and none has become smaller.
@@ -335,36 +339,13 @@ fn check_superblocks(store: Checkable<'_>, result: &mut VerifyResult) -> Result<
     io.check_engine()
 }
 
-/// Where a member's superblock says that its last recording has ended, checks that anything of that
-/// recording is left in the slot of its end mark, or before it. What is missing of a recording that
-/// is found is told with it.
+/// Tells of the recordings that ended in order, and of which a member has nothing left.
 fn check_newest_slots(store: Checkable<'_>, result: &mut VerifyResult) {
-    for member in store.members {
-        let superblock = &member.superblock;
-        let extents = store.recordings.iter();
-        let extents =
-            extents.filter_map(|one| one.per_member.get(member.index()).copied().flatten());
-        let newest = extents.max_by_key(|extent| extent.last);
-        let Some(end_slot) = durable_end_slot(superblock) else {
-            continue;
-        };
-        let is_found = newest
-            .is_some_and(|newest| newest.last.slot_serial >= end_slot || newest.lost_end.is_some());
-        if is_found {
-            continue;
-        }
-        let place = AppendPlace {
-            slot_serial: end_slot,
-            slot_offset_bytes: 0,
-        };
+    for (member, place) in store.gone_ends() {
         result.add(Bad {
             member: Some(member.name.clone()),
-            offset_bytes: Some(superblock.geometry.offset_of(place)),
-            ..Bad::of_store(
-                None,
-                "the superblock says that a recording ended in order in this slot, and nothing of \
-                 that recording is found here",
-            )
+            offset_bytes: Some(member.superblock.geometry.offset_of(place)),
+            ..Bad::of_store(None, IS_GONE)
         });
     }
 }

@@ -15,8 +15,18 @@ use crate::store::Store;
 /// The most stretches that an end mark names, in all streams: it has to fit into the smallest slot.
 const TORN_MAX: usize = 256;
 
-/// Returns what is torn of a recording with an open end, by stream and in order. If it is more than
-/// an end mark can name, the last stretch of a stream also covers what is whole in between.
+/// What is not whole behind what was durable of a recording.
+#[derive(Debug, Default)]
+pub(crate) struct TailFindings {
+    /// What is torn, by stream and in order. If it is more than an end mark can name, the last
+    /// stretch of a stream also covers what is whole in between.
+    pub(crate) torn: Vec<TornNote>,
+    /// By stream, holes of which the medium refused to be read.
+    pub(crate) unreadable: Vec<(u16, StreamPart)>,
+}
+
+/// Finds what is not whole at the end of a recording with an open end. `observer` is told the
+/// length of each part that was read.
 ///
 /// # Errors
 /// If the members cannot be driven; [`RecordError::Silent`] if one never answers. A block that
@@ -24,7 +34,8 @@ const TORN_MAX: usize = 256;
 pub(crate) fn torn_tail(
     store: &Store,
     recording: &Recording,
-) -> Result<Vec<TornNote>, RecordError> {
+    observer: &mut dyn FnMut(u64),
+) -> Result<TailFindings, RecordError> {
     let mut scope = Scope::of_store(store, recording);
     // The recording is read as it will be when it has its end mark.
     let streams = recording.streams.iter();
@@ -32,20 +43,23 @@ pub(crate) fn torn_tail(
     // Whoever will write does not wait without end.
     scope.patience_ns = Some(READS_ARE_GIVEN * GIVEN_UP_AFTER_NS);
     let most = (TORN_MAX / recording.streams.len().max(1)).max(1);
-    let mut torn = Vec::new();
+    let mut found = TailFindings::default();
     for (stream, summary) in (0..).zip(&recording.streams) {
         let mut of_stream = Vec::new();
         let mut told = None;
         let behind = Range::Bytes(summary.settled_bytes..u64::MAX);
         for part in StreamReader::open(&scope, stream, &behind)? {
             let part = part?;
+            observer(part.length_bytes());
             if is_torn(&part, &mut told) {
                 enter(&mut of_stream, stream, &part, most);
+            } else if matches!(part, StreamPart::Hole { .. }) {
+                found.unreadable.push((stream, part));
             }
         }
-        torn.append(&mut of_stream);
+        found.torn.append(&mut of_stream);
     }
-    Ok(torn)
+    Ok(found)
 }
 
 /// Whether a part is torn. `told` is the append whose damaged marks were reported last, because

@@ -407,6 +407,9 @@ fn nothing_repaired(document: &RecoverDocument) -> &'static str {
     if document.lost_marks > 0 {
         "the superblocks of all members are whole. Nothing can take the place of the marks that \
          are lost, and nothing was written: see what `sustain verify` names as missing"
+    } else if document.lost_bytes > 0 {
+        "the superblocks of all members are whole. Nothing can take the place of the bytes that \
+         are missing, and nothing was written: see what `sustain verify` names"
     } else if document.recordings.is_empty() {
         "the superblocks of all members are whole, and the store has no recordings: there was \
          nothing to repair"

@@ -438,6 +438,7 @@ fn what_was_found_after_a_crash_is_told_with_what_was_written() {
         marked: vec!["/dev/sda1".to_owned(), "/dev/sdb1".to_owned()],
         superblocks_renewed: true,
         lost_marks: 0,
+        lost_bytes: 0,
         recordings: vec![RecoveredRecording {
             recording: 2,
             ended: Some(RecordingEnd::Recovered),
@@ -468,6 +469,13 @@ fn what_was_found_after_a_crash_is_told_with_what_was_written() {
     the superblocks of all members are whole, and every recording has its end mark: there was nothing to repair. Whether the
       data is whole, `sustain verify` tells
     ");
+    document.lost_bytes = 1_000_000;
+    let text = recover_text(&document, 120);
+    assert!(
+        text.contains("take the place of the bytes that are missing"),
+        "{text}"
+    );
+    assert!(!text.contains("nothing to repair"), "{text}");
 }
 
 #[test]

@@ -458,6 +458,72 @@ fn a_recording_that_may_lie_on_a_missing_member_alone_is_told() {
     assert!(told[0].contains("nothing of it is on the members that are here"));
 }
 
+/// Opens an image without its second member.
+fn without_second(image: &Image) -> Opened {
+    let mut opened = image.open();
+    opened.members.remove(1);
+    for recording in &mut opened.recordings {
+        recording.per_member[1] = None;
+    }
+    opened
+}
+
+#[test]
+fn a_missing_member_is_a_fault_unless_all_is_accounted_for_without_it() {
+    for has_end in [true, false] {
+        let mut image = Image::new(2, 12, &["none"], false);
+        for round in 0..4 {
+            image.data(0, 0, &noise(round, 50_000), &[]);
+        }
+        if has_end {
+            image.end();
+        }
+        assert!(check(&image.open()).ok);
+        let result = check(&without_second(&image));
+        assert_eq!(result.ok, has_end, "{result:?}");
+        if !has_end {
+            let [bad] = result.bad.as_slice() else {
+                panic!("{result:?}");
+            };
+            assert_eq!(bad.recording, Some(1));
+            assert!(bad.why.contains("has no end mark"), "{}", bad.why);
+            let second = image.members[1].superblock.member.to_string();
+            assert!(bad.why.contains(&second), "{}", bad.why);
+        }
+    }
+}
+
+#[test]
+fn a_recording_between_others_that_only_a_missing_member_can_have_is_told() {
+    for is_ring in [false, true] {
+        let (mut image, _) = ended_in_order(2, is_ring);
+        for _ in 0..2 {
+            image.begin_again();
+            image.end();
+        }
+        image.say_ended();
+        let mut opened = without_second(&image);
+        for number in [2, 1] {
+            opened
+                .recordings
+                .retain(|recording| recording.number != number);
+            let result = check(&opened);
+            let unseen = result.bad.iter().filter(|bad| {
+                bad.why
+                    .contains("nothing of it is on the members that are here")
+            });
+            let told: Vec<Option<u32>> = unseen.map(|bad| bad.recording).collect();
+            // A ring may have overwritten what came first.
+            let expected: &[Option<u32>] = match (number, is_ring) {
+                (2, _) => &[Some(2)],
+                (_, false) => &[Some(2), Some(1)],
+                (_, true) => &[],
+            };
+            assert_eq!(told, expected, "{is_ring}");
+        }
+    }
+}
+
 #[test]
 fn a_damaged_seal_of_a_start_that_was_flushed_before_a_crash_is_named() {
     let mut image = Image::new(1, 12, &["none"], false);

@@ -362,7 +362,7 @@ fn a_recording_that_lies_only_on_a_missing_member_is_told() {
     let recordings = store.recordings().unwrap();
     assert_eq!(recordings.len(), 1, "nothing of the second is here");
     let checkable = Checkable::of(&store, &recordings);
-    assert_eq!(checkable.unseen_recording(), Some(2));
+    assert_eq!(checkable.unseen_recordings(), [2]);
     let result = verify(checkable, &mut |_| (), &Stop::default()).unwrap();
     assert!(result.bad.iter().any(|bad| bad.recording == Some(2)));
     let listed = list_document(&store, &recordings);

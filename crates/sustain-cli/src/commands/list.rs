@@ -21,7 +21,7 @@ pub(crate) fn run(flags: &ListFlags) -> anyhow::Result<Exit> {
         let store = Checkable::of(&store, &recordings);
         recordings = watched(SEARCH, |observer| behind_cuts(store, observer))?;
     }
-    if let Some(note) = Checkable::of(&store, &recordings).unseen_note() {
+    for note in Checkable::of(&store, &recordings).unseen_notes() {
         super::say(&format!("note: {note}"));
     }
     let document = list_document(&store, &recordings);

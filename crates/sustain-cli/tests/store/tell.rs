@@ -239,6 +239,38 @@ fn a_check_of_part_of_a_store_fails_and_names_what_is_missing() {
 }
 
 #[test]
+fn a_missing_member_that_may_have_more_of_a_recording_fails_checking_and_extracting() {
+    for (end, has_end) in [(End::InOrder, true), (End::Crash, false)] {
+        let place = Place::new();
+        recorded::create(&place, &["a", "b"], "4MiB");
+        let content = content(1000);
+        let streams = [Stream::plain("main", &content)];
+        recorded::record(&place, &["a", "b"], &streams, end);
+        // One append is enough for all of it, and is on one of them.
+        let has_all = |member: &&str| extract(&place, &[member]).1 == content;
+        let member = ["a", "b"].into_iter().find(has_all).unwrap();
+        let code = i32::from(!has_end);
+        let checked = document(&place, code, &["verify", member]);
+        let (extracted, _, words) = extract(&place, &[member]);
+        assert_eq!(extracted, code, "{words}");
+        let text = unwrapped(&place.run(&["verify", member]).expect(code).stdout);
+        if has_end {
+            assert!(text.contains("nothing that was recorded lies on missing members alone"));
+            continue;
+        }
+        let why = checked["bad"][0]["why"].as_str().unwrap();
+        for told in [text.as_str(), why, words.as_str()] {
+            assert!(
+                told.contains("it has no end mark on the members that are here"),
+                "{told}"
+            );
+            assert!(told.contains("(UUID "), "{told}");
+        }
+        place.run(&["list", member]).expect(0);
+    }
+}
+
+#[test]
 fn a_recording_of_which_nothing_is_left_fails_recovering_as_it_fails_the_check() {
     let place = Place::new();
     recorded::create(&place, &["a"], "4MiB");

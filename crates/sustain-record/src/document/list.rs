@@ -11,7 +11,7 @@ use crate::store::Store;
 /// Makes the document of a store and its recordings, which are newest first as the store
 /// returns them.
 pub fn list_document(store: &Store, recordings: &[Recording]) -> ListDocument {
-    let unseen = Checkable::of(store, recordings).unseen_note();
+    let unseen = Checkable::of(store, recordings).unseen_notes();
     let newest = recordings.first().map(|recording| recording.number);
     let is_recorded_to = store.is_recorded_to();
     // Only of the newest one the end can be still to come.

@@ -1,7 +1,10 @@
 //! An open store as those take it who look at all of it.
 
+use std::collections::BTreeSet;
+
 use sustain_disk::clock::Clock;
 use sustain_disk::engine::SharedMachine;
+use uuid::Uuid;
 
 use crate::format::AppendPlace;
 use crate::opening::{Recording, durable_end_slot};
@@ -11,9 +14,8 @@ use crate::store::{OpenMember, Store};
 pub(crate) const IS_GONE: &str = "the superblock says that a recording ended in order in this \
      slot, and nothing of that recording is found here";
 
-/// What [`Checkable::unseen_recording`] means.
-pub(super) const IS_UNSEEN: &str = "it was begun, and nothing of it is on the members that are \
-     here: what it has, if anything, is on those that are missing";
+/// More recordings of which nothing is found are not told.
+const UNSEEN_MAX: usize = 100;
 
 /// An open store to check.
 #[derive(Clone, Copy)]
@@ -39,18 +41,73 @@ impl<'a> Checkable<'a> {
         }
     }
 
-    /// The number of the newest recording that was begun on the store, as the superblocks tell, if
-    /// nothing of it is found, and a member that may have it is not there. While all members are
-    /// there, a crash has ended such a recording before it had anything.
-    pub fn unseen_recording(&self) -> Option<u32> {
-        let superblocks = self.members.iter().map(|member| &member.superblock);
-        let mut counts = superblocks.clone().map(|one| one.members.len());
-        if counts.all(|count| count == self.members.len()) {
-            return None;
+    /// The numbers of recordings of which nothing is found, while a member that may have them is not
+    /// there, newest first: those that were begun, as the superblocks tell, and those between and
+    /// before others, unless a ring may have overwritten them. While all members are there, a crash
+    /// has ended such a recording before it had anything, and its number is used again.
+    pub fn unseen_recordings(&self) -> Vec<u32> {
+        if self.missing().is_empty() {
+            return Vec::new();
         }
-        let begun = superblocks.map(|one| one.recordings_begun).max()?;
-        let found = self.recordings.iter().map(|recording| recording.number);
-        (begun > found.max().unwrap_or(0)).then_some(begun)
+        let found: BTreeSet<u32> = self.recordings.iter().map(|one| one.number).collect();
+        let superblocks = self.members.iter().map(|member| &member.superblock);
+        let begun = superblocks.map(|one| one.recordings_begun).max();
+        let newest = begun.max(found.last().copied()).unwrap_or(0);
+        let oldest = match self.has_laps() {
+            true => found.first().copied().unwrap_or(newest),
+            false => 1,
+        };
+        let unseen = (oldest.max(1)..=newest)
+            .rev()
+            .filter(|number| !found.contains(number));
+        unseen.take(UNSEEN_MAX).collect()
+    }
+
+    /// Whether old slots may have been overwritten.
+    pub(crate) fn has_laps(&self) -> bool {
+        let is_beyond = |member: &OpenMember| {
+            member.superblock.slots_begun > member.superblock.geometry.slot_count
+        };
+        self.recordings.iter().any(|recording| recording.ring) || self.members.iter().any(is_beyond)
+    }
+
+    /// The members of the store that are not there: the place of each in the table, and its UUID.
+    fn missing(&self) -> Vec<(usize, Uuid)> {
+        let tables = self
+            .members
+            .first()
+            .map(|member| &member.superblock.members);
+        let is_there = |index: usize| self.members.iter().any(|member| member.index() == index);
+        let all = tables.into_iter().flatten().copied().enumerate();
+        all.filter(|(index, _)| !is_there(*index)).collect()
+    }
+
+    /// The members that are not there, in words.
+    fn missing_words(&self) -> String {
+        let name = |(index, member): (usize, Uuid)| format!("member {} (UUID {member})", index + 1);
+        let names: Vec<String> = self.missing().into_iter().map(name).collect();
+        names.join(", ")
+    }
+
+    /// What [`Checkable::unseen_recordings`] means.
+    pub(super) fn unseen_words(&self) -> String {
+        format!(
+            "it was begun, and nothing of it is on the members that are here: what it has, if \
+             anything, is on those that are missing: {}",
+            self.missing_words()
+        )
+    }
+
+    /// Why it is not known how far a recording goes, if that is not known: it has no end mark here,
+    /// and a member that may have more of it is not there.
+    pub fn unknown_end(&self, recording: &Recording) -> Option<String> {
+        (recording.open_end && !self.missing().is_empty()).then(|| {
+            format!(
+                "it has no end mark on the members that are here: what came behind all that they \
+                 have of it, if anything, is on those that are missing: {}",
+                self.missing_words()
+            )
+        })
     }
 
     /// The slots in which a recording ended in order, as the superblocks of their members tell, of
@@ -75,17 +132,10 @@ impl<'a> Checkable<'a> {
         self.members.iter().filter_map(gone_from).collect()
     }
 
-    /// Whether old slots may have been overwritten.
-    pub(crate) fn has_laps(&self) -> bool {
-        let is_beyond = |member: &OpenMember| {
-            member.superblock.slots_begun > member.superblock.geometry.slot_count
-        };
-        self.recordings.iter().any(|recording| recording.ring) || self.members.iter().any(is_beyond)
-    }
-
-    /// The note for the user about [`Checkable::unseen_recording`].
-    pub fn unseen_note(&self) -> Option<String> {
-        let number = self.unseen_recording()?;
-        Some(format!("recording {number}: {IS_UNSEEN}"))
+    /// The notes for the user about [`Checkable::unseen_recordings`].
+    pub fn unseen_notes(&self) -> Vec<String> {
+        let numbers = self.unseen_recordings();
+        let note = |number: u32| format!("recording {number}: {}", self.unseen_words());
+        numbers.into_iter().map(note).collect()
     }
 }

@@ -57,6 +57,16 @@ impl Losses {
         });
     }
 
+    /// Notes that it is not known what lies behind a byte of the stream.
+    pub(super) fn take_unknown_end(&mut self, behind_byte: u64, why: String) {
+        self.add(Lost {
+            kind: LostKind::Hole,
+            from_byte: behind_byte,
+            to_byte: behind_byte,
+            why,
+        });
+    }
+
     /// Whether the last loss so far ends at this byte or behind it.
     pub(super) fn reaches(&self, byte: u64) -> bool {
         let last = self.listed.last();

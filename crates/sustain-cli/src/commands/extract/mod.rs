@@ -71,7 +71,7 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
     let found = store.recordings()?;
     let stop = Stop::default();
     interrupt::watch(&stop, say)?;
-    if let Some(note) = Checkable::of(&store, &found).unseen_note() {
+    for note in Checkable::of(&store, &found).unseen_notes() {
         say(&format!("note: {note}"));
     }
     let looked_at = Checkable::of(&store, &found);
@@ -102,11 +102,17 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
         }
     };
     progress.finish();
-    let given = match given {
+    let mut given = match given {
         // The reader of the output has closed it on purpose, and needs no message.
         Err(error) if is_closed_pipe(&error) => return Ok(Exit::Failed),
         other => other?,
     };
+    let unknown_end = looked_at.unknown_end(selection.recording);
+    if let Some(why) = unknown_end.filter(|_| given.complete && selection.reaches_end()) {
+        let why = format!("recording {}: {why}", selection.recording.number);
+        let end_bytes = selection.stream.offered_bytes;
+        given.losses.take_unknown_end(end_bytes, why);
+    }
     let document = document(&store, &selection, &given);
     let json = || sustain::document::reader::write(&document);
     let saved = flags

@@ -81,6 +81,16 @@ impl<'a> Selection<'a> {
             && readable_bytes >= self.stream.offered_bytes
     }
 
+    /// Whether what is wanted may lie behind all that is known of the stream, if that goes on.
+    pub(super) fn reaches_end(&self) -> bool {
+        match &self.range {
+            Range::All => true,
+            Range::Bytes(span) => span.end > self.stream.offered_bytes,
+            Range::Time(span) => span.end > self.stream.last_time_ns,
+            Range::Frames(span) => span.end > self.stream.frames,
+        }
+    }
+
     /// Notes for the user before reading begins.
     pub(super) fn notices(&self) -> &[String] {
         &self.notices

@@ -22,7 +22,6 @@ use self::names::Names;
 pub(crate) use self::tail::{TailFindings, torn_tail};
 pub use super::checkable::Checkable;
 pub(crate) use super::checkable::IS_GONE;
-use super::checkable::IS_UNSEEN;
 use super::parts::Parts;
 use super::readable::readable;
 use super::scope::Scope;
@@ -180,14 +179,17 @@ pub fn verify(
     });
     check_superblocks(store, &mut result)?;
     check_newest_slots(store, &mut result);
-    if let Some(number) = store.unseen_recording() {
-        result.add(Bad::of_store(Some(number), IS_UNSEEN));
+    for number in store.unseen_recordings() {
+        result.add(Bad::of_store(Some(number), &store.unseen_words()));
     }
     let given = VerifyBasis {
         has_laps: store.has_laps(),
         is_all_there: is_all_there(&store),
     };
     for (recording, scope) in recordings.into_iter().zip(&scopes) {
+        if let Some(why) = store.unknown_end(recording) {
+            result.add(Bad::of_store(Some(recording.number), &why));
+        }
         let before_bytes = result.checked_bytes;
         let mut report = |checked_bytes: u64, bad: u64| {
             observer(VerifyProgress {

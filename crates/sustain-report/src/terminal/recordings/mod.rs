@@ -268,9 +268,13 @@ fn open_ends(document: &ListDocument) -> impl Iterator<Item = String> {
     let crashed = format!(
         "open end: the recording was ended by a crash or a kill{may_run}; what is there can be read"
     );
+    let is_whole = document.members.iter().all(ListedMember::is_present);
+    let elsewhere = "while members are missing it is not known whether they have the end of such a \
+                     recording, and more of it";
+    let elsewhere = (has_crashed && !is_whole).then(|| elsewhere.to_owned());
     let running = is_running.then_some(running);
     let crashed = has_crashed.then_some(crashed);
-    running.into_iter().chain(crashed)
+    running.into_iter().chain(crashed).chain(elsewhere)
 }
 
 fn list_remarks(document: &ListDocument) -> Vec<String> {

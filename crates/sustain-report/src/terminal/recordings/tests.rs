@@ -142,6 +142,7 @@ fn a_list_explains_what_it_shows() {
              2  2026-11-21 15:56:57  2026-11-21 16:56:57  open end  left       66.8 GB          5.00 MB        -
                                      2026-11-21 16:56:57            right�[2J  66.8 GB                -  1.07 GB
     open end: the recording was ended by a crash or a kill, or is still running; what is there can be read
+    while members are missing it is not known whether they have the end of such a recording, and more of it
     lost: bytes that did not reach a member; the stream records how many and where
     while members are missing it is not known whether one that was given up has some of what is lost
     missing: bytes that were recorded on members, or parts of members, that are not here
@@ -174,6 +175,9 @@ fn a_list_says_what_a_member_that_was_given_up_may_have() {
     open end: the recording was ended by a
       crash or a kill, or is still running;
       what is there can be read
+    while members are missing it is not
+      known whether they have the end of
+      such a recording, and more of it
     lost: bytes that did not reach a member;
       the stream records how many and where
     lost up to: the members were given
@@ -198,6 +202,7 @@ fn a_list_says_what_a_member_that_was_given_up_may_have() {
              2  2026-11-21 15:56:57  2026-11-21 16:56:57  open end  left       66.8 GB          up to 5.00 MB        -
                                      2026-11-21 16:56:57            right�[2J  66.8 GB                      -  1.07 GB
     open end: the recording was ended by a crash or a kill, or is still running; what is there can be read
+    while members are missing it is not known whether they have the end of such a recording, and more of it
     lost: bytes that did not reach a member; the stream records how many and where
     lost up to: the members were given 4.00 MB more than counts as recorded. Either a member that was given up has it, and
       it may be there nevertheless, or it is copies of what lay on a slow member. `sustain verify` reads it and tells, and
@@ -223,6 +228,7 @@ fn a_list_of_whole_recordings_explains_nothing_but_their_ends() {
      recording  started (UTC)        last byte            ended     stream    bytes  frames  lost  missing
              1  2026-11-21 15:56:57  2026-11-21 16:56:57  open end  camera  66.8 GB  446123     -        -
     open end: the recording was ended by a crash or a kill, or is still running; what is there can be read
+    while members are missing it is not known whether they have the end of such a recording, and more of it
     ");
     let mut newer = whole.recordings[0].clone();
     newer.recording += 1;
@@ -233,6 +239,7 @@ fn a_list_of_whole_recordings_explains_nothing_but_their_ends() {
              1  2026-11-21 15:56:57  2026-11-21 16:56:57  open end  camera  66.8 GB  446123     -        -
              2  2026-11-21 15:56:57  2026-11-21 16:56:57  source    camera  66.8 GB  446123     -        -
     open end: the recording was ended by a crash or a kill; what is there can be read
+    while members are missing it is not known whether they have the end of such a recording, and more of it
     ");
     whole.recordings[0].streams[0].readable_from_byte = 77;
     insta::assert_snapshot!(list_text(&whole, 120), @"

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use sustain_document::list::ListedMember;
 use sustain_document::verify::{BadRange, CheckedStream, VerifyDocument};
 
 use super::store_line;
@@ -147,13 +148,22 @@ fn verdict(document: &VerifyDocument) -> String {
              read, with all that lies around the data"
         ),
         (true, 0) => format!(
-            "ok: every byte is accounted for; {checked} of the members were read, with all that \
-             lies around the data"
+            "ok: every byte is accounted for{}; {checked} of the members were read, with all that \
+             lies around the data",
+            without_missing(document)
         ),
         (true, flaws) => format!(
             "not ok: {}; {checked} of the members were read, with all that lies around the data",
             bad_places(flaws)
         ),
+    }
+}
+
+/// What a check that finds no fault means for members that were not there.
+fn without_missing(document: &VerifyDocument) -> &'static str {
+    match document.members.iter().all(ListedMember::is_present) {
+        true => "",
+        false => ", and nothing that was recorded lies on missing members alone",
     }
 }
 

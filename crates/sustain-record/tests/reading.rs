@@ -407,9 +407,55 @@ fn what_a_recording_of_a_small_ring_may_have_written_over_without_a_trace_is_not
     let slot_count = image.members[0].superblock.geometry.slot_count;
     image.say_begun_in_vain();
     // As in a ring of so few slots that the recording may have come to the end mark.
-    image.members[0].superblock.slots_begun += slot_count - 16;
+    image.members[0].superblock.slots_begun += slot_count - 2;
     destroy(&mut image, &ends[0]);
     assert_eq!(check(&image.open()).bad, []);
+}
+
+/// A ring of so few slots, in which a recording has ended, and another one was cut off after it had
+/// made its start durable. Returns the end mark, too.
+fn cut_behind_an_end(slots: u64) -> (Image, Put) {
+    let mut image = Image::new(1, slots, &["none"], true);
+    for round in 0..2 {
+        image.data(0, 0, &noise(round, 50_000), &[]);
+    }
+    image.end();
+    image.say_ended();
+    let end = image.puts.last().unwrap().clone();
+    image.follows_end = Some(true);
+    image.end_slot = Some(end.descriptor.place.slot_serial);
+    image.begin_again();
+    image.say_begun();
+    (image, end)
+}
+
+#[test]
+fn a_lost_end_mark_is_missed_in_a_ring_of_few_slots_unless_a_cut_can_have_hit_it() {
+    for slots in 2..=24 {
+        for is_named in [true, false] {
+            let (mut image, end) = cut_behind_an_end(slots);
+            let whole = check(&image.open());
+            assert!(whole.ok && whole.notes.is_empty(), "{slots}: {whole:?}");
+            destroy(&mut image, &end);
+            if !is_named {
+                // It was lost before the next recording began.
+                image.forget_last(0);
+            }
+            let result = check(&image.open());
+            // The recorder may begin half of the slots, at least two, before its next start.
+            let is_told = slots >= 4;
+            assert_eq!(result.ok, !is_told, "{slots}: {result:?}");
+            let places: Vec<Option<u64>> = result.bad.iter().map(|bad| bad.offset_bytes).collect();
+            let expected = is_told.then_some(Some(end.offset_bytes as u64));
+            assert_eq!(places, Vec::from_iter(expected), "{slots}");
+            let notes = result.notes.join(" ");
+            assert_eq!(
+                notes.contains("cannot be told"),
+                !is_told,
+                "{slots}: {notes}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -31,7 +31,11 @@ pub(crate) fn run(flags: &VerifyFlags) -> anyhow::Result<Exit> {
         &stop,
     );
     progress.finish();
-    let document = verify_document(&store, &result?);
+    let result = result?;
+    for note in &result.notes {
+        super::say(&format!("note: {note}"));
+    }
+    let document = verify_document(&store, &result);
     let text = verify_text(&document, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;
     Ok(match (document.complete, document.ok) {

@@ -38,7 +38,7 @@ pub fn verify_document(store: &Store, result: &VerifyResult) -> VerifyDocument {
         not_durable_unlisted: result.not_durable_unlisted,
         recordings: result.recordings.iter().map(checked_recording).collect(),
         members: listed_members(store),
-        notes: store.notes.clone(),
+        notes: store.notes.iter().chain(&result.notes).cloned().collect(),
     }
 }
 

@@ -71,6 +71,8 @@ pub struct StreamExtent {
     /// The append before it there, as its own start names it, if that append is not found, and
     /// nothing else of the recording that it belonged to.
     pub lost_before: Option<AppendPlace>,
+    /// Where a mark was there that is not found, if a power cut may have hit it in a ring.
+    pub unknown_mark: Option<AppendPlace>,
     /// The slot in which a recording before it ended there, as its own start says, if nothing of
     /// that recording is found there.
     pub lost_recording: Option<AppendPlace>,
@@ -352,6 +354,7 @@ fn recording(
             flushed_sequence: chapter.last.flushed_sequence,
             lost_last: None,
             lost_before: chapter.lost_before,
+            unknown_mark: chapter.unknown_mark,
             lost_recording: chapter.lost_recording,
         });
     }

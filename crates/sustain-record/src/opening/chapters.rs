@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::facts::{MemberEvidence, slot_start};
 use super::lost_marks::{
-    EndDurability, LastEnded, end_durability, is_lost_between, lost_before, lost_end,
+    EndDurability, LastEnded, end_durability, gone_before, is_lost_between, lost_end,
 };
 use super::{Asked, MemberTail, PATIENCE_SLOTS};
 use crate::format::{AppendPlace, Descriptor, EndNote, Kind, StartNote};
@@ -33,6 +33,9 @@ pub struct Chapter {
     /// The last append before this recording, which its first start names, where nothing has
     /// overwritten that append and it is not found there any more.
     pub lost_before: Option<AppendPlace>,
+    /// Where a mark was that is not found, be it the end mark of this recording or the last append
+    /// before it, where a power cut may have hit a ring: then nothing tells whether it was damaged.
+    pub unknown_mark: Option<AppendPlace>,
     /// The slot in which a recording before this one ended, as its first start says, where nothing
     /// has overwritten that slot, and nothing of that recording is found.
     pub lost_recording: Option<AppendPlace>,
@@ -88,25 +91,25 @@ pub(super) fn chapter(
         first.positions[stream].member_bytes > own_bytes
     };
     let end = end_note.and_then(Result::ok);
-    let reaches = newer
+    let kept_by_newer = newer
         .iter()
-        .map(|chapter| reach(&chapter.last, chapter.end.as_ref()));
-    let kept_from = |reach: u64| oldest_serial.max(reach.saturating_sub(facts.slot_count()));
-    let kept_by_newer = kept_from(reaches.max().unwrap_or(0));
-    let lost_end = lost_end(facts, last, end.as_ref(), newer.last(), ended)?
-        .filter(|lost| lost.slot_serial >= kept_by_newer);
-    let own_reach = if lost_end.is_some() {
-        0
-    } else {
-        reach(last, end.as_ref())
-    };
-    let kept_from_slot = kept_by_newer.max(kept_from(own_reach));
+        .fold(KeptSlots::from(oldest_serial), |kept, newer| {
+            kept.behind(facts, &newer.last, newer.start.as_ref(), newer.end.as_ref())
+        });
+    let told_end = lost_end(facts, last, end.as_ref(), newer.last(), ended)?
+        .filter(|lost| lost.slot_serial >= oldest_serial);
+    let lost_end = told_end.filter(|lost| lost.slot_serial >= kept_by_newer.marks_from);
     let start = start_note(facts, last, oldest_serial)?;
-    let lost_before = lost_before(facts, first, kept_from_slot)?;
+    let kept = match lost_end {
+        Some(_) => kept_by_newer,
+        None => kept_by_newer.behind(facts, last, start.as_ref(), end.as_ref()),
+    };
+    let gone_before = gone_before(facts, first, oldest_serial)?;
+    let lost_before = gone_before.filter(|gone| gone.slot_serial >= kept.marks_from);
     let told_end_slot = start
         .as_ref()
         .and_then(|start| start.end_slot)
-        .filter(|slot| lost_before.is_none() && *slot >= kept_from_slot);
+        .filter(|slot| lost_before.is_none() && *slot >= kept.marks_from);
     Ok(Chapter {
         recording: last.recording,
         recording_id: last.recording_id,
@@ -115,10 +118,13 @@ pub(super) fn chapter(
             && (0..first.positions.len()).any(came_before),
         is_oldest_of_lap: oldest_serial > 0 && beginning.before.is_none(),
         lost_before,
+        unknown_mark: told_end
+            .or(gone_before)
+            .filter(|_| lost_end.is_none() && lost_before.is_none()),
         lost_recording: told_end_slot
             .filter(|slot| is_lost_between(*slot, beginning.before, first))
             .map(slot_start),
-        kept_from_slot,
+        kept_from_slot: kept.from,
         first: first.clone(),
         last: last.clone(),
         end_durability: end_durability(last, start.as_ref(), end.as_ref(), newer.last(), ended),
@@ -135,6 +141,40 @@ pub(super) fn chapter(
     })
 }
 
+/// The first slots from which on nothing has been overwritten, nor can recorders have been writing
+/// there when they were cut off.
+#[derive(Clone, Copy)]
+struct KeptSlots {
+    from: u64,
+    /// The same for marks of earlier recordings.
+    marks_from: u64,
+}
+
+impl KeptSlots {
+    fn from(oldest_serial: u64) -> KeptSlots {
+        KeptSlots {
+            from: oldest_serial,
+            marks_from: oldest_serial,
+        }
+    }
+
+    /// What is kept behind a recording, too, of which this is the last append.
+    fn behind(
+        self,
+        facts: &MemberEvidence,
+        last: &Descriptor,
+        start: Option<&StartNote>,
+        end: Option<&EndNote>,
+    ) -> KeptSlots {
+        let lap = facts.slot_count();
+        let mark_reach = mark_reach(facts, last, start, end);
+        KeptSlots {
+            from: self.from.max(reach(last, end).saturating_sub(lap)),
+            marks_from: self.marks_from.max(mark_reach.saturating_sub(lap)),
+        }
+    }
+}
+
 /// The first slot that a recorder cannot have begun that was cut off behind this append; 0 if none
 /// was. Recovering, and an end mark that cannot be read, may follow a cut.
 fn reach(last: &Descriptor, end: Option<&EndNote>) -> u64 {
@@ -147,6 +187,25 @@ fn reach(last: &Descriptor, end: Option<&EndNote>) -> u64 {
         .slot_serial
         .saturating_add(PATIENCE_SLOTS)
         .saturating_add(1)
+}
+
+/// The same for marks of earlier recordings, as near as it is known: a recorder also waits for the
+/// next copy of its start to be durable, and one that is no ring overwrites nothing.
+fn mark_reach(
+    facts: &MemberEvidence,
+    last: &Descriptor,
+    start: Option<&StartNote>,
+    end: Option<&EndNote>,
+) -> u64 {
+    if start.is_some_and(|start| !start.ring) {
+        return 0;
+    }
+    let by_start = last
+        .start
+        .map(|start| start.slot_serial.saturating_add(facts.start_repeat_slots()))
+        .filter(|by_start| *by_start >= last.place.slot_serial)
+        .map_or(u64::MAX, |by_start| by_start.saturating_add(1));
+    reach(last, end).min(by_start)
 }
 
 fn is_same(one: &Descriptor, other: &Descriptor) -> bool {

@@ -75,6 +75,10 @@ impl MemberEvidence {
         self.identity.geometry.slot_count
     }
 
+    pub(super) fn start_repeat_slots(&self) -> u64 {
+        self.identity.geometry.start_repeat_slots()
+    }
+
     fn slot_of(&self, slot_serial: u64) -> u64 {
         slot_serial % self.slot_count()
     }

@@ -14,6 +14,11 @@ const BEFORE_IS_LOST: &str = "the append before its start, which the start names
 const RECORDING_IS_LOST: &str = "its start says that a recording before it ended in order in this \
      slot, and nothing of that recording is found there";
 
+/// What [`StreamExtent::unknown_mark`] means.
+pub(crate) const MARK_IS_UNKNOWN: &str = "a mark that was durable is not here, most likely the end \
+     mark of a recording. In this ring a power cut may have written over it, or it was damaged \
+     since: which of the two cannot be told";
+
 impl StreamExtent {
     /// Where marks were on this member that are lost, and how that is known. What a power cut may
     /// have left half written over in a ring is none of them.
@@ -104,8 +109,9 @@ pub(super) fn lost_end(
             let follows_end = start.and_then(|start| start.follows_end) == Some(true);
             let told = start.and_then(|start| start.end_slot);
             // Where the next start names an append that is gone, that one is the end mark.
-            told.or(follows_end.then_some(slot))
-                .filter(|_| next.lost_before.is_none())
+            let is_before = |place: AppendPlace| place < next.first.place;
+            let is_named = next.lost_before.is_some() || next.unknown_mark.is_some_and(is_before);
+            told.or(follows_end.then_some(slot)).filter(|_| !is_named)
         }
         None => ended.end_slot,
     };
@@ -140,18 +146,18 @@ fn behind(facts: &MemberEvidence, append: &Descriptor) -> AppendPlace {
 }
 
 /// The append that the first start of a recording names as the one before it, if that is not found
-/// there and nothing has been written over it. It was durable: the superblocks were renewed between
+/// there and no later lap has come to its slot. It was durable: the superblocks were renewed between
 /// the two.
-pub(super) fn lost_before(
+pub(super) fn gone_before(
     facts: &MemberEvidence,
     first: &Descriptor,
-    kept_from_slot: u64,
+    oldest_serial: u64,
 ) -> Asked<Option<AppendPlace>> {
     // A repeated start names the one before it.
     let is_first = first.is_first_start() && first.start.is_none_or(|start| start == first.place);
     let named = first
         .previous
-        .filter(|previous| is_first && previous.slot_serial >= kept_from_slot);
+        .filter(|previous| is_first && previous.slot_serial >= oldest_serial);
     Ok(match named {
         Some(place) if facts.descriptor(place)?.is_none() => Some(place),
         _ => None,

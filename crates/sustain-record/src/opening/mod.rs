@@ -18,6 +18,7 @@ pub use catalog::{Apart, Recording, StreamExtent, StreamSummary, merge};
 pub use chapters::Chapter;
 pub use facts::Need;
 pub use lost_marks::EndDurability;
+pub(crate) use lost_marks::MARK_IS_UNKNOWN;
 pub use tail::MemberTail;
 
 use sustain_disk::error::IoFault;
@@ -38,11 +39,11 @@ pub(crate) fn durable_end_slot(superblock: &Superblock) -> Option<u64> {
     if superblock.has_ended {
         return superblock.slots_begun.checked_sub(1);
     }
-    // In a ring, a recording that was cut off before its start was durable may have come so far,
-    // and have left no trace of itself.
-    let reach = superblock.slots_begun.saturating_add(PATIENCE_SLOTS);
+    // In a ring, recordings that were cut off before their starts were durable may have come so far
+    // without a trace: nothing else is written before. `recover` may have been cut off, too, while
+    // it wrote its mark behind that.
     let lap = superblock.geometry.slot_count;
-    let is_kept = |slot: &u64| slot.saturating_add(lap) >= reach;
+    let is_kept = |slot: &u64| slot.saturating_add(lap) > superblock.slots_begun;
     superblock.end_slot.filter(is_kept)
 }
 

@@ -7,7 +7,7 @@ use sustain_disk::engine::SharedMachine;
 use uuid::Uuid;
 
 use crate::format::AppendPlace;
-use crate::opening::{Recording, durable_end_slot};
+use crate::opening::{MARK_IS_UNKNOWN, Recording, durable_end_slot};
 use crate::store::{OpenMember, Store};
 
 /// What [`Checkable::gone_ends`] means.
@@ -130,6 +130,34 @@ impl<'a> Checkable<'a> {
             (!is_found).then_some((member, place))
         };
         self.members.iter().filter_map(gone_from).collect()
+    }
+
+    /// The notes for the user about marks of which the members cannot tell whether a power cut in a
+    /// ring has written over them, where no other member has the end that they told of.
+    pub(super) fn unknown_mark_notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        for recording in self.recordings {
+            for member in self.members {
+                let extent = recording.per_member.get(member.index()).copied().flatten();
+                let Some((extent, place)) =
+                    extent.and_then(|extent| Some((extent, extent.unknown_mark?)))
+                else {
+                    continue;
+                };
+                let is_own = place >= extent.first;
+                let is_of = |one: &&Recording| match is_own {
+                    true => one.number == recording.number,
+                    false => one.number < recording.number,
+                };
+                let of = self.recordings.iter().filter(is_of);
+                let of = of.max_by_key(|one| one.number);
+                if of.is_none_or(|of| of.open_end) {
+                    let at = member.superblock.geometry.offset_of(place);
+                    notes.push(format!("{}: at byte {at}: {MARK_IS_UNKNOWN}", member.name));
+                }
+            }
+        }
+        notes
     }
 
     /// The notes for the user about [`Checkable::unseen_recordings`].

@@ -187,8 +187,7 @@ fn last_ends<'a>(
         member.is_some_and(|member| {
             let superblock = &member.superblock;
             let is_kept = superblock.has_ended
-                || superblock.slots_begun + 16
-                    <= end.place.slot_serial + superblock.geometry.slot_count;
+                || superblock.slots_begun < end.place.slot_serial + superblock.geometry.slot_count;
             is_kept && superblock.end_slot == Some(end.place.slot_serial)
         }) && end.is_promised()
     };

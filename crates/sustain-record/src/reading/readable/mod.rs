@@ -226,6 +226,7 @@ mod tests {
                 flushed_sequence: 0,
                 lost_last: None,
                 lost_before: None,
+                unknown_mark: None,
                 lost_recording: None,
             })],
             under_way: false,

@@ -71,6 +71,8 @@ pub struct VerifyResult {
     pub not_durable_unlisted: u64,
     /// The findings for each recording, oldest first.
     pub recordings: Vec<VerifiedRecording>,
+    /// What the members cannot tell, in words for the user.
+    pub notes: Vec<String>,
 }
 
 /// A flaw.
@@ -171,6 +173,7 @@ pub fn verify(
         not_durable: Vec::new(),
         not_durable_unlisted: 0,
         recordings: Vec::new(),
+        notes: store.unknown_mark_notes(),
     };
     observer(VerifyProgress {
         checked_bytes: 0,

@@ -242,25 +242,43 @@ fn an_end_mark_that_a_power_cut_may_have_left_half_written_is_no_fault() {
     for (follows_end, is_ok) in [(Some(false), true), (Some(true), false), (None, false)] {
         for at in [100, 4096 + 10] {
             let mut image = Image::new(2, 12, &["none"], false);
-            image.data(0, 0, &noise(1, 50_000), &[]);
-            image.end();
-            let end = image.puts.last().unwrap().clone();
-            // Without its descriptor it was not there for the next recording.
-            let is_named = at > 4096;
-            if !is_named {
-                image.forget_last(end.member);
-            }
-            image.follows_end = follows_end;
+            image.follows_end = Some(false);
             image.begin_again();
-            image.end();
-            image.members[end.member].bytes[end.offset_bytes + at] ^= 1;
-            let result = check(&image.open());
-            assert_eq!(result.ok, is_ok, "{follows_end:?}, {at}: {result:?}");
-            let flaws = [result.bad, result.not_durable].concat();
-            let places: Vec<Option<u64>> = flaws.iter().map(|bad| bad.offset_bytes).collect();
-            assert_eq!(places, [Some(end.offset_bytes as u64)]);
+            assert_half_written_end(&mut image, at, follows_end, is_ok);
         }
     }
+}
+
+#[test]
+fn a_damaged_end_mark_of_an_older_recorder_is_missed_still_when_a_newer_one_has_recorded_on() {
+    // Older recorders left out of their starts, and out of the superblocks, what a newer one says
+    // of the end before: it has nothing to tell then.
+    for at in [100, 4096 + 10] {
+        let mut image = Image::new(2, 12, &["none"], false);
+        assert_half_written_end(&mut image, at, Some(false), false);
+    }
+}
+
+/// Ends the recording of an image, damages the end mark at this byte, and lets another one follow.
+#[track_caller]
+fn assert_half_written_end(image: &mut Image, at: usize, follows_end: Option<bool>, is_ok: bool) {
+    image.data(0, 0, &noise(1, 50_000), &[]);
+    image.end();
+    let end = image.puts.last().unwrap().clone();
+    // Without its descriptor it was not there for the next recording.
+    let is_named = at > 4096;
+    if !is_named {
+        image.forget_last(end.member);
+    }
+    image.follows_end = follows_end;
+    image.begin_again();
+    image.end();
+    image.members[end.member].bytes[end.offset_bytes + at] ^= 1;
+    let result = check(&image.open());
+    assert_eq!(result.ok, is_ok, "{follows_end:?}, {at}: {result:?}");
+    let flaws = [result.bad, result.not_durable].concat();
+    let places: Vec<Option<u64>> = flaws.iter().map(|bad| bad.offset_bytes).collect();
+    assert_eq!(places, [Some(end.offset_bytes as u64)]);
 }
 
 /// One recording that has ended in order, as the superblocks say, and its end marks.

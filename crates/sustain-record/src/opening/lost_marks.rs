@@ -68,15 +68,17 @@ pub(super) fn end_durability(
     ended: LastEnded,
 ) -> EndDurability {
     let is_recovered = end.is_some_and(|end| end.ended == EndNote::RECOVERED);
+    let is_of_older = own.is_some_and(|start| start.follows_end.is_none());
     let lies_in = |end_slot: Option<u64>| end_slot == Some(last.place.slot_serial);
     let (is_told, is_older) = match next.and_then(|next| next.start.as_ref()) {
         Some(start) => (
             start.follows_end == Some(true) || lies_in(start.end_slot),
-            start.follows_end.is_none(),
+            // A newer recorder can only pass on what the older one has told.
+            start.follows_end.is_none() || is_of_older,
         ),
         None => (
             ended.has_ended && next.is_none() || lies_in(ended.end_slot),
-            own.is_none_or(|start| start.follows_end.is_none()),
+            own.is_none() || is_of_older,
         ),
     };
     match (is_told, is_older && !is_recovered) {

@@ -54,7 +54,7 @@ const SEEDS: u64 = 2000;
 const SEEDS_OF_RINGS: u64 = 60;
 
 /// Others that have found what none of those does.
-const SEEDS_THAT_FAILED: [u64; 21] = [
+const SEEDS_THAT_FAILED: [u64; 23] = [
     2357,
     6234,
     8320,
@@ -76,9 +76,11 @@ const SEEDS_THAT_FAILED: [u64; 21] = [
     140_001_386,
     140_001_861,
     170_000_854,
+    190_000_666,
+    190_000_736,
 ];
 /// The same of rings that are cut.
-const RINGS_THAT_FAILED: [u64; 9] = [279, 526, 730, 742, 2564, 3693, 3945, 11_213, 20_345];
+const RINGS_THAT_FAILED: [u64; 10] = [279, 526, 730, 742, 2564, 3693, 3945, 11_213, 20_345, 33_285];
 
 /// No seed takes nearly so long: whoever does hangs.
 const PATIENCE: Duration = Duration::from_secs(120);

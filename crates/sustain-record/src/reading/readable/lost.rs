@@ -63,13 +63,47 @@ impl Doubt {
             }
             for part in StreamReader::open(&scope, *stream, &Wanted::Bytes(bytes.clone()))? {
                 let part = part?;
-                if self.is_lost_in(recording, *stream, &part) {
+                if self.is_lost_in(recording, *stream, &part)
+                    && !self.is_kept_elsewhere(&scope, *stream, &part)?
+                {
                     return Ok(true);
                 }
                 observer(part.length_bytes());
             }
         }
         Ok(false)
+    }
+
+    /// Whether bytes that are whole on this member, and of which the seal or the marks are not, are
+    /// whole on others or a gap there. A reader takes those that were written first, as of a member
+    /// that failed before it had its seal.
+    fn is_kept_elsewhere(
+        &self,
+        scope: &Scope,
+        stream: u16,
+        part: &StreamPart,
+    ) -> Result<bool, RecordError> {
+        let is_own =
+            matches!(part, StreamPart::Data { origin, .. } if origin.member == self.member);
+        let mut others = scope.clone();
+        others.members.retain(|other| other.index != self.member);
+        if !is_own || others.members.is_empty() {
+            return Ok(false);
+        }
+        let end_bytes = part.end_bytes();
+        let bytes = Wanted::Bytes(part.offset_bytes()..end_bytes);
+        for part in StreamReader::open(&others, stream, &bytes)? {
+            let is_kept = match part? {
+                StreamPart::Data { origin, .. } => origin.sealed && origin.marks.is_some(),
+                StreamPart::Gap { .. } => true,
+                StreamPart::OpenEnd { offset_bytes } => offset_bytes >= end_bytes,
+                StreamPart::Hole { .. } | StreamPart::Overwritten { .. } => false,
+            };
+            if !is_kept {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn is_lost_in(&self, recording: &Recording, stream: u16, part: &StreamPart) -> bool {

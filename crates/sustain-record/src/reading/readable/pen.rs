@@ -362,12 +362,14 @@ impl<'a> Seeker<'a> {
                 true => (u64::from(next.descriptor.payload_bytes), own_gap_bytes),
                 false => (0, 0),
             };
-            let handed_out = before.next_offset_bytes..after.next_offset_bytes;
+            // Its own bytes were handed out last, and may be what a crash has torn.
+            let handed_out_end = next.descriptor.position_before(stream).next_offset_bytes;
+            let handed_out = before.next_offset_bytes..handed_out_end;
             // The account of a gap has no bytes, and may have been on another member.
             let has_missed = after.member_bytes > before.member_bytes.saturating_add(own_bytes)
                 || after.gap_bytes > before.gap_bytes.saturating_add(own_gap_bytes);
             if has_missed && is_durable(stream as u16, handed_out) {
-                let bytes = before.settled_offset_bytes..after.next_offset_bytes;
+                let bytes = before.settled_offset_bytes..handed_out_end;
                 stretches.push((stream as u16, bytes));
             }
         }

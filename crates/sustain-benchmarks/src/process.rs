@@ -3,6 +3,7 @@
 //! them. None outlives its owner.
 
 use std::fs::File;
+use std::io::PipeWriter;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -86,6 +87,26 @@ pub(crate) fn run_fed(
         first_byte_s: poured.first_taken.map(|taken| taken.since_s(start)),
         early_bytes: poured.early_bytes,
         used: ended.used,
+    })
+}
+
+/// Runs `command` to its end, with what `feed` puts into a pipe as its standard input.
+pub(crate) fn run_beside<T: Send>(
+    mut command: Command,
+    feed: impl FnOnce(PipeWriter) -> anyhow::Result<T> + Send,
+    setting: &Setting,
+) -> anyhow::Result<T> {
+    let (reader, writer) = source::pipe()?;
+    command.stdin(reader);
+    let words = setting.scratch().join("words");
+    let running = Running::start(&mut command, None, words, &setting.interrupt)?;
+    drop(command);
+    std::thread::scope(|scope| {
+        let feeding = scope.spawn(move || feed(writer));
+        let ended = running.end(&setting.interrupt);
+        let fed = feeding.join();
+        let fed = fed.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        ended.and(fed)
     })
 }
 

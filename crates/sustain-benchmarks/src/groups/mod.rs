@@ -11,6 +11,7 @@ mod record_memory;
 mod record_start;
 mod record_stdin;
 mod record_throttled;
+mod share;
 mod small;
 mod sweep;
 mod throttled;
@@ -55,12 +56,14 @@ pub(crate) enum Group {
     RecordThrottled,
     /// The memory that recording takes.
     RecordMemory,
+    /// Recording beside programs that use every CPU.
+    Share,
     /// Giving back, checking and opening what was recorded.
     Extract,
 }
 
 impl Group {
-    pub(crate) const ALL: [Group; 14] = [
+    pub(crate) const ALL: [Group; 15] = [
         Group::Disk,
         Group::Throttled,
         Group::Cpu,
@@ -74,6 +77,7 @@ impl Group {
         Group::RecordLibrary,
         Group::RecordThrottled,
         Group::RecordMemory,
+        Group::Share,
         Group::Extract,
     ];
 
@@ -92,6 +96,7 @@ impl Group {
             Group::RecordLibrary => "record-library",
             Group::RecordThrottled => "record-throttled",
             Group::RecordMemory => "record-memory",
+            Group::Share => "share",
             Group::Extract => "extract",
         }
     }
@@ -111,6 +116,7 @@ impl Group {
             Group::RecordLibrary => record_library::run(setting),
             Group::RecordThrottled => record_throttled::run(setting),
             Group::RecordMemory => record_memory::run(setting),
+            Group::Share => share::run(setting),
             Group::Extract => extract::run(setting),
         }
     }

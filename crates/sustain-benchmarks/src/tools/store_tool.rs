@@ -1,5 +1,6 @@
 //! Gives stores to the release build of `sustain`: makes them, records on them, reads them back.
 
+use std::io::PipeWriter;
 use std::path::Path;
 use std::process::Command;
 
@@ -98,6 +99,20 @@ pub(crate) fn record(
         buffer_fill_max: fills.fold(0.0, f64::max),
         used: fed.used,
     })
+}
+
+/// Records what `feed` puts into its pipe, which is closed with it, and gives both accounts.
+pub(crate) fn record_fed<T: Send>(
+    recording: Recording<'_>,
+    flags: &[&str],
+    feed: impl FnOnce(PipeWriter) -> anyhow::Result<T> + Send,
+    setting: &Setting,
+) -> anyhow::Result<(T, RecordResult)> {
+    let mut command = record_command(recording, setting);
+    let json = setting.scratch().join("record.json");
+    command.arg("--json").arg(&json).args(flags);
+    let fed = process::run_beside(command, feed, setting)?;
+    Ok((fed, read(&json)?))
 }
 
 /// Records so many bytes and is killed then, so that the recording has an open end.

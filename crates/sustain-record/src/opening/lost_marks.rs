@@ -148,8 +148,8 @@ fn behind(facts: &MemberEvidence, append: &Descriptor) -> AppendPlace {
 }
 
 /// The append that the first start of a recording names as the one before it, if that is not found
-/// there and no later lap has come to its slot. It was durable: the superblocks were renewed between
-/// the two.
+/// there and no later lap has come to its slot. It was durable: the superblocks were renewed
+/// between the two.
 pub(super) fn gone_before(
     facts: &MemberEvidence,
     first: &Descriptor,

@@ -278,6 +278,14 @@ fn open_ends(document: &ListDocument) -> impl Iterator<Item = String> {
 }
 
 fn list_remarks(document: &ListDocument) -> Vec<String> {
+    let mut lines: Vec<String> = open_ends(document).collect();
+    lines.extend(of_losses(document));
+    lines.extend(document.recordings.iter().flat_map(of_overwritten));
+    lines
+}
+
+/// What the columns of lost and missing bytes mean, as far as they are filled.
+fn of_losses(document: &ListDocument) -> Vec<String> {
     let mut lines = Vec::new();
     let streams = || {
         document
@@ -285,7 +293,6 @@ fn list_remarks(document: &ListDocument) -> Vec<String> {
             .iter()
             .flat_map(|recording| &recording.streams)
     };
-    lines.extend(open_ends(document));
     if streams().any(|stream| stream.gap_bytes > 0) {
         lines.push(
             "lost: bytes that did not reach a member; the stream records how many and where"
@@ -323,29 +330,31 @@ fn list_remarks(document: &ListDocument) -> Vec<String> {
                 .to_owned(),
         );
     }
-    for recording in &document.recordings {
-        if recording.started.is_none() {
-            lines.push(format!(
-                "recording {}: none of its starts can be read, because they are overwritten or \
-                 damaged, and only these have the names of its streams: they are called by their \
-                 numbers (--stream \"stream 0\")",
-                recording.recording
-            ));
-        }
-        for stream in recording
-            .streams
-            .iter()
-            .filter(|stream| stream.readable_from_byte > 0)
-        {
-            lines.push(format!(
-                "recording {}, stream {}: readable from byte {} on; earlier bytes are overwritten, \
-                 all or in part",
-                recording.recording,
-                without_controls(&stream.name),
-                stream.readable_from_byte
-            ));
-        }
+    lines
+}
+
+/// What newer data has taken from a recording.
+fn of_overwritten(recording: &ListedRecording) -> Vec<String> {
+    let mut lines = Vec::new();
+    if recording.started.is_none() {
+        lines.push(format!(
+            "recording {}: none of its starts can be read, because they are overwritten or \
+             damaged, and only these have the names of its streams: they are called by their \
+             numbers (--stream \"stream 0\")",
+            recording.recording
+        ));
     }
+    let cut = recording.streams.iter();
+    let cut = cut.filter(|stream| stream.readable_from_byte > 0);
+    lines.extend(cut.map(|stream| {
+        format!(
+            "recording {}, stream {}: readable from byte {} on; earlier bytes are overwritten, all \
+             or in part",
+            recording.recording,
+            without_controls(&stream.name),
+            stream.readable_from_byte
+        )
+    }));
     lines
 }
 

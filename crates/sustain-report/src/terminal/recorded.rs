@@ -1,0 +1,214 @@
+//! Shows the result of a recording as text: a line for each stream and member, what the kernel and
+//! the recorder noted, and the answer in sentences.
+
+use sustain_document::record::{MemberResult, RecordResult, RecordingEnd, StreamResult};
+use sustain_document::system::KernelMessage;
+use sustain_record::hold_back_words::held_line;
+use sustain_record::recorder::{LimitedBy, MemberState, RecorderShare};
+use sustain_record::share_words::share_line;
+use sustain_record::verdicts;
+use sustain_targets::others_bytes_per_s;
+
+use super::{sentences, without_controls};
+use crate::format::{latency, percent, position, rate, stall, stretch};
+
+/// The result for a person: a line per stream, a line per member, the notes, and last the answer.
+#[must_use]
+pub fn record_summary(result: &RecordResult) -> String {
+    let mut lines: Vec<String> = result.streams.iter().map(stream_line).collect();
+    lines.extend(result.members.iter().map(member_line));
+    // Of a fair recorder there is nothing to tell.
+    let first = result.share.iter();
+    let first = first.filter(|share| share.asked == RecorderShare::First);
+    lines.extend(first.map(share_line));
+    let share = result.share.as_ref();
+    let held = share.and_then(|share| share.hold_back.as_ref());
+    lines.extend(held.and_then(held_line));
+    lines.extend(kernel_lines(&result.system.kernel_messages));
+    lines.extend(result.notes.iter().map(|note| format!("note: {note}")));
+    let mut recording = format!("recording {} of store {}", result.recording, result.store);
+    if verdicts::of(result).is_cpu_per_gb_known {
+        let cpu_s = result.total.cpu_seconds_per_gb;
+        recording.push_str(&format!(", at {cpu_s:.3} s of CPU time per GB"));
+    }
+    lines.push(recording);
+    lines.push(record_sentence(result));
+    let lines = lines.iter().map(|line| without_controls(line));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The kernel's messages. Those that differ only in numbers are one line with their count: a disk
+/// that fails does so for each request in flight.
+fn kernel_lines(messages: &[KernelMessage]) -> Vec<String> {
+    let mut groups: Vec<(&KernelMessage, usize, f64)> = Vec::new();
+    for said in messages {
+        let alike = groups
+            .iter_mut()
+            .find(|(first, _, _)| without_digits(&first.text).eq(without_digits(&said.text)));
+        match alike {
+            Some((_, count, last_s)) => (*count, *last_s) = (*count + 1, said.at_s),
+            None => groups.push((said, 1, said.at_s)),
+        }
+    }
+    let lines = groups.iter().map(|(first, count, last_s)| {
+        let line = format!("kernel: at {:.3} s: {}", first.at_s, first.text);
+        match count - 1 {
+            0 => line,
+            more => format!("{line} (and {more} more like it, the last at {last_s:.3} s)"),
+        }
+    });
+    lines.collect()
+}
+
+fn without_digits(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter(|character| !character.is_ascii_digit())
+}
+
+fn stream_line(stream: &StreamResult) -> String {
+    let frames = match stream.frames {
+        0 => String::new(),
+        1 => " in 1 frame".to_owned(),
+        frames => format!(" in {frames} frames"),
+    };
+    let outcome = match stream.gap_bytes {
+        0 => "all recorded".to_owned(),
+        bytes => format!(
+            "{} recorded, {bytes} LOST ({})",
+            stream.recorded_bytes,
+            position(bytes)
+        ),
+    };
+    if stream.offered_bytes == 0 {
+        return format!("stream {}: the source offered nothing", stream.name);
+    }
+    let mut line = format!(
+        "stream {}: {} bytes{frames}, {outcome}",
+        stream.name, stream.offered_bytes
+    );
+    if stream.recorded_bytes > 0 {
+        line.push_str(&format!(
+            "; 99.9 % of the appends were written within {} and durable within {}",
+            latency(stream.written_latency_ns.p99_9),
+            latency(stream.durable_latency_ns.p99_9),
+        ));
+    }
+    line
+}
+
+fn member_line(member: &MemberResult) -> String {
+    let state = match (&member.error, member.state) {
+        (Some(error), _) => format!(", FAILED: {error}"),
+        (None, MemberState::Full) => ", full".to_owned(),
+        _ => String::new(),
+    };
+    if member.bytes == 0 {
+        return format!("member {}: nothing was recorded on it{state}", member.name);
+    }
+    format!(
+        "member {}: {} ({} of what was recorded) at {}, worst stall {}{state}",
+        member.name,
+        position(member.bytes),
+        percent(member.share),
+        rate(member.rate_bytes_per_s),
+        stall(member.worst_stall_ns, member.is_worst_stall_unreturned),
+    )
+}
+
+/// The length of a recording; a short one in milliseconds, because its rate follows from it.
+fn length(seconds: f64) -> String {
+    if (0.0..1.0).contains(&seconds) {
+        latency((seconds * 1e9) as u64)
+    } else {
+        stretch(seconds)
+    }
+}
+
+/// The answer in sentences: whether the recording is whole, its rate, what limited it, and why it
+/// ended.
+#[must_use]
+pub fn record_sentence(result: &RecordResult) -> String {
+    let sum = |part: fn(&StreamResult) -> u64| result.streams.iter().map(part).sum::<u64>();
+    let (offered, recorded) = (sum(|one| one.offered_bytes), sum(|one| one.recorded_bytes));
+    let rates = match recorded {
+        0 => format!("nothing was recorded in {}", length(result.seconds)),
+        recorded => format!(
+            "{} were recorded in {} ({})",
+            position(recorded),
+            length(result.seconds),
+            rate(verdicts::average_bytes_per_s(result)),
+        ),
+    };
+    // What a member lost is an upper bound: a part of it may still be there.
+    let with_members: u64 = result.members.iter().map(|one| one.lost_bytes).sum();
+    let lost = sum(|one| one.gap_bytes) + with_members;
+    let up_to = if with_members > 0 { "Up to " } else { "" };
+    let mut parts = vec![match lost {
+        0 if recorded == 0 => {
+            let length = length(result.seconds);
+            format!("Nothing was recorded in {length}, and nothing was lost")
+        }
+        0 => format!("Nothing was lost: {rates}"),
+        lost => format!(
+            "{up_to}{} of {} were LOST: {rates}",
+            position(lost),
+            position(offered)
+        ),
+    }];
+    let failed = result.members.iter().filter(|one| one.error.is_some());
+    let failed: Vec<&str> = failed.map(|member| member.name.as_str()).collect();
+    if !failed.is_empty() {
+        parts.push(format!("{} failed", failed.join(" and ")));
+    }
+    let durable = result.streams.iter().filter(|one| one.recorded_bytes > 0);
+    if let Some(longest_ns) = durable.map(|one| one.durable_latency_ns.p99_9).max() {
+        parts.push(format!(
+            "99.9 % of the appends were durable within {}",
+            latency(longest_ns)
+        ));
+    }
+    parts.extend(limit_words(result));
+    if result.plan.ring {
+        parts.push(RING.to_owned());
+    }
+    parts.push(ending_words(result.ended).to_owned());
+    without_controls(&sentences(&parts))
+}
+
+/// What a ring keeps, whether it was filled or not.
+const RING: &str = "The store is a ring: when it is full, the newest data takes the place of the \
+                    oldest, and `sustain list` says from where on it can be read";
+
+/// The limit of the recording's rate, if it was not the sources alone, and long enough to mention.
+fn limit_words(result: &RecordResult) -> Option<String> {
+    if result.total.tool_limited {
+        return Some("The recorder's own thread set the rate, not the members".to_owned());
+    }
+    let verdicts = verdicts::of(result);
+    let waited = verdicts.waited_for.as_ref()?;
+    let part = percent(waited.share);
+    let others = others_bytes_per_s(&result.system.others);
+    let shared = others.map_or_else(String::new, |others| {
+        format!("; other programs used their disks at {}", rate(others))
+    });
+    Some(match &waited.by {
+        LimitedBy::Member(name) => format!(
+            "Data waited {part} of the time, with {name} much slower than the other \
+             members{shared}"
+        ),
+        _ => format!("Data waited for the members {part} of the time{shared}"),
+    })
+}
+
+fn ending_words(ended: RecordingEnd) -> &'static str {
+    match ended {
+        RecordingEnd::Source => "The recording ended because its sources ended",
+        RecordingEnd::Time => "The recording ended after the time asked for",
+        RecordingEnd::Bytes => "The recording ended after the bytes asked for",
+        RecordingEnd::Full => "The recording ended because the store is full",
+        RecordingEnd::Signal => "The recording ended in order when it was interrupted",
+        RecordingEnd::Error | RecordingEnd::Unknown => {
+            "The recording ended because it could not go on"
+        }
+        RecordingEnd::Recovered => "A crash or a kill ended the recording",
+    }
+}

@@ -9,9 +9,9 @@ use super::shared::{DirectionFlags, OutputFlags, RequestFlags, SafetyFlags};
 const EXAMPLES: &str = "\
 Examples:
   sustain diagnose /dev/sdb /dev/sdc /dev/sdd /dev/sde
-      Reads four disks alone, all together, and in the combinations that the answers call for.
+      Reads four disks: each alone, all together, and the combinations that the results call for.
   sustain diagnose /data1 /data2 --write --report walls.html
-      Writes scratch files on two file systems; the answer also as an HTML report.
+      Writes scratch files on two file systems, and also draws the answer as an HTML report.
   sustain diagnose sim:machines/demo.toml
       A simulated machine with four disks; takes a moment.
 
@@ -23,16 +23,16 @@ anything; 2 usage error or refused target; 130 interrupted, with the result of w
 const OUTPUT: &str = "\
 What the output means:
   measured, predicted
-      The rate of these targets at the same time, and what the limits found so far let expect.
+      The rate of these targets at the same time, and the rate that the walls predict for them.
   alone, together
-      The rate of each target by itself, and of all at once as a part of the sum of those.
+      The rate of each target by itself, and that of all at once, as a part of the sum.
   Wall
       A limit that several targets share: who shares it, its rate, where it is by the topology of
       the machine, and how sure that is.
   shares
       How the targets divided the limit among them.
   expected, measured (in the advice)
-      What the walls let expect of an arrangement, and what a run of it reached.";
+      The rate that the walls predict for an arrangement, and the rate that a run of it reached.";
 
 #[derive(Debug, Args)]
 #[command(after_help = help::short("diagnose", EXAMPLES))]

@@ -86,8 +86,8 @@ pub(crate) struct MeasureFlags {
     #[arg(help_heading = group::HOW_LONG, hide_short_help = true)]
     #[arg(long)]
     pub(crate) until_steady: bool,
-    /// Use only this much of each target, and start again at its beginning [default: at most 4GiB
-    /// of files that are written, else the whole target; a block device once].
+    /// Use only this much of each target, and start again at its beginning [default: the whole
+    /// target, but at most 4GiB of a file that is written; a block device is gone over once].
     #[arg(help_heading = group::WHAT)]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,

@@ -11,20 +11,20 @@ Examples:
   sustain profile /dev/sdb
       Reads samples all over a disk: zones, bad spots, the mean and the least rate.
   sustain profile /dev/sdb /dev/sdc --budget 10m --report profile.html --json profile.json
-      Two disks, each alone and both at once: where a limit that they share binds.
+      Two disks, each alone and both at once: this shows where a limit that they share binds.
   sustain profile /dev/sdb --write --destroy /dev/sdb
       Writes the samples. What was there is lost.
   sustain profile sim:machines/demo.toml --budget 30m
       A simulated machine with four disks; takes a moment.
 
-Each place is visited twice, a third time if it was slow in either visit, and up to six times as
-long as chance may explain that it was slow in all. A place that was slow in every visit, more
-often than chance explains, is a bad spot. A place that was slow in most visits, or in all but no
-more often than chance explains, is uncertain. Anything else was a passing disturbance. At the
-end, runs without a break try whether the rates last; if not, the rates given are what they held.
-A slow place that fits between two samples is not seen: the answer says how wide it could be, and
-which --budget looks closer. Ctrl-C ends the measurement early; the result then covers what was
-measured.
+Each place is visited twice, and a third time if it was slow in either visit. While chance may
+explain that it was slow in every visit, it is visited again, up to six times. A place that was
+slow in every visit, more often than chance explains, is a bad spot. A place that was slow in
+most visits, or in all but no more often than chance explains, is uncertain. Anything else was a
+passing disturbance. At the end, longer runs without a break try whether the rates last; if they
+do not, the answer is lowered to what was held. A slow place that fits between two samples is
+not seen: the answer says how wide it could be, and which --budget looks closer. Ctrl-C ends the
+measurement early; the result then covers what was measured.
 `sustain measure --profile FILE` and `sustain record --profile FILE` use the file that --json
 wrote. Exit codes: 0 done; 1 requests failed; 2 usage error or refused target; 130 interrupted,
 with the result of what was done.";
@@ -35,9 +35,10 @@ What the output means:
       A zone: a range of positions with the same rate. Disks are slower inside than outside. The
       bar compares its rate with that of the fastest zone.
   all at once
-      The same with all targets working, by parts of them: where a limit that they share binds.
+      The same with all targets working at once, by parts of their capacity instead of bytes.
+      It shows where a limit that they share binds.
   bad spot
-      A place that was slow in every visit, more often than chance explains; uncertain if not.
+      A place that was slow in every visit, more often than chance explains.
   slow places shorter than ...
       What could lie between two samples without being seen.";
 

@@ -64,11 +64,12 @@ What the output means:
   share first
       What the recorder has taken for itself: the I/O priority of its requests,
       the CPU priority (nice) of its threads, and how much of --buffer is locked
-      in memory. What it may not have is said with what that would need, and the
-      recording goes on without it. At last, whether the I/O schedulers of the
-      disks heed priorities: mq-deadline and bfq do, none and kyber do not.
-      With --hold-back others, also whether other programs can be held back; the
-      last lines say who was, and how far.
+      in memory. What it may not have is named with the privilege that it would
+      need, and the recording goes on without it. The end of the line says
+      whether the I/O schedulers of the disks heed priorities: mq-deadline and
+      bfq do, none and kyber do not. With --hold-back others it also says whether
+      other programs can be held back; the last lines of the recording then say
+      which were, and how far.
   in, out
       The rate at which the sources gave bytes, and the members took them, over
       the last second.
@@ -79,14 +80,14 @@ What the output means:
   full in
       When the store will be full if this goes on.
   limit
-      What holds the recording up: the source, the members, or a single member,
-      by its name, that is much slower than the others. Other programs that use
-      their disks are named with it.
+      What limits the recording: the source, the members, or, by its name, a
+      single member that is much slower than the others. Other programs that use
+      the members' disks are named with it.
   slowest append
       The longest time so far that writing one append to a member took.
   durable within (at the end)
-      How long it took at most, for 999 of 1000 appends, until their bytes were
-      on the medium, where a power cut cannot take them.";
+      Of 1000 appends, 999 took no longer than this until their bytes were on the
+      medium, where a power cut cannot take them.";
 
 #[derive(Debug, Args)]
 #[command(after_help = help::short("record", EXAMPLES))]
@@ -113,8 +114,8 @@ pub(crate) struct RecordFlags {
     /// Overwrite the store's oldest data when it is full.
     #[arg(long)]
     pub(crate) ring: bool,
-    /// What to do when the buffer is full: let the source wait (block), or lose what comes as a
-    /// named gap (drop).
+    /// What to do when the buffer is full: let the source wait (block), or lose what comes and
+    /// note it as a gap (drop).
     #[arg(help_heading = group::HOW)]
     #[arg(long, value_enum, default_value_t = OnFullFlag::Block)]
     pub(crate) on_full: OnFullFlag,
@@ -136,7 +137,7 @@ pub(crate) struct RecordFlags {
     pub(crate) engine: EngineFlag,
     /// How the recorder shares the machine with other programs. first takes the best priorities on
     /// the disk and on the CPU that it may have, and locks its buffer in memory; fair leaves these
-    /// as they are. What was got, and what the disks make of it, is said first.
+    /// as they are. What it got, and whether the disks heed it, is printed first.
     #[arg(help_heading = group::HOW)]
     #[arg(long, value_enum, default_value_t = ShareFlag::First)]
     pub(crate) share: ShareFlag,

@@ -25,7 +25,7 @@ fn a_mistyped_name_is_answered_with_the_nearest_ones() {
     let ran = place.run(&["measure", "recoding.bin"]).expect(2);
     assert_eq!(
         ran.stderr,
-        "sustain: recoding.bin: recoding.bin does not exist; --new-file creates it\n\
+        "sustain: recoding.bin: it does not exist; --new-file creates it\n\
          did you mean recording.bin?\n"
     );
     let answers: [(&[&str], &str); 8] = [

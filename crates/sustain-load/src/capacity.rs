@@ -48,9 +48,9 @@ pub fn fit(target: &mut OpenTarget, plan: &LoadPlan) -> Result<(), LoadError> {
         target.size_bytes = plan.size_bytes.unwrap_or(capacity);
         if target.size_bytes > capacity {
             let why = format!(
-                "it has {}, and {} asks for more",
+                "it has {}, less than {size} asks for: give a smaller {SIZE}",
                 Size(capacity),
-                SIZE.the()
+                size = SIZE.the()
             );
             return Err(Error::target(&name, why).into());
         }

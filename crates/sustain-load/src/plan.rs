@@ -276,7 +276,10 @@ impl LoadPlan {
             ));
         }
         if self.layout != Layout::Independent && mixes_simulated_and_real(&self.targets) {
-            return usage("a stripe or span cannot mix simulated and real disks".to_owned());
+            return usage(
+                "a stripe or span cannot mix simulated and real disks: name disks of one kind"
+                    .to_owned(),
+            );
         }
         if self.until_steady && self.rate_bytes_per_s.is_some() {
             return usage(format!(

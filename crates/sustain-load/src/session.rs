@@ -65,11 +65,7 @@ fn refuse_missing(name: &str, path: &Path) -> Result<(), Error> {
     } else if names_directory || !folder_of(path).is_dir() {
         no_directory(path)
     } else {
-        format!(
-            "{} does not exist; {} creates it",
-            path.display(),
-            NEW_FILE.the()
-        )
+        format!("it does not exist; {} creates it", NEW_FILE.the())
     };
     Err(Error::target(name, why))
 }
@@ -229,7 +225,9 @@ impl Session {
 
     fn open_null(&mut self, name: &str) -> Result<(), LoadError> {
         if self.direction == Direction::Read {
-            return Err(Error::target(name, "there is nothing to read in null:").into());
+            return Err(
+                Error::target(name, "it keeps nothing, so there is nothing to read").into(),
+            );
         }
         self.targets.push(OpenTarget {
             target: open_null(name)?,

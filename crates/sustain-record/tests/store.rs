@@ -61,6 +61,12 @@ impl Place {
         names.iter().map(|name| self.name(name)).collect()
     }
 
+    /// What was said, as if this place were the root, a sentence on each line.
+    fn words(&self, said: impl std::fmt::Display) -> String {
+        let folder = self.folder.path().to_str().unwrap();
+        said.to_string().replace(folder, "").replace(". ", ".\n")
+    }
+
     fn files(&self) -> usize {
         fs::read_dir(self.folder.path()).unwrap().count()
     }
@@ -93,9 +99,10 @@ fn refusal(names: &[String], mode: Mode) -> String {
     open(names, mode).unwrap_err().to_string()
 }
 
+/// The notes, without those of free space, which is another on each machine.
 fn notes(events: &[CreateEvent]) -> String {
     let notes = events.iter().filter_map(|event| match event {
-        CreateEvent::Note(note) => Some(note.as_str()),
+        CreateEvent::Note(note) => Some(note.as_str()).filter(|note| !note.contains(" free, ")),
         CreateEvent::Prewrite { .. } => None,
     });
     notes.collect::<Vec<_>>().join("\n")
@@ -148,11 +155,9 @@ fn a_store_of_new_files_is_made_and_opened_in_any_order() {
     let place = Place::new();
     let names = place.names(&["a", "b", "c"]);
     let (made, events) = make(&plan(names.clone())).unwrap();
-    assert!(
-        notes(&events).contains("on the same file system"),
-        "{}",
-        notes(&events)
-    );
+    insta::assert_snapshot!(place.words(notes(&events)), @"
+    /a and /b and /c are on the same file system: together they are no faster than its disk
+    ");
     assert_eq!(made.members.len(), 3);
     for member in &made.members {
         assert!(member.is_new);
@@ -224,12 +229,8 @@ fn an_interrupted_creation_leaves_no_new_file_and_says_what_is_lost() {
     let stop = Stop::default();
     stop.interrupt();
     let error = create(&plan, &Roots::default(), &stop, &mut |_| ()).unwrap_err();
-    let text = error.to_string();
     assert!(matches!(error, RecordError::Interrupted(_)));
-    assert!(
-        text.contains("removed") && text.contains(&format!("{} is lost", names[1])),
-        "{text}"
-    );
+    insta::assert_snapshot!(place.words(error), @"interrupted before the store was complete: new files were removed; what was in /old is lost");
     assert!(!place.path("new").exists() && place.path("old").exists());
 }
 
@@ -239,11 +240,10 @@ fn what_exists_is_kept_unless_it_is_named_for_destruction() {
     let names = place.names(&["a", "old"]);
     fs::write(place.path("old"), vec![1; 3 * MIB as usize]).unwrap();
     let mut plan = plan(names.clone());
-    let refused = make(&plan).unwrap_err().to_string();
-    assert!(
-        refused.contains(&format!("the permission to destroy {}", names[1])),
-        "{refused}"
-    );
+    insta::assert_snapshot!(place.words(make(&plan).unwrap_err()), @"
+    refusing to write /old: it exists (data of a kind not recognised) and would be overwritten.
+    To destroy what is on it, add the permission to destroy /old; to leave it as it is, name another member
+    ");
     assert_eq!(place.files(), 1, "the new file is taken back");
     assert_eq!(
         fs::read(place.path("old")).unwrap(),
@@ -254,7 +254,10 @@ fn what_exists_is_kept_unless_it_is_named_for_destruction() {
     plan.dry_run = true;
     let (would, events) = make(&plan).unwrap();
     assert_eq!(would.store, None);
-    assert!(notes(&events).contains("destroyed"), "{}", notes(&events));
+    insta::assert_snapshot!(place.words(notes(&events)), @"
+    /old: what is on it (data of a kind not recognised) is destroyed
+    /a and /old are on the same file system: together they are no faster than its disk
+    ");
     assert_eq!(place.files(), 1, "a dry run touches nothing");
     assert_eq!(
         fs::read(place.path("old")).unwrap(),
@@ -270,8 +273,10 @@ fn what_exists_is_kept_unless_it_is_named_for_destruction() {
     );
     // Now it is a store, which is not destroyed without being named either.
     plan.destroy.clear();
-    let refused = make(&plan).unwrap_err().to_string();
-    assert!(refused.contains("sustain store"), "{refused}");
+    insta::assert_snapshot!(place.words(make(&plan).unwrap_err()), @"
+    refusing to write /old: it exists (sustain store) and would be overwritten.
+    To destroy what is on it, add the permission to destroy /old; to leave it as it is, name another member
+    ");
     assert_eq!(Some(open(&names[1..], Mode::Read).unwrap().id), made.store);
     plan.destroy = vec![names[1].clone()];
     let (again, _) = make(&plan).unwrap();
@@ -285,13 +290,12 @@ fn a_directory_stands_for_a_file_in_it() {
     let place = Place::new();
     let names = place.names(&["disk"]);
     fs::create_dir(place.path("disk")).unwrap();
-    let refused = refusal(&names, Mode::Read);
-    assert!(refused.contains("sustain create"), "{refused}");
+    insta::assert_snapshot!(place.words(refusal(&names, Mode::Read)), @"/disk: this directory holds no member of a store: create one with `sustain create`");
     make(&plan(names.clone())).unwrap();
     assert!(place.path("disk").join(FILE_NAME).is_file());
     assert_eq!(open(&names, Mode::Record).unwrap().members.len(), 1);
     let twice = vec![names[0].clone(), place.name(&format!("disk/{FILE_NAME}"))];
-    assert!(refusal(&twice, Mode::Read).contains("same thing"));
+    insta::assert_snapshot!(place.words(refusal(&twice, Mode::Read)), @"/disk and /disk/sustain.store are the same thing: leave one out");
 }
 
 #[test]
@@ -301,41 +305,48 @@ fn what_cannot_be_a_member_is_refused_before_anything_is_touched() {
         size_bytes: Some(256 << 10),
         ..plan(place.names(&["small"]))
     };
-    let text = make(&small).unwrap_err().to_string();
-    assert!(text.contains("384 KiB"), "{text}");
+    let refused = |plan: &CreatePlan| place.words(make(plan).unwrap_err());
+    insta::assert_snapshot!(refused(&small), @"/small: 256 KiB is too small: with this slot size a member needs at least 384 KiB; choose a larger one, or `sustain create` with a smaller slot size");
     let odd = CreatePlan {
         slot_bytes: 100_000,
         ..plan(place.names(&["odd"]))
     };
-    assert!(make(&odd).unwrap_err().to_string().contains("power of two"));
+    insta::assert_snapshot!(refused(&odd), @"/odd: 100000 bytes is not a slot size: choose a power of two from 64 KiB to 16 MiB");
     std::fs::write(place.path("file"), "").unwrap();
-    for (members, expected) in [
-        (vec![], "1 to 128"),
-        (vec!["/dev/null".to_owned()], "character device"),
-        (vec!["null:".to_owned()], "does not keep what is written"),
-        (
-            vec!["sim:x.toml:a".to_owned()],
-            "does not keep what is written",
-        ),
-        (place.names(&["none/x"]), "does not exist"),
-        (place.names(&["file/"]), "because of the slash at its end"),
-        (place.names(&["x", "x"]), "same thing"),
-        (place.names(&["x"; 129]), "1 to 128"),
-    ] {
-        let text = make(&plan(members)).unwrap_err().to_string();
-        assert!(text.contains(expected), "{text}");
-    }
+    let members = [
+        vec![],
+        place.names(&["x"; 129]),
+        vec!["/dev/null".to_owned()],
+        vec!["null:".to_owned()],
+        vec!["sim:x.toml:a".to_owned()],
+        place.names(&["none/x"]),
+        place.names(&["file/"]),
+        place.names(&["x", "x"]),
+    ];
+    let all_refused = members.map(|members| refused(&plan(members))).join("\n\n");
+    insta::assert_snapshot!(all_refused, @"
+    a store has 1 to 128 members, and 0 were given
+
+    a store has 1 to 128 members, and 129 were given
+
+    /dev/null: it is a character device; name a block device, a file or a directory (null: measures the tool itself)
+
+    null: does not keep what is written to it: name block devices, files or directories
+
+    sim:x.toml:a does not keep what is written to it: name block devices, files or directories
+
+    /none/x: the directory /none does not exist; create it first
+
+    /file/ would be a directory, because of the slash at its end, but /file is a file: name /file to use the file itself, or name another directory
+
+    /x and /x are the same thing: leave one out
+    ");
     std::fs::remove_file(place.path("file")).unwrap();
     let slip = CreatePlan {
         destroy: vec!["y".to_owned()],
         ..plan(place.names(&["x"]))
     };
-    assert!(
-        make(&slip)
-            .unwrap_err()
-            .to_string()
-            .contains("none of the targets")
-    );
+    insta::assert_snapshot!(refused(&slip), @"the permission to destroy y names none of the targets; write it exactly as the target is written");
     assert_eq!(place.files(), 0);
 }
 
@@ -385,11 +396,12 @@ fn missing_members_are_named_and_keep_recorders_away() {
     assert_eq!(store.missing[0].member, whole.members[1].superblock.member);
     let error = open(&there, Mode::Record).unwrap_err();
     assert!(matches!(error, RecordError::Incomplete(_)));
-    let text = error.to_string();
-    assert!(
-        text.contains("all 3 members") && text.contains("member 2 ("),
-        "{text}"
-    );
+    let missing = store.missing[0].member.to_string();
+    let text = place.words(error).replace(&missing, "ID");
+    insta::assert_snapshot!(text, @"
+    writing to a store needs all 3 members, and these are missing: member 2 (ID).
+    Name them, plug them in, or create a new store of the others
+    ");
 }
 
 #[test]
@@ -400,23 +412,26 @@ fn what_does_not_belong_together_is_named() {
     let other = place.names(&["other"]);
     make(&plan(other.clone())).unwrap();
     let mixed = [names[0].clone(), other[0].clone()];
-    let text = refusal(&mixed, Mode::Read);
-    assert!(
-        text.starts_with(&other[0]) && text.contains("belongs to store"),
-        "{text}"
-    );
+    let refused = |names: &[String], mode| place.words(refusal(names, mode));
+    let ids = [&names, &other].map(|names| open(names, Mode::Read).unwrap().id.to_string());
+    let text = refused(&mixed, Mode::Read);
+    let text = text.replace(&ids[0], "FIRST").replace(&ids[1], "SECOND");
+    insta::assert_snapshot!(text, @"/other: it belongs to store SECOND, but /a belongs to store FIRST: name members of one store only");
     let twice = [names[0].clone(), names[0].clone()];
-    assert!(refusal(&twice, Mode::Read).contains("same thing"));
+    insta::assert_snapshot!(refused(&twice, Mode::Read), @"/a and /a are the same thing: leave one out");
     fs::copy(&names[0], place.path("copy")).unwrap();
     let copied = [names[0].clone(), place.name("copy")];
-    assert!(refusal(&copied, Mode::Read).contains("or a copy of it"));
+    let member = open(&names, Mode::Read).unwrap().members[0]
+        .superblock
+        .member;
+    let text = refused(&copied, Mode::Read).replace(&member.to_string(), "MEMBER");
+    insta::assert_snapshot!(text, @"/copy: it is the same member as /a, or a copy of it: leave one out");
     fs::write(place.path("foreign"), vec![7; SIZE as usize]).unwrap();
-    for mode in [Mode::Read, Mode::Record] {
-        let text = refusal(&[names[0].clone(), place.name("foreign")], mode);
-        assert!(text.starts_with(&place.name("foreign")), "{text}");
-        assert!(text.contains("sustain create"), "{text}");
-    }
-    assert!(refusal(&place.names(&["nothing"]), Mode::Read).contains("nothing of that name"));
+    let foreign = [names[0].clone(), place.name("foreign")];
+    let text = refused(&foreign, Mode::Read);
+    insta::assert_snapshot!(text, @"/foreign: it is not a member of a store: name the members of one, or make a store of it with `sustain create`");
+    assert_eq!(text, refused(&foreign, Mode::Record));
+    insta::assert_snapshot!(refused(&place.names(&["nothing"]), Mode::Read), @"/nothing: there is nothing of that name; check the path");
 }
 
 #[test]
@@ -441,13 +456,13 @@ fn any_one_whole_copy_of_the_superblock_is_enough() {
     for offset in offsets {
         damage(&path, offset + 100);
     }
-    assert!(refusal(&names, Mode::Read).contains("all four copies"));
+    insta::assert_snapshot!(place.words(refusal(&names, Mode::Read)), @"/a: it was a member of a store, but all four copies of its superblock are damaged: leave it out to read the other members");
     for offset in offsets {
         damage(&path, offset + 16);
         let file = OpenOptions::new().write(true).open(&path).unwrap();
         file.write_all_at(&[9], offset + 16).unwrap();
     }
-    assert!(refusal(&names, Mode::Read).contains("newer sustain"));
+    insta::assert_snapshot!(place.words(refusal(&names, Mode::Read)), @"/a: this store has format version 9, and version 1 is the newest known here: use a newer sustain");
 }
 
 /// Writes uberblocks of ZFS to all four labels, which lie in pairs at either end.
@@ -517,18 +532,19 @@ fn two_recorders_cannot_have_one_store_but_readers_can() {
     let names = place.names(&["a", "b"]);
     make(&plan(names.clone())).unwrap();
     let recorder = open(&names, Mode::Record).unwrap();
-    assert!(refusal(&names, Mode::Record).contains("being recorded to"));
+    insta::assert_snapshot!(place.words(refusal(&names, Mode::Record)), @"
+    refusing to write /a: it is being recorded to, or measured: another run of sustain writes to it.
+    Wait for that to end (fuser -v /a shows which it is), or choose another
+    ");
     assert!(open(&names, Mode::Read).is_ok());
     let destroying = CreatePlan {
         destroy: names.clone(),
         ..plan(names.clone())
     };
-    assert!(
-        make(&destroying)
-            .unwrap_err()
-            .to_string()
-            .contains("being recorded to")
-    );
+    insta::assert_snapshot!(place.words(make(&destroying).unwrap_err()), @"
+    refusing to write /a: it is being recorded to, or measured: another run of sustain writes to it.
+    Wait for that to end (fuser -v /a shows which it is), or choose another
+    ");
     drop(recorder);
     assert!(open(&names, Mode::Record).is_ok());
 }
@@ -540,9 +556,12 @@ fn a_member_that_shrank_is_read_as_far_as_it_goes_and_not_recorded_to() {
     make(&plan(names.clone())).unwrap();
     let file = OpenOptions::new().write(true).open(&names[0]).unwrap();
     file.set_len(SIZE - MIB).unwrap();
-    assert!(refusal(&names, Mode::Record).contains("smaller"));
+    insta::assert_snapshot!(place.words(refusal(&names, Mode::Record)), @"
+    /a: it has become smaller since the store was created: 1 MiB instead of 2 MiB.
+    Make it as large as before, or create a new store
+    ");
     let store = open(&names, Mode::Read).unwrap();
-    assert!(store.notes[0].contains("smaller"), "{:?}", store.notes);
+    insta::assert_snapshot!(place.words(store.notes.join("\n")), @"/a: it has become smaller since the store was created: 1 MiB instead of 2 MiB; whatever was recorded beyond that is lost");
 }
 
 #[test]
@@ -798,7 +817,11 @@ fn a_forged_store_that_would_be_read_over_and_over_is_refused() {
     let mut store = open(&names, Mode::Read).unwrap();
     let error = store.recordings().unwrap_err();
     assert!(matches!(error, RecordError::Member { .. }), "{error}");
-    assert!(error.to_string().contains("round in circles"), "{error}");
+    let text = place.words(error);
+    insta::assert_snapshot!(text.split_once(", but ").unwrap().1, @"
+    it holds only 5 MiB: its content leads round in circles, which no recorder writes.
+    Leave it out to read the other members
+    ");
     let read_bytes = store.bytes_read();
     assert!(
         read_bytes <= 8 * member_bytes + 17 * MIB,

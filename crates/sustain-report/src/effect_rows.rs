@@ -192,7 +192,7 @@ pub(crate) fn load_words(path: &PathEffect) -> String {
     }
     if let Some(share) = &path.memory_share {
         words.push_str(&format!(
-            " and needed {} of the rate at which the memory can copy",
+            " and needed {} of the rate at which memory can be copied",
             small_percent(share.share)
         ));
     }

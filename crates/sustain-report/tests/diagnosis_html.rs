@@ -9,6 +9,7 @@
 mod sample;
 
 use sample::diagnosis::{collapse, interrupted, three_walls, unexplained, without_wall};
+use sample::{headings_of, words_within};
 use sustain_document::diagnose::{
     DiagnoseResult, Dropped, Fall, MemberLimit, TopologyHop, UnexplainedLoss,
 };
@@ -127,13 +128,12 @@ fn disks_have_the_colour_of_the_wall_that_holds_them() {
     // The port is no wall while the link lets its disks have 112 of 140 MB/s.
     assert_eq!(bars.matches("class=\"got w0\"").count(), 4);
     assert_eq!(bars.matches("class=\"got free\"").count(), 1);
-    assert!(bars.contains("limited by wall 1 (252 MB/s)") && !bars.contains("limited by wall 2"));
     assert_eq!(bars.matches("class=\"fair\"").count(), 4);
     let matrix = part(&page, "All subsets that");
     assert_eq!(matrix.matches("class=\"at w1\"").count(), 2);
     // /dev/sda beside /dev/sde: no wall tells why it is slower.
     assert_eq!(matrix.matches("class=\"at lost\"").count(), 1);
-    assert!(matrix.contains("<td class=\"alarming\">-12.1 %</td>"));
+    assert_eq!(matrix.matches("<td class=\"alarming\">").count(), 1);
 }
 
 #[test]
@@ -207,16 +207,46 @@ fn a_collapse_whose_members_reach_the_most_together_tells_which_fell() {
     });
     let said = diagnosis_answer(&result, 1000) + &diagnosis_text(&result, 1000);
     let page = page(result);
-    for told in [said, page] {
-        assert!(
-            told.contains("sda, sdb together reach less than sda (33.1 MB/s against 35.0 MB/s)"),
-            "{told}"
-        );
-        assert!(
-            !told.contains("falls to 58.6 MB/s") && !told.contains("sum falls"),
-            "{told}"
-        );
-    }
+    insta::assert_snapshot!(said, @"
+    These 5 targets read 353 MB/s together, 68 % of the sum of their rates alone. /dev/sda, /dev/sdb, /dev/sdc, /dev/sdd share a limit of 58.6 MB/s at PCIe link. The best way to use them is independent queues on /dev/sda, /dev/sdb, /dev/sdc, /dev/sde (350 MB/s measured).
+     measured  predicted  targets
+     353 MB/s   353 MB/s  /dev/sda, /dev/sdb, /dev/sdc, /dev/sdd, /dev/sde
+     140 MB/s   140 MB/s  /dev/sdc, /dev/sdd
+     181 MB/s   206 MB/s  /dev/sda, /dev/sde
+
+    alone: /dev/sda 105 MB/s, /dev/sdb 104 MB/s, /dev/sdc 106 MB/s, /dev/sdd 103 MB/s, /dev/sde 101 MB/s
+    together: 353 MB/s, 68 % of the sum of the rates alone
+
+    A wall is a limit that several targets share.
+
+    Wall 1: 58.6 MB/s shared by /dev/sda, /dev/sdb, /dev/sdc, /dev/sdd
+      where: PCIe link: so much of so much
+      a collapse: sda, sdb together reach less than sda (33.1 MB/s against 35.0 MB/s); all of them together reach the most, 58.6 MB/s; rates fall to a half, a third or less of those alone, as where disks miss revolutions; confirmed, confidence 100 %; the least certain point is that /dev/sde does not share it (6.5 standard deviations)
+      tested: 252 MB/s predicted for /dev/sda, /dev/sdb, /dev/sdc, 250 MB/s measured
+      shares: 46.0 MB/s to 70.0 MB/s, the same in each reading
+      /dev/sdd gets only 46.0 MB/s; an even share is 63.0 MB/s
+
+    What to do, the best first, other cables last
+      1. independent queues on /dev/sda, /dev/sdb, /dev/sdc, /dev/sde: 353 MB/s expected, 350 MB/s measured; /dev/sdd adds nothing
+      2. a stripe with chunks of 1 MiB over /dev/sda, /dev/sdc, /dev/sde, /dev/sdb, /dev/sdd: 230 MB/s expected, 350 MB/s measured; in lockstep each goes at 46 MB/s
+      3. other cables for /dev/sdc: 353 MB/s expected; move /dev/sdc from port 2 to a free port
+    note: something changed meanwhile, by up to -2.1 %
+    ");
+    insta::assert_snapshot!(words_within(part(&page, "Walls")), @"
+    Walls: limits that several disks share
+    Wall 1: 58.6 MB/s shared by 4 of 5 targets
+    shared by 4 of 5 targets
+    shared by | sda, sdb, sdc, sdd
+    limit | 58.6 MB/s ± 400 kB/s; without it, its members would reach 66 % more
+    kind | collapse: sda, sdb together reach less than sda (33.1 MB/s against 35.0 MB/s); all of them together reach the most, 58.6 MB/s; rates fall to a half, a third or less of those alone, as where disks miss revolutions
+    place | PCIe link: so much of so much
+    certainty | confirmed; confidence 100 %
+    weakest evidence | that sde does not share it: with sda, sde active, the reading was 6.5 standard deviations from what the other answer predicts
+    shares | 46.0 MB/s to 70.0 MB/s, the same in each reading; less than an even share: sdd
+    Test: predicted for sda, sdb, sdc, then measured; they differ by -0.8 %
+    predicted | 252 MB/s
+    measured | 250 MB/s
+    ");
 }
 
 #[test]
@@ -226,7 +256,18 @@ fn many_disks_have_small_cells_and_short_lists() {
     wall.members.clone_from(&result.order.names);
     result.walls = vec![wall];
     let page = page(result);
-    assert!(page.contains("class=\"matrix dense\"") && page.contains("d10 and 53 more"));
+    assert_eq!(page.matches("class=\"matrix dense\"").count(), 1);
+    insta::assert_snapshot!(words_within(part(&page, "Walls")), @"
+    Walls: limits that several disks share
+    Wall 1: 190 MB/s shared by 64 of 64 targets
+    shared by 64 of 64 targets
+    shared by | d00, d01, d02, d03, d04, d05, d06, d07, d08, d09, d10 and 53 more
+    limit | 190 MB/s ± 400 kB/s; without it, its members would reach 66 % more
+    kind | limit: the sum stays the same when more disks are active
+    place | no known part of the machine explains it: nothing is known that all of them pass
+    certainty | it crosses another wall, with some members in both; confidence 100 %
+    weakest evidence | that /dev/sde does not share it: with /dev/sda, /dev/sde active, the reading was 6.5 standard deviations from what the other answer predicts
+    ");
     assert_eq!(page.matches("class=\"disk small\"").count(), 64);
     assert_eq!(
         part(&page, "All subsets that")
@@ -239,30 +280,64 @@ fn many_disks_have_small_cells_and_short_lists() {
 #[test]
 fn a_long_answer_is_told_in_short_first() {
     let mut result = three_walls();
-    assert!(!page(result.clone()).contains("The whole answer"));
+    assert_eq!(page(result.clone()).matches("The whole answer").count(), 0);
     for _ in 0..9 {
         result.walls.push(result.walls[1].clone());
     }
-    assert_in_order(
-        &page(result),
-        &[
-            "<p class=\"answer\">These 5 targets read 353 MB/s together, 68 % of the sum of their \
-             rates alone.</p>",
-            "<p>sda, sdb, sdc, sdd share a limit of 252 MB/s at PCIe link.",
-            "There are 10 more shared limits. The best layout is independent on 4 targets (350 MB/s \
-             measured).</p>",
-            "<summary>The whole answer</summary>",
-            "<h2>Rate of each disk",
-        ],
-    );
+    let page = page(result);
+    let answer = page.split_once("<h1>").unwrap().1;
+    let answer = answer.split("<h2>Rate of each disk").next().unwrap();
+    insta::assert_snapshot!(words_within(&format!("<h1>{answer}")), @"
+    Limits that 5 targets share when reading
+    These 5 targets read 353 MB/s together, 68 % of the sum of their rates alone.
+    519 MB/s | the sum of the rates alone
+    353 MB/s | the rate of all together
+    68 % | of the sum is reached together
+    12 walls | a wall is a limit that several targets share
+    10 | runs of 3 s, 30 s in all
+    sda, sdb, sdc, sdd share a limit of 252 MB/s at PCIe link. sdc, sdd share a limit of 140 MB/s at port 1. There are 10 more shared limits. The best layout is independent on 4 targets (350 MB/s measured).
+    The whole answer
+    These 5 targets read 353 MB/s together, 68 % of the sum of their rates alone. /dev/sda, /dev/sdb, /dev/sdc, /dev/sdd share a limit of 252 MB/s at PCIe link. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdb, /dev/sdc share a limit of 190 MB/s. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. The best way to use them is independent queues on /dev/sda, /dev/sdb, /dev/sdc, /dev/sde (350 MB/s measured).
+    ");
 }
 
 #[test]
 fn several_diagnoses_have_a_table_of_all_and_a_section_each() {
     let page = with_plain_spaces(&[three_walls(), without_wall(3)]);
-    assert!(page.contains("<h1>2 diagnoses</h1>"));
-    assert!(page.contains("2. Limits that d00, d01 and d02 share when reading"));
-    assert!(page.contains("id=\"diagnosis-0\"") && page.contains("id=\"diagnosis-1\""));
+    insta::assert_snapshot!(headings_of(&page), @"
+    2 diagnoses
+    Limits that 5 targets share when reading
+      Rate of each disk, alone and together
+      The machine and its walls
+      Walls: limits that several disks share
+        Wall 1: 252 MB/s shared by 4 of 5 targets
+        Wall 2: 140 MB/s shared by 2 of 5 targets
+        Wall 3: 190 MB/s shared by 2 of 5 targets
+      All subsets that were measured
+      What to do, the best first, other cables last
+        Independent queues on sda, sdb, sdc, sde
+        A stripe with chunks of 1 MiB over sda, sdc, sde, sdb, sdd
+        Other cables: sdc away from port 2
+      Notes
+      How steady the disks were
+      Rates
+      Kernel messages
+      Command and settings
+      Machine, devices and file systems
+        Machine
+        Device
+        Device
+        File system of data.bin
+    Limits that d00, d01 and d02 share when reading
+      Rate of each disk, alone and together
+      The machine and its walls
+      Walls
+      All subsets that were measured
+      How steady the disks were
+      Rates
+      Command and settings
+    ");
+    assert_eq!(page.matches("id=\"diagnosis-").count(), 2);
     assert!(matches!(diagnose_html(&[]), Err(ReportError::NoResults)));
 }
 
@@ -291,11 +366,14 @@ fn a_disk_whose_limit_is_unknown_is_not_drawn_as_free() {
     lost.measurements[0].limited_by = vec![MemberLimit::Unknown; 3];
     let page = page(lost);
     let bars = part(&page, "Rate of each disk");
-    assert!(
-        bars.contains("slower than alone, and no wall explains it"),
-        "{bars}"
-    );
-    assert!(!bars.contains("as fast as alone"), "{bars}");
+    insta::assert_snapshot!(words_within(bars), @"
+    Rate of each disk, alone and together
+    alone | slower than alone, and no wall explains it
+    d00 | 100 MB/s of 100 MB/s: 100 %
+    d01 | 100 MB/s of 100 MB/s: 100 %
+    d02 | 100 MB/s of 100 MB/s: 100 %
+    Grey: the rate of a disk alone. Coloured, inside it: its rate while all disks are active.
+    ");
 }
 
 #[test]
@@ -307,7 +385,19 @@ fn an_older_document_claims_no_limits() {
     }
     let page = page(older);
     let bars = part(&page, "Rate of each disk");
-    assert!(!bars.contains("limited by wall") && !bars.contains("as fast as alone"));
+    insta::assert_snapshot!(words_within(bars), @"
+    Rate of each disk, alone and together
+    alone
+    sda | 70.0 MB/s of 105 MB/s: 67 %
+    sdb | 70.0 MB/s of 104 MB/s: 67 %
+    sdc | 66.0 MB/s of 106 MB/s: 62 %
+    sdd | 46.0 MB/s of 103 MB/s: 45 %
+    sde | 101 MB/s of 101 MB/s: 100 %
+    Grey: the rate of a disk alone. Coloured, inside it: its rate while all disks are active.
+    With all disks active, less than an even share:
+    sdd gets 46.0 MB/s of wall 1; an even share is 63.0 MB/s
+    sdd gets 46.0 MB/s of wall 2; an even share is 70.0 MB/s
+    ");
     let matrix = part(&page, "All subsets that");
     assert!(
         !matrix.contains("at free") && !matrix.contains("alarming"),
@@ -353,16 +443,17 @@ fn only_certain_walls_are_counted_and_what_is_open_is_never_under_a_fold() {
     });
     let page = with_plain_spaces(&[result]);
     let answer = &page[..page.find("The whole answer").unwrap()];
-    for words in [
-        "sdc, sdd may share a limit of ",
-        "There may be 10 more shared limits.",
-        "sda, sdc together lose 50.0 MB/s",
-        "so the answer is not complete",
-        "1 wall<",
-        "and 11 that are not certain",
-    ] {
-        assert!(answer.contains(words), "{words}: {answer}");
-    }
+    let answer = answer.split_once("<h1>").unwrap().1;
+    insta::assert_snapshot!(words_within(&format!("<h1>{answer}")), @"
+    Limits that 5 targets share when reading
+    These 5 targets read 353 MB/s together, 68 % of the sum of their rates alone.
+    519 MB/s | the sum of the rates alone
+    353 MB/s | the rate of all together
+    68 % | of the sum is reached together
+    1 wall | and 11 that are not certain; a wall is a limit that several targets share
+    10 | runs of 3 s, 30 s in all
+    sda, sdb, sdc, sdd share a limit of 252 MB/s at PCIe link. sdc, sdd may share a limit of 140 MB/s at port 1. There may be 10 more shared limits. sda, sdc together lose 50.0 MB/s that these limits do not explain, so the answer is not complete. The best layout is independent on 4 targets (350 MB/s measured).
+    ");
     // A card, a legend and a picture never show such a wall as a certain one.
     for marked in [
         "<div class=\"wall w0\"><h3>Wall 1: ",
@@ -376,8 +467,35 @@ fn only_certain_walls_are_counted_and_what_is_open_is_never_under_a_fold() {
     let mut only = collapse();
     only.walls[0].confidence = 0.5;
     let page = with_plain_spaces(&[only]);
-    let legend =
-        "<b class=\"swatch w0 unsure\"></b>with all active: limited by wall 1, not certain (";
-    assert!(page.contains(legend));
-    assert!(page.contains("<td>not certain; confidence 50 %</td>"));
+    assert_eq!(
+        page.matches("<b class=\"swatch w0 unsure\"></b>").count(),
+        1
+    );
+    insta::assert_snapshot!(words_within(part(&page, "Rate of each disk")), @"
+    Rate of each disk, alone and together
+    alone | with all active: limited by wall 1, not certain (300 MB/s) | with all active: as fast as alone | an even share
+    sda | 70.0 MB/s of 105 MB/s: 67 %
+    sdb | 70.0 MB/s of 104 MB/s: 67 %
+    sdc | 66.0 MB/s of 106 MB/s: 62 %
+    sdd | 46.0 MB/s of 103 MB/s: 45 %
+    sde | 101 MB/s of 101 MB/s: 100 %
+    Grey: the rate of a disk alone. Coloured, inside it: its rate while all disks are active.
+    With all disks active, less than an even share:
+    sdd gets 46.0 MB/s of wall 1; an even share is 63.0 MB/s
+    ");
+    insta::assert_snapshot!(words_within(part(&page, "Walls")), @"
+    Walls: limits that several disks share
+    Wall 1, not certain: 300 MB/s shared by 4 of 5 targets
+    shared by 4 of 5 targets
+    shared by | sda, sdb, sdc, sdd
+    limit | 300 MB/s ± 400 kB/s; without it, its members would reach 66 % more
+    kind | collapse: the sum falls when more of them are active, to 252 MB/s with all; rates fall to a half, a third or less of those alone, as where disks miss revolutions
+    place | PCIe link: so much of so much
+    certainty | not certain; confidence 50 %
+    weakest evidence | that sde does not share it: with sda, sde active, the reading was 6.5 standard deviations from what the other answer predicts
+    shares | 46.0 MB/s to 70.0 MB/s, the same in each reading; less than an even share: sdd
+    Test: predicted for sda, sdb, sdc, then measured; they differ by -0.8 %
+    predicted | 252 MB/s
+    measured | 250 MB/s
+    ");
 }

@@ -41,7 +41,9 @@ impl TargetName {
             });
         }
         if name.is_empty() {
-            return Err(OpenError::Usage("a target has no name".to_owned()));
+            return Err(OpenError::Usage(
+                "a target has no name: leave it out, or give its name".to_owned(),
+            ));
         }
         Ok(TargetName::Path(PathBuf::from(name)))
     }

@@ -7,35 +7,32 @@ use crate::support::Place;
 const MACHINE: &str = "[[disk]]\nname = \"a\"\ncapacity = \"1TB\"\nread = \"100MB/s\"\n\
                        [[disk]]\nname = \"b\"\ncapacity = \"1TB\"\nread = \"100MB/s\"\n";
 
-#[track_caller]
-fn refused(place: &Place, arguments: &[&str], words: &str) {
-    let ran = place.run(&[&["diagnose"], arguments].concat());
-    ran.expect(2).says(words);
-}
-
 #[test]
-fn one_target_shares_nothing() {
+fn what_makes_no_sense_is_explained_and_touches_nothing() {
+    const TARGET: &str = "sim:machine.toml";
     let place = Place::with_machine(MACHINE);
-    refused(&place, &["sim:machine.toml:a"], "name two or more");
-    refused(&place, &["."], "name two or more");
-}
-
-#[test]
-fn the_same_target_twice_is_refused_under_any_name() {
-    let place = Place::with_machine(MACHINE);
-    refused(&place, &["sim:machine.toml", "sim:machine.toml:a"], "twice");
-    refused(&place, &[".", "./"], "twice");
     place.write("one", "some bytes");
-    refused(&place, &["one", "./one", "--read"], "are the same thing");
-}
-
-#[test]
-fn targets_that_cannot_share_anything_are_refused() {
-    let place = Place::with_machine(MACHINE);
-    refused(&place, &["sim:machine.toml", "."], "share no limit");
-    refused(&place, &[".", "null:"], "null: is not a disk");
-    place.write("one", "some bytes");
-    refused(&place, &["one", "."], "--read or --write");
+    let refusals = place.refusals(
+        &["diagnose"],
+        &[
+            // One target shares nothing.
+            &["sim:machine.toml:a"],
+            &["."],
+            &[TARGET, "sim:machine.toml:a"],
+            &[".", "./"],
+            &["one", "./one", "--read"],
+            &[TARGET, "."],
+            &[".", "null:"],
+            &["one", "."],
+            &[TARGET, "--time-per-run", "1ms"],
+            &[TARGET, "--read", "--destroy", TARGET],
+            &[TARGET, "--report", "-"],
+            &[TARGET, "--json", "x", "--report", "x"],
+            &[TARGET, "--json", "machine.toml"],
+        ],
+    );
+    insta::assert_snapshot!("diagnose", refusals);
+    assert_eq!(place.names(), ["machine.toml", "one"], "nothing was made");
 }
 
 #[test]
@@ -44,13 +41,15 @@ fn a_disk_and_its_partition_are_one_also_for_reading() {
         return;
     };
     let partition = Partition::add(&disk, 1, MIB, 4 * MIB);
-    let pair = [disk.name(), partition.name.as_str(), "--read"];
-    refused(&disk.place, &pair, "share bytes");
-    refused(
-        &disk.place,
-        &[disk.name(), disk.name()],
-        "are the same thing",
-    );
+    let refused = |targets: [&str; 2]| {
+        let said = disk
+            .place
+            .refusal(&[&["diagnose", "--read"], &targets[..]].concat());
+        said.replace(&partition.name, "PARTITION")
+            .replace(disk.name(), "DISK")
+    };
+    insta::assert_snapshot!(refused([disk.name(), &partition.name]), @"sustain: DISK and PARTITION share bytes, as a disk and its partition do: leave one out");
+    insta::assert_snapshot!(refused([disk.name(), disk.name()]), @"sustain: DISK and DISK are the same thing: leave one out");
 }
 
 #[test]
@@ -59,27 +58,17 @@ fn a_device_is_not_written_without_its_name_after_destroy() {
         return;
     };
     let before = one.bytes();
-    let words = format!("--destroy {}", one.name());
-    refused(&one.place, &[one.name(), other.name(), "--write"], &words);
+    let said = one
+        .place
+        .refusal(&["diagnose", one.name(), other.name(), "--write"]);
+    let said = said
+        .replace(one.name(), "ONE")
+        .replace(other.name(), "OTHER");
+    insta::assert_snapshot!(said, @"
+    sustain: refusing to write ONE: it exists (data of a kind not recognised) and would be overwritten.
+    To destroy what is on it, add --destroy ONE; to leave it as it is, use --read
+    ");
     assert!(one.bytes() == before);
-}
-
-#[test]
-fn flags_that_contradict_each_other_are_refused() {
-    let place = Place::with_machine(MACHINE);
-    let target = "sim:machine.toml";
-    refused(&place, &[target, "--time-per-run", "1ms"], "at least 100ms");
-    let destroy = [target, "--read", "--destroy", target];
-    refused(&place, &destroy, "destroys nothing");
-    refused(&place, &[target, "--report", "-"], "needs the name");
-    let same = [target, "--json", "x", "--report", "x"];
-    refused(&place, &same, "use two different files");
-    refused(
-        &place,
-        &[target, "--json", "machine.toml"],
-        "file of a simulated machine",
-    );
-    assert_eq!(place.names(), ["machine.toml"], "nothing was made");
 }
 
 #[test]
@@ -88,9 +77,16 @@ fn a_rehearsal_says_what_would_be_measured_and_makes_nothing() {
     std::fs::create_dir(place.path("a")).unwrap();
     std::fs::create_dir(place.path("b")).unwrap();
     let ran = place.run(&["diagnose", "a", "b", "--dry-run"]).expect(0);
-    ran.says("would write a")
-        .says("would measure each of the 2 targets alone, all together")
-        .says("so they certainly share it");
+    let told = ran.told();
+    let (shared, told): (Vec<_>, Vec<_>) = told
+        .lines()
+        .partition(|line| line.ends_with("so they certainly share it"));
+    assert_eq!(shared.len(), 1, "{shared:?}");
+    insta::assert_snapshot!(told.join("\n"), @"
+    would write a (scratch_file): up to 4 GiB from its start, repeatedly
+    would write b (scratch_file): up to 4 GiB from its start, repeatedly
+    would measure each of the 2 targets alone and all together (9 s), then the subsets that the results call for: about 8 readings in all (24 s) if one limit is shared, 12 (36 s) if several are
+    ");
     for folder in ["a", "b"] {
         assert_eq!(std::fs::read_dir(place.path(folder)).unwrap().count(), 0);
     }

@@ -46,18 +46,31 @@ fn a_users_file_is_read_and_never_written_without_its_name() {
     let place = Place::new();
     let before = precious(&place);
     symlink("precious", place.path("link")).unwrap();
+    let refusals = place.refusals(
+        &["measure"],
+        &[
+            &["precious", "--write"],
+            &["link", "--write"],
+            &["link", "--write", "--destroy", "precious"],
+        ],
+    );
+    insta::assert_snapshot!(refusals, @"
+    $ sustain measure precious --write
+    sustain: refusing to write precious: it exists (data of a kind not recognised) and would be overwritten.
+    To destroy what is on it, add --destroy precious; to leave it as it is, use --read
+
+    $ sustain measure link --write
+    sustain: refusing to write link: it exists (data of a kind not recognised) and would be overwritten.
+    To destroy what is on it, add --destroy link; to leave it as it is, use --read
+
+    $ sustain measure link --write --destroy precious
+    sustain: --destroy precious names none of the targets; write it exactly as the target is written
+    ");
     for name in ["precious", "link"] {
-        measure(&place, &[name, "--write"])
-            .expect(2)
-            .says("would be overwritten")
-            .says(&format!("--destroy {name}"));
         measure(&place, &[name, "--dry-run"])
             .expect(0)
             .says(&format!("would read {name}"));
     }
-    measure(&place, &["link", "--write", "--destroy", "precious"])
-        .expect(2)
-        .says("names none of the targets");
     let ran = measure(&place, &["precious", "--bytes", "1MiB"]).expect(0);
     assert_eq!(json_of(&ran.stdout)["plan"]["direction"], "read");
     assert!(std::fs::read(place.path("precious")).unwrap() == before);
@@ -85,14 +98,24 @@ fn the_same_file_under_two_names_is_refused() {
     let before = precious(&place);
     symlink("precious", place.path("link")).unwrap();
     std::fs::hard_link(place.path("precious"), place.path("hard")).unwrap();
-    for other in ["link", "hard", "./precious"] {
-        measure(&place, &["precious", other, "--read"])
-            .expect(2)
-            .says("are the same thing");
+    let others = ["link", "hard", "./precious"];
+    let read = others.map(|other| ["precious", other, "--read"]);
+    let read = place.refusals(&["measure"], &read.each_ref().map(|typed| &typed[..]));
+    insta::assert_snapshot!(read, @"
+    $ sustain measure precious link --read
+    sustain: precious and link are the same thing: leave one out
+
+    $ sustain measure precious hard --read
+    sustain: precious and hard are the same thing: leave one out
+
+    $ sustain measure precious ./precious --read
+    sustain: precious and ./precious are the same thing: leave one out
+    ");
+    for other in others {
+        let typed = ["measure", "precious", other];
         let named = ["--write", "--destroy", "precious", "--destroy", other];
-        measure(&place, &[&["precious", other], &named[..]].concat())
-            .expect(2)
-            .says("are the same thing");
+        let refused = place.refusal(&[&typed[..], &named].concat());
+        assert_eq!(refused, place.refusal(&[&typed[..], &["--read"]].concat()));
     }
     assert!(std::fs::read(place.path("precious")).unwrap() == before);
 }
@@ -101,9 +124,14 @@ fn the_same_file_under_two_names_is_refused() {
 fn a_new_file_under_two_names_is_refused_and_not_left_behind() {
     let place = Place::new();
     let flags = ["new", "./new", "--size", "1MiB", "--bytes", "1MiB"];
-    measure(&place, &flags).expect(2).says("are the same thing");
     let named = [&flags[..], &["--write", "--destroy", "./new"]].concat();
-    measure(&place, &named).expect(2).says("are the same thing");
+    insta::assert_snapshot!(place.refusals(&["measure"], &[&flags, &named]), @"
+    $ sustain measure new ./new --size 1MiB --bytes 1MiB
+    sustain: new and ./new are the same thing: leave one out
+
+    $ sustain measure new ./new --size 1MiB --bytes 1MiB --write --destroy ./new
+    sustain: new and ./new are the same thing: leave one out
+    ");
     assert!(place.names().is_empty(), "{:?}", place.names());
 }
 
@@ -112,18 +140,25 @@ fn what_is_no_disk_is_refused_by_its_kind() {
     let place = Place::new();
     tool(&["mkfifo", path_text(&place.path("fifo"))]);
     let _socket = UnixListener::bind(place.path("socket")).unwrap();
-    let kinds = [
-        ("fifo", "a FIFO"),
-        ("socket", "a socket"),
-        ("/dev/zero", "a character device"),
-        ("/dev/null", "null:"),
-    ];
-    for (name, kind) in kinds {
-        for flags in [&[name][..], &[name, "--read"], &destroy(name)] {
-            measure(&place, flags)
-                .expect(2)
-                .says(kind)
-                .says("name a block device, a file or a directory");
+    let names = ["fifo", "socket", "/dev/zero", "/dev/null"];
+    let refusals = place.refusals(&["measure"], &names.each_ref().map(std::slice::from_ref));
+    insta::assert_snapshot!(refusals, @"
+    $ sustain measure fifo
+    sustain: fifo: it is a FIFO (named pipe); name a block device, a file or a directory (null: measures the tool itself)
+
+    $ sustain measure socket
+    sustain: socket: it is a socket; name a block device, a file or a directory (null: measures the tool itself)
+
+    $ sustain measure /dev/zero
+    sustain: /dev/zero: it is a character device; name a block device, a file or a directory (null: measures the tool itself)
+
+    $ sustain measure /dev/null
+    sustain: /dev/null: it is a character device; name a block device, a file or a directory (null: measures the tool itself)
+    ");
+    for name in names {
+        let refused = place.refusal(&["measure", name]);
+        for flags in [&[name, "--read"][..], &destroy(name)] {
+            assert_eq!(place.refusal(&[&["measure"], flags].concat()), refused);
         }
     }
 }
@@ -158,24 +193,37 @@ fn what_the_kernel_makes_up_is_no_disk_under_any_name() {
 #[test]
 fn a_path_that_leads_nowhere_is_refused_and_nothing_is_made() {
     let place = Place::new();
-    measure(&place, &["no/such/file", "--new-file"])
-        .expect(2)
-        .says("the directory no/such does not exist; create it first");
-    measure(&place, &["no/such/file"])
-        .expect(2)
-        .says("the directory no/such does not exist; create it first");
-    measure(&place, &["no-such-file", "--read"])
-        .expect(2)
-        .says("there is nothing of that name");
-    measure(&place, &["no-such-file", "--write", "--destroy", "file"])
-        .expect(2)
-        .says("names none of the targets");
     symlink("nowhere", place.path("dangling")).unwrap();
-    for flags in [&["dangling"][..], &["dangling", "--new-file"]] {
-        measure(&place, &[flags, &["--size", "1MiB"]].concat())
-            .expect(2)
-            .says("a symbolic link to a file that does not exist");
-    }
+    let refusals = place.refusals(
+        &["measure"],
+        &[
+            &["no/such/file", "--new-file"],
+            &["no/such/file"],
+            &["no-such-file", "--read"],
+            &["no-such-file", "--write", "--destroy", "file"],
+            &["dangling", "--size", "1MiB"],
+            &["dangling", "--new-file", "--size", "1MiB"],
+        ],
+    );
+    insta::assert_snapshot!(refusals, @"
+    $ sustain measure no/such/file --new-file
+    sustain: no/such/file: the directory no/such does not exist; create it first
+
+    $ sustain measure no/such/file
+    sustain: no/such/file: the directory no/such does not exist; create it first
+
+    $ sustain measure no-such-file --read
+    sustain: no-such-file: there is nothing of that name; check the path
+
+    $ sustain measure no-such-file --write --destroy file
+    sustain: --destroy file names none of the targets; write it exactly as the target is written
+
+    $ sustain measure dangling --size 1MiB
+    sustain: dangling: it is a symbolic link to a file that does not exist; use another name
+
+    $ sustain measure dangling --new-file --size 1MiB
+    sustain: dangling: it is a symbolic link to a file that does not exist, or was made a moment ago; use another name
+    ");
     assert_eq!(place.names(), ["dangling"]);
     assert!(place.path("dangling").is_symlink(), "it is the user's");
 }
@@ -192,7 +240,7 @@ fn every_command_refuses_a_name_that_does_not_exist_unless_a_file_is_wanted() {
     ];
     for command in commands {
         let ran = place.run(&[command, &["--write"]].concat()).expect(2);
-        ran.says("nonexistent does not exist; --new-file creates it");
+        ran.says("nonexistent: it does not exist; --new-file creates it");
         let rehearsed = [
             command,
             &["--write", "--size", "256MiB", "--dry-run", "--new-file"],

@@ -229,5 +229,5 @@ fn a_device_that_has_become_shorter_is_named_with_both_sizes() {
     assert!(said.contains("read at 4 MiB: Input/output error"), "{said}");
     ran.says("smaller since the store was created: 32 MiB instead of 64 MiB; ")
         .says("instead of 64 MiB. Make it as large as before, or create a new store")
-        .says("it has 32 MiB and --size asks for more");
+        .says("it has 32 MiB, less than --size asks for");
 }

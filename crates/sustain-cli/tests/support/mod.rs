@@ -32,6 +32,12 @@ impl Ran {
         self
     }
 
+    /// Standard error without the lines of free space, which is another on each machine.
+    pub fn told(&self) -> String {
+        let told = self.stderr.lines().filter(|line| !line.contains(" free, "));
+        told.collect::<Vec<_>>().join("\n")
+    }
+
     /// Fails the test unless standard error has these words.
     #[track_caller]
     pub fn says(self, words: &str) -> Ran {
@@ -46,6 +52,33 @@ impl Ran {
 /// Text without the line breaks of a narrow terminal.
 pub fn unwrapped(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A sentence on each line, for snapshots that are reviewed whole.
+pub fn sentences(text: &str) -> String {
+    unwrapped(text).replace(". ", ".\n")
+}
+
+/// The notes of a document, one on each line.
+#[track_caller]
+pub fn notes_of(result: &Value) -> String {
+    let notes = result["notes"].as_array().unwrap().iter();
+    notes
+        .map(|note| note.as_str().unwrap())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// The words of a part of a page as a reader sees them, with a bar between its cells.
+pub fn words_of_markup(markup: &str) -> String {
+    let texts = markup
+        .split('<')
+        .skip(1)
+        .filter_map(|part| Some(part.split_once('>')?.1.trim()));
+    texts
+        .filter(|text| !text.is_empty())
+        .collect::<Vec<_>>()
+        .join(" | ")
 }
 
 impl Place {
@@ -90,6 +123,7 @@ impl Place {
         command
             .args(arguments)
             .current_dir(self.directory.path())
+            .env_remove("COLUMNS")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -99,6 +133,28 @@ impl Place {
     /// Runs `sustain` to its end.
     pub fn run(&self, arguments: &[&str]) -> Ran {
         ran(self.command(arguments).output().unwrap())
+    }
+
+    /// What is said to whoever asks for what is refused, a sentence on each line.
+    #[track_caller]
+    pub fn refusal(&self, arguments: &[&str]) -> String {
+        let ran = self.run(arguments).expect(2);
+        assert_eq!(ran.stdout, "", "results go there, explanations do not");
+        assert!(ran.stderr.lines().count() < 12, "too long: {}", ran.stderr);
+        let here = format!("{}/", self.directory.path().display());
+        sentences(&ran.told()).replace(&here, "")
+    }
+
+    /// The same for each of these, under the arguments that it answers.
+    #[track_caller]
+    pub fn refusals(&self, command: &[&str], all: &[&[&str]]) -> String {
+        let mut said = String::new();
+        for arguments in all {
+            let words = [command, arguments].concat();
+            let typed = shlex::try_join(words.iter().copied()).unwrap();
+            said += &format!("$ sustain {typed}\n{}\n\n", self.refusal(&words));
+        }
+        said
     }
 
     /// Runs `sustain measure sim:machine.toml` with these flags and reads its result.

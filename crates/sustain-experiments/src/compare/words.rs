@@ -138,8 +138,8 @@ pub(super) fn only_one_watched(side: &str) -> String {
 /// Two runs with hardly a stretch of the same bytes.
 pub(super) fn few_in_common() -> String {
     format!(
-        "fewer than ten intervals in common, so there is no confidence interval (measure longer, \
-         or with a shorter {INTERVAL})"
+        "the runs have fewer than ten intervals in common, so there is no confidence interval; \
+         measure longer, or with a shorter {INTERVAL}"
     )
 }
 

@@ -410,7 +410,7 @@ mod tests {
         let why = words::advice(&advice(&facts)[0].why);
         assert_eq!(
             why,
-            "all of them reached the most of all that was measured, though d0, d1 reached less \
+            "all of them together reached the most that was measured, though d0, d1 reached less \
              together than d0 (33.1 MB/s against 35.0 MB/s)"
         );
     }

@@ -57,7 +57,7 @@ pub fn rehearse_diagnosis(plan: &DiagnosePlan, roots: &Roots) -> Result<Vec<Stri
     let (few, many) = expected_readings(targets);
     let time = |readings: usize| seconds(readings as f64 * plan.time_per_run_ns as f64);
     statements.push(format!(
-        "would measure each of the {targets} targets alone, all together ({}), and then the \
+        "would measure each of the {targets} targets alone and all together ({}), then the \
          subsets that the results call for: about {few} readings in all ({}) if one limit is \
          shared, {many} ({}) if several are",
         time(targets + 1),
@@ -293,8 +293,8 @@ impl Diagnosis<'_> {
             .filter(|one| kind(one))
             .count();
         (devices > 0 && devices < self.targets).then(|| {
-            "some targets are devices and others are files: the cost of a file system counts as \
-             part of the file"
+            "some targets are devices and others are files: what a file system costs counts as \
+             part of a file's rate"
                 .to_owned()
         })
     }

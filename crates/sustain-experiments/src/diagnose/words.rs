@@ -117,11 +117,11 @@ pub(super) fn advice(reason: &AdviceReason) -> String {
             format!("{idle} {adds} nothing: the others already reach the wall")
         }
         AdviceReason::MostWithAll { fall } => format!(
-            "all of them reached the most of all that was measured{}",
+            "all of them together reached the most that was measured{}",
             fall.as_ref().map(though_some_fall).unwrap_or_default()
         ),
         AdviceReason::MostOfSubsets { kept } => format!(
-            "the sum falls when more targets are active: of all subsets measured {} reached the \
+            "the sum falls when more targets are active; of all subsets measured, {} reached the \
              most",
             kept.join(", ")
         ),
@@ -130,11 +130,9 @@ pub(super) fn advice(reason: &AdviceReason) -> String {
                 .to_owned()
         }
         AdviceReason::FasterThanPredicted => {
-            "they were the fastest of all subsets measured, faster than predicted".to_owned()
+            "no subset that was measured was faster, and it was faster than predicted".to_owned()
         }
-        AdviceReason::FastestMeasured => {
-            "they were the fastest of all that was measured".to_owned()
-        }
+        AdviceReason::FastestMeasured => "nothing that was measured was faster".to_owned(),
         AdviceReason::Lockstep {
             each_bytes_per_s,
             loss,
@@ -242,7 +240,7 @@ fn may_be_faster(held_alone: &[String]) -> String {
     match held_alone {
         [] => String::new(),
         some => format!(
-            "; {} alone reached that limit, so this counts at least what may be more there",
+            "; {} alone reached that limit, so the gain may be larger than is counted here",
             some.join(", ")
         ),
     }
@@ -287,9 +285,9 @@ pub(super) fn remark(remark: &DiagnosisRemark) -> String {
         DiagnosisRemark::TooNoisy { noise, noise_max } => too_noisy(*noise, *noise_max),
         DiagnosisRemark::Scattered { times } => format!(
             "repeated readings of the same targets differ {times:.1} times as much as the noise \
-             within them allows, as those of disks that stall now and then, or whose caches are \
-             full in one reading and empty in another: the walls are not certain; longer runs \
-             ({TIME_PER_RUN}) contain such pauses evenly"
+             within them allows, so the walls are not certain; this happens where disks stall now \
+             and then, or where a cache is full in one reading and empty in another: use longer \
+             runs ({TIME_PER_RUN}), each of which contains some of these pauses"
         ),
         DiagnosisRemark::LargerCacheNotSeen { bytes } => format!(
             "each run wrote up to {} to a target: a larger cache that no flush empties would not \
@@ -298,7 +296,7 @@ pub(super) fn remark(remark: &DiagnosisRemark) -> String {
         ),
         DiagnosisRemark::OrderUnknown => {
             "how the targets are connected is not known, so any of them may \
-                                 share something: a smaller limit inside a larger one is then \
+                                 share something, and a smaller limit inside a larger one is \
                                  found only by luck"
                 .to_owned()
         }
@@ -308,7 +306,8 @@ pub(super) fn remark(remark: &DiagnosisRemark) -> String {
             largest * 100.0
         ),
         DiagnosisRemark::DriverBusy { cpu_share } => format!(
-            "a driver of this program used {:.0} % of a CPU: with larger records it uses less",
+            "a thread of this program used {:.0} % of a CPU, which may itself be the limit: use \
+             larger records ({RECORD_SIZE}), which take less CPU time",
             cpu_share * 100.0
         ),
         DiagnosisRemark::IntoCaches { members, flush_s } => into_caches(members, *flush_s),
@@ -318,11 +317,13 @@ pub(super) fn remark(remark: &DiagnosisRemark) -> String {
             measured_bytes_per_s: measured,
             has_caches,
         } => loss(members, *expected, *measured, *has_caches),
-        DiagnosisRemark::Incomplete => "not everything that was planned was measured".to_owned(),
+        DiagnosisRemark::Incomplete => "not everything that was planned was measured, so the \
+                                        answer may lack shared limits"
+            .to_owned(),
         DiagnosisRemark::ToolWall => {
             format!(
-                "one wall is this program's own: the disks may reach more with larger records \
-                 ({RECORD_SIZE}) or another {ENGINE}"
+                "one wall is this program's own: with larger records ({RECORD_SIZE}) or another \
+                 {ENGINE} the disks may reach more"
             )
         }
         DiagnosisRemark::SubsetUnexplained {
@@ -339,8 +340,8 @@ pub(super) fn remark(remark: &DiagnosisRemark) -> String {
             members,
             limit_bytes_per_s,
         } => format!(
-            "the wall of {} at {} crosses another one: what is seen depends on how the two share, \
-             so its members are less certain",
+            "the wall of {} at {} crosses another one, so which targets share it is less certain: \
+             the readings depend on how the two walls divide their rates",
             members.join(", "),
             Rate(*limit_bytes_per_s)
         ),
@@ -407,18 +408,18 @@ fn loss(
 fn not_tried(remark: &DiagnosisRemark) -> String {
     match remark {
         DiagnosisRemark::CrossingsNotTried => format!(
-            "more than {TARGETS_MAX} targets: limits that cross the order in which they are \
-             connected were not looked for, though something is left unexplained; diagnose fewer \
-             of them at a time"
+            "a loss is left unexplained, and with more than {TARGETS_MAX} targets no limit is \
+             looked for that crosses the order in which they are connected: diagnose fewer of them \
+             at a time"
         ),
         DiagnosisRemark::CrossingsOfManyNotTried => format!(
-            "more than {FALLING_TARGETS_MAX} targets: whether limits that cross let the sum fall, \
-             instead of a collapse, was not looked for; diagnose the members of the collapse by \
-             themselves"
+            "limits that cross could also explain why the sum falls, but with more than \
+             {FALLING_TARGETS_MAX} targets they are not looked for: diagnose the members of the \
+             collapse by themselves"
         ),
         _ => format!(
-            "a collapse of more than {PAIRS_OF_MAX} targets: whether limits that cross let its \
-             sum fall instead was not looked for"
+            "limits that cross could also explain why the sum falls, but in a collapse of more \
+             than {PAIRS_OF_MAX} targets they are not looked for"
         ),
     }
 }

@@ -96,7 +96,7 @@ fn of_datagrams(datagrams: &Stretches<Datagrams>) -> Option<String> {
         said.push_str(&format!(", {} of {} before", before.lost, before.sent));
     }
     if during.refused > 0 {
-        said.push_str(&format!(", {} more could not be sent", during.refused));
+        said.push_str(&format!(", and {} more could not be sent", during.refused));
     }
     Some(said)
 }
@@ -104,15 +104,14 @@ fn of_datagrams(datagrams: &Stretches<Datagrams>) -> Option<String> {
 /// Says how often programs had to free memory before they got any.
 fn of_memory(during: Option<u64>, before: Option<u64>) -> Option<String> {
     let during = during.filter(|stalls| *stalls > 0)?;
-    let before = before.map_or_else(String::new, |before| format!(", {before} before"));
-    let times = if during == 1 { "once" } else { "times" };
+    let before = before.map_or_else(String::new, |before| format!(" ({before} before)"));
     let count = if during == 1 {
-        times.to_owned()
+        "once".to_owned()
     } else {
-        format!("{during} {times}")
+        format!("{during} times")
     };
     Some(format!(
-        "programs had to free memory before they could allocate any, {count}{before}"
+        "{count}{before}, programs had to free memory before they could allocate any"
     ))
 }
 
@@ -255,8 +254,8 @@ mod tests {
         for words in [
             "writes on /home, the file system under test, took 800 ms",
             "(4 a second instead of 100)",
-            "12 of 5000 datagrams were lost, 0 of 5000 before, 3 more could not be sent",
-            "programs had to free memory before they could allocate any, 123 times, 0 before",
+            "12 of 5000 datagrams were lost, 0 of 5000 before, and 3 more could not be sent",
+            "123 times (0 before), programs had to free memory before they could allocate any",
             "needs 54 % of the rate at which this machine copies memory: memory may be the limit",
         ] {
             assert!(said.contains(words), "{words:?} is not in {said:?}");

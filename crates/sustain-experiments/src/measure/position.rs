@@ -4,7 +4,7 @@
 
 use sustain_disk::error::Error;
 use sustain_disk::target::{Direction, TargetKind};
-use sustain_disk::units::Size;
+use sustain_disk::units::{DisplayPosition, Size};
 use sustain_document::profile::{ProfileOutlier, ProfileTarget};
 use sustain_document::setting::{AT, DESTROY, JSON, READ, SIZE, WRITE};
 use sustain_load::collect::steps;
@@ -32,8 +32,8 @@ pub(crate) fn check(plan: &MeasurePlan, session: &Session) -> Result<(), Measure
         if let Some(At::Byte(byte)) = plan.load.at
             && byte >= target.size_bytes
         {
-            let has = Size(target.size_bytes);
-            let why = format!("{} is beyond its {has}", AT.of(Size(byte)));
+            let end = DisplayPosition(target.size_bytes);
+            let why = format!("{} is beyond its end at {end}", AT.of(Size(byte)));
             return Err(Error::target(name, why).into());
         }
         if let Some(profile) = &plan.profile {
@@ -103,8 +103,8 @@ fn of_target<'a>(
         return Err(format!(
             "{file} covers {} of {name}, and {} are used now: it is a profile of another device, \
              or too short",
-            Size(found.size_bytes),
-            Size(capacity.unwrap_or(target.size_bytes))
+            DisplayPosition(found.size_bytes),
+            DisplayPosition(capacity.unwrap_or(target.size_bytes))
         ));
     }
     Ok(found)

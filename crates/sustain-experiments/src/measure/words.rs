@@ -334,7 +334,7 @@ pub(super) fn extent(extent: &Extent) -> String {
 pub fn rhythm_not_seen(rhythm: &RhythmNotSeen) -> String {
     format!(
         "a stall of {} was seen {} in {:.0} s, which is too short to show how often such stalls \
-         come: {}{}",
+         come: use {}{}",
         Duration(rhythm.stall_ns),
         if rhythm.seen == 1 { "once" } else { "twice" },
         rhythm.seconds,

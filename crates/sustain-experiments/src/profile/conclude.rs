@@ -324,7 +324,7 @@ impl Profiled<'_> {
             .count();
         if twice == 0 && !self.positions.is_empty() {
             notes.push(
-                "every position was visited only once: a slow one may have been a passing \
+                "every position was visited only once, so a slow one may have been a passing \
                  disturbance"
                     .to_owned(),
             );
@@ -395,7 +395,7 @@ impl Profiled<'_> {
             return String::new();
         }
         format!(
-            ", except in {runs} of {} such runs ({}), where they are those of short samples",
+            "; short samples alone stand for {runs} of {}, which could not be tried ({})",
             runs + self.held.len(),
             whose.join("; ")
         )
@@ -406,9 +406,9 @@ impl Profiled<'_> {
         let shortest = self.held.iter().map(|run| run.elapsed_s).reduce(f64::min);
         match shortest {
             Some(shortest_s) => Some(format!(
-                "the rates were tried in runs of {shortest_s:.1} s without a break{}; a cache or a \
-                 throttle's credit that lasts longer does not show; `sustain measure` runs \
-                 as long as is asked",
+                "the rates were tried in runs of {shortest_s:.1} s without a break{}; a cache, or \
+                 the credit of a throttle, that lasts longer does not show: for that, run \
+                 `sustain measure` for as long as a recording takes",
                 self.untried_words()
             )),
             None if is_interrupted || self.positions.is_empty() => None,

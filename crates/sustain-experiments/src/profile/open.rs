@@ -34,15 +34,12 @@ pub fn rehearse_profile(plan: &ProfilePlan, roots: &Roots) -> Result<Vec<String>
             Size(target.size_bytes)
         )
     });
-    let together = if session.targets.len() > 1 {
-        ", each target alone and all at once"
+    let time = Duration(plan.budget_ns);
+    statements.push(if session.targets.len() > 1 {
+        format!("would measure each target alone and all at once, in at most {time}")
     } else {
-        ""
-    };
-    statements.push(format!(
-        "would take at most {}{together}",
-        Duration(plan.budget_ns)
-    ));
+        format!("would take at most {time}")
+    });
     Ok(statements)
 }
 

@@ -80,7 +80,7 @@ fn answer(result: &CompareResult, row: &ComparedRow) -> String {
     let Some([low, high]) = row.ci95_ratio else {
         let both = format!("A {}, B {}", figure(row, row.a), figure(row, row.b));
         return format!(
-            "Whether B differs from A cannot be told ({}): {both}",
+            "Whether B differs from A cannot be told ({both}): {}",
             row.how
         );
     };

@@ -112,7 +112,7 @@ pub fn diagnosis_text(result: &DiagnoseResult, width: usize) -> String {
     let notes = result.notes.iter().map(|note| format!("note: {note}"));
     let dropped = result.dropped.iter().map(|dropped| {
         format!(
-            "{} failed, and the rest of the result is without it: {}",
+            "{} failed, so the rest of the result is without it: {}",
             dropped.target, dropped.message
         )
     });
@@ -242,11 +242,11 @@ fn kind(wall: &Wall) -> String {
         _ => "a plain limit: the sum stays the same when more of them are active".to_owned(),
     };
     if wall.missed_revolutions {
-        words.push_str("; rates fall to whole fractions, as those of disks that miss revolutions");
+        words.push_str("; rates fall to a half, a third or less of those alone, as where disks miss revolutions");
     }
     let state = match wall.state {
         WallState::MembersUncertain => "which targets share it is not certain",
-        WallState::CapacityIsLowerBound => "it may be higher",
+        WallState::CapacityIsLowerBound => "the limit may be higher",
         WallState::Crossing => "it crosses another wall",
         _ if !wall.is_certain() => "not certain",
         _ => "confirmed",
@@ -258,8 +258,8 @@ fn kind(wall: &Wall) -> String {
         let is_member = wall.members.contains(target);
         let target = without_controls(target);
         let least = match is_member {
-            true => format!("least certain is that {target} is one of them"),
-            false => format!("least certain is that {target} is none of them"),
+            true => format!("the least certain point is that {target} shares it"),
+            false => format!("the least certain point is that {target} does not share it"),
         };
         let _ = write!(
             words,
@@ -292,7 +292,11 @@ pub(crate) fn collapse_words(wall: &Wall) -> String {
         rate(fall.fewer_bytes_per_s)
     );
     if let Some(left) = left {
-        let _ = write!(words, "; all of them reach {}, the most", rate(left));
+        let _ = write!(
+            words,
+            "; all of them together reach the most, {}",
+            rate(left)
+        );
     }
     words
 }

@@ -380,11 +380,18 @@ pub fn own_markup(page: &str) -> String {
 /// The words of a page as a reader sees them, a line for each block or row that has some: for
 /// snapshots that are reviewed whole. Words under the pointer and drawings are not among them.
 pub fn words_of(page: &str) -> String {
+    let words = words_within(&page[page.find("<body").expect("a page has a body")..]);
+    // The snapshots stay when the version changes.
+    let made_by = format!("Made by sustain {}", env!("CARGO_PKG_VERSION"));
+    words.replace(&made_by, "Made by sustain")
+}
+
+/// The words of a part of a page, in the same form.
+pub fn words_within(markup: &str) -> String {
     const WITHIN_A_LINE: [&str; 6] = ["td", "th", "b", "span", "i", "code"];
-    let body = &page[page.find("<body").expect("a page has a body")..];
     let mut words = String::new();
     let (mut is_quiet, mut is_new_line) = (false, true);
-    for part in body.split('<').skip(1) {
+    for part in markup.split('<').skip(1) {
         // A script may compare without an end.
         let Some((tag, text)) = part.split_once('>') else {
             continue;
@@ -403,9 +410,17 @@ pub fn words_of(page: &str) -> String {
             is_new_line = false;
         }
     }
-    // The snapshots stay when the version changes.
-    let made_by = format!("Made by sustain {}", env!("CARGO_PKG_VERSION"));
-    words.replace(&made_by, "Made by sustain")
+    words.replace('\u{a0}', " ")
+}
+
+/// The headings of a page in their order, indented by their level.
+pub fn headings_of(page: &str) -> String {
+    let headings = page.split("<h").skip(1).filter_map(|part| {
+        let level: usize = part.get(..1)?.parse().ok()?;
+        let (heading, _) = part.split_once("</h")?;
+        Some("  ".repeat(level - 1) + words_within(&format!("<h{heading}")).trim())
+    });
+    headings.collect::<Vec<_>>().join("\n")
 }
 
 /// Fails if anything in this markup would be fetched from somewhere.

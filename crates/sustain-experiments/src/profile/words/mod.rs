@@ -24,10 +24,10 @@ pub(super) fn of_drift(name: &str, drift: f64) -> String {
     let why = if drift > 1.0 {
         "a cache may hold what the first pass read"
     } else {
-        "something else may have used the disk, or it slowed down"
+        "something else may have used the disk, or the disk slowed down"
     };
     format!(
-        "{name}: the second pass was {} {how} than the first: {why}",
+        "{name}: the second pass was {} {how} than the first; {why}",
         percent(change)
     )
 }
@@ -50,17 +50,16 @@ fn of_short(held: &[ProfileHeld]) -> Option<String> {
     let figures = short.iter().map(|run| {
         let (held, promised) = (run.held_rate_bytes_per_s, run.promised_rate_bytes_per_s);
         format!(
-            "a continuous {:.1} s run held only {}; short samples reached {}",
+            "a continuous {:.1} s run held only {}, where short samples reached {}",
             run.elapsed_s,
             Rate(held),
             Rate(promised)
         )
     });
     Some(format!(
-        "{}; either the beginning of each sample \
-         passes faster, because of a cache or of a throttle that gives credit back in pauses, or \
-         the disk paused or was used by something else during that run; the rates given here are \
-         lowered to what it held",
+        "{}; the rates given here are lowered to what it held. Either each sample begins faster \
+         than the disk can go on (a cache, or a throttle that gives credit back in pauses), or the \
+         disk paused, or something else used it, during that run",
         figures.collect::<Vec<_>>().join(", and ")
     ))
 }

@@ -19,19 +19,19 @@ pub(super) fn of_pauses(target: &ProfileTarget, can_tell_spots: bool) -> String 
     let uncertain = uncertain.filter(|one| one.kind == OutlierKind::Uncertain);
     let told = match uncertain.count() {
         _ if !can_tell_spots => {
-            "; bad spots cannot be told from these pauses: repeat the profile while nothing else \
-             uses the disk"
+            "; bad spots cannot be told from these pauses, so repeat the profile while nothing \
+             else uses the disk"
                 .to_owned()
         }
         0 => String::new(),
         count => format!(
-            "; at {count} of them the position itself may be slow, which these samples cannot \
-             tell: repeat the profile while nothing else uses the disk, or with a longer {BUDGET}"
+            "; at {count} of them the position itself may be slow: to know, repeat the profile \
+             while nothing else uses the disk, or with a longer {BUDGET}"
         ),
     };
     format!(
         "{disturbed} of {} positions were slow at times: either the disk pauses by itself, or \
-         something else uses it; samples that it slowed down do not count{told}",
+         something else uses it; the samples that were slowed down are not counted{told}",
         target.points.len()
     )
 }
@@ -69,17 +69,15 @@ pub(in crate::profile) fn of_outlier(outlier: &ProfileOutlier, seen: PlaceObserv
 fn of_doubt(seen: PlaceObservation) -> String {
     match (seen.slow, seen.visits) {
         (_, 1) => {
-            "at its only visit: either a bad spot or a passing disturbance, which one visit cannot \
-             tell"
-                .to_owned()
+            "at its only visit, which cannot tell a bad spot from a passing disturbance".to_owned()
         }
         (slow, visits) if slow == visits => format!(
             "at all of its {visits} visits, but so many positions are slow at times that this may \
              be chance"
         ),
         (slow, visits) => format!(
-            "at {slow} of {visits} visits: either a passing disturbance, or a position that is \
-             slow at times, which these visits cannot tell"
+            "at {slow} of {visits} visits, which cannot tell a passing disturbance from a position \
+             that is slow at times"
         ),
     }
 }

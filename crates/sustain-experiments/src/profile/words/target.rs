@@ -16,7 +16,7 @@ const LISTED_MAX: usize = 3;
 /// Words for samples that are so noisy that the figures are rough.
 fn of_noise(target: &ProfileTarget) -> String {
     format!(
-        "the samples differ by {}, so that only differences above {} would show; repeat the \
+        "the samples differ by {}, so only differences above {} would show; repeat the \
          profile with a longer {BUDGET}, or while nothing else uses the disk",
         percent(target.noise),
         percent(target.resolution)
@@ -27,19 +27,20 @@ fn of_flat(target: &ProfileTarget, all: &str, mean: f64) -> String {
     let resolution = percent(target.resolution);
     if target.is_too_noisy() {
         return format!(
-            "{all} about {}; too noisy to tell whether the position matters: {}",
+            "{all} about {}; whether the position matters cannot be told: {}",
             Rate(mean),
             of_noise(target)
         );
     }
     match Spotted::of(target) {
         None => format!(
-            "{} at every position sampled: no effect of the position above {resolution}",
+            "the rate is {} at every position sampled, with no effect of the position above \
+             {resolution}",
             Rate(mean)
         ),
         Some(spotted) => format!(
-            "{all} {} on average, {} included; outside {} {} at every position sampled, with no \
-             effect of the position above {resolution}; in {} as little as {}",
+            "{all} {} on average, {} included; outside {} the rate is {} at every position \
+             sampled, with no effect of the position above {resolution}; in {} it is as low as {}",
             Rate(mean),
             spotted.count,
             spotted.them,
@@ -106,8 +107,8 @@ fn of_promise(target: &ProfileTarget, all: &str, mean: f64, inner: f64) -> Strin
     let promise = match Spotted::of(target) {
         None => format!("{all} {mean} on average; {inner} can be promised at every position"),
         Some(spotted) => format!(
-            "{all} {mean} on average, {} included; outside {} {} on average, and {inner} can be \
-             promised at every position there; in {} as little as {}",
+            "{all} {mean} on average, {} included; outside {} the rate is {} on average, and \
+             {inner} can be promised at every position; in {} it is as low as {}",
             spotted.count,
             spotted.them,
             Rate(spotted.outside),
@@ -253,9 +254,9 @@ fn of_closer(target: &ProfileTarget) -> Option<String> {
     };
     let budget = BUDGET.of(budget);
     Some(match closer.unseen_bytes_max {
-        0 => format!("to look closer: with {budget} samples leave nothing between them"),
+        0 => format!("to look closer, use {budget}: its samples leave nothing between them"),
         bytes => format!(
-            "to look closer: {budget} leaves at most about {} between samples",
+            "to look closer, use {budget}: its samples leave at most about {} between them",
             DisplayPosition(bytes)
         ),
     })
@@ -340,13 +341,13 @@ mod tests {
         assert_eq!(bare[0], promise);
         let words = of_target(&spotted(&[120.0, 90.0]), CurveShape::Zones, true);
         insta::assert_snapshot!(words.join("\n"), @"
-        a full recording reaches 100 MB/s on average, 1 bad spot included; outside the bad spot 102 MB/s on average, and 90.0 MB/s can be promised at every position there; in the bad spot as little as 5.00 MB/s on average over 4.00 MB
+        a full recording reaches 100 MB/s on average, 1 bad spot included; outside the bad spot the rate is 102 MB/s on average, and 90.0 MB/s can be promised at every position; in the bad spot it is as low as 5.00 MB/s on average over 4.00 MB
         the rate falls in 2 zones from 120 MB/s at its start to 90.0 MB/s at its end, 25 % less
         at 40.0 GB, about 300 MB wide: 5.00 MB/s in a zone of 100 MB/s at every visit: a bad spot, where sectors are read again or were moved elsewhere
         ");
         let flat = of_target(&spotted(&[100.0]), CurveShape::Flat, true);
         insta::assert_snapshot!(flat.join("\n"), @"
-        a full recording reaches 100 MB/s on average, 1 bad spot included; outside the bad spot 105 MB/s at every position sampled, with no effect of the position above 1.0 %; in the bad spot as little as 5.00 MB/s on average over 4.00 MB
+        a full recording reaches 100 MB/s on average, 1 bad spot included; outside the bad spot the rate is 105 MB/s at every position sampled, with no effect of the position above 1.0 %; in the bad spot it is as low as 5.00 MB/s on average over 4.00 MB
         at 40.0 GB, about 300 MB wide: 5.00 MB/s in a zone of 100 MB/s at every visit: a bad spot, where sectors are read again or were moved elsewhere
         ");
     }
@@ -389,7 +390,7 @@ mod tests {
         lowered.outliers[0].rate_bytes_per_s = Some(50e6);
         lowered.outliers[0].mean_rate_bytes_per_s = Some(40e6);
         let said = of_target(&lowered, CurveShape::Flat, true).remove(0);
-        insta::assert_snapshot!(said, @"a full recording reaches 40.0 MB/s on average, 1 bad spot included; outside the bad spot 40.0 MB/s at every position sampled, with no effect of the position above 1.0 %; in the bad spot as little as 40.0 MB/s on average over 300 MB");
+        insta::assert_snapshot!(said, @"a full recording reaches 40.0 MB/s on average, 1 bad spot included; outside the bad spot the rate is 40.0 MB/s at every position sampled, with no effect of the position above 1.0 %; in the bad spot it is as low as 40.0 MB/s on average over 300 MB");
     }
 
     #[test]
@@ -401,7 +402,7 @@ mod tests {
                 (noisy.resolution, noisy.noise) = (0.25, 0.3);
                 let said = of_target(&noisy, shape, true).remove(0);
                 assert!(said.contains("can be promised at every position"), "{said}");
-                let caveat = "these figures are rough: the samples differ by 30 %, so that only \
+                let caveat = "these figures are rough: the samples differ by 30 %, so only \
                               differences above 25 % would show";
                 assert!(said.contains(caveat), "{said}");
             }
@@ -413,7 +414,7 @@ mod tests {
         let mut noisy = target(&[100.0]);
         (noisy.shape, noisy.resolution, noisy.noise) = (CurveShape::Flat, 0.67, 0.3);
         let said = of_target(&noisy, CurveShape::Flat, true).remove(0);
-        insta::assert_snapshot!(said, @"a full recording reaches about 100 MB/s; too noisy to tell whether the position matters: the samples differ by 30 %, so that only differences above 67 % would show; repeat the profile with a longer budget, or while nothing else uses the disk");
+        insta::assert_snapshot!(said, @"a full recording reaches about 100 MB/s; whether the position matters cannot be told: the samples differ by 30 %, so only differences above 67 % would show; repeat the profile with a longer budget, or while nothing else uses the disk");
     }
 
     #[test]
@@ -425,8 +426,8 @@ mod tests {
         };
         let mut doubtful = spotted(&[100.0]).outliers.remove(0);
         doubtful.kind = OutlierKind::Uncertain;
-        insta::assert_snapshot!(of_outlier(&doubtful, seen(3, 2)), @"at 40.0 GB: 5.00 MB/s in a zone of 100 MB/s, at 2 of 3 visits: either a passing disturbance, or a position that is slow at times, which these visits cannot tell");
+        insta::assert_snapshot!(of_outlier(&doubtful, seen(3, 2)), @"at 40.0 GB: 5.00 MB/s in a zone of 100 MB/s, at 2 of 3 visits, which cannot tell a passing disturbance from a position that is slow at times");
         insta::assert_snapshot!(of_outlier(&doubtful, seen(6, 6)), @"at 40.0 GB: 5.00 MB/s in a zone of 100 MB/s, at all of its 6 visits, but so many positions are slow at times that this may be chance");
-        insta::assert_snapshot!(of_outlier(&doubtful, seen(1, 1)), @"at 40.0 GB: 5.00 MB/s in a zone of 100 MB/s, at its only visit: either a bad spot or a passing disturbance, which one visit cannot tell");
+        insta::assert_snapshot!(of_outlier(&doubtful, seen(1, 1)), @"at 40.0 GB: 5.00 MB/s in a zone of 100 MB/s, at its only visit, which cannot tell a bad spot from a passing disturbance");
     }
 }

@@ -72,14 +72,14 @@ fn of_limit(
     };
     let Some(found) = found else {
         return vec![format!(
-            "all at once: about {}; too few positions were measured to say more",
+            "all at once they reach about {}; too few positions were measured to say more",
             Rate(mean)
         )];
     };
     let Some(shared) = found else {
         return vec![format!(
-            "all at once: {} on average, the sum of their rates alone: they share no limit that \
-             costs {} or more",
+            "all at once they reach {} on average, the sum of their rates alone, so they share no \
+             limit that costs {} or more",
             Rate(mean),
             percent(least_loss)
         )];
@@ -88,7 +88,10 @@ fn of_limit(
     let within = || spots.iter().filter(|spot| spot.position < until);
     let sum = median(within().map(|spot| median(spot.sums.clone())).collect());
     let alone = median(within().map(|spot| spot.alone).collect());
-    let mut words = vec![format!("all at once: {} on average{promise}", Rate(mean),)];
+    let mut words = vec![format!(
+        "all at once they reach {} on average{promise}",
+        Rate(mean)
+    )];
     words.push(match shared.kind {
         SharedLimitKind::Limit => format!(
             "they share a limit of {}: the sum stays at that rate, where their rates alone add up \
@@ -97,8 +100,8 @@ fn of_limit(
             Rate(alone)
         ),
         SharedLimitKind::Collapse => format!(
-            "all at once reach {}, where their rates alone add up to {}{}: this is worse than a \
-             limit, as when disks that are served late miss revolutions",
+            "they reach {}, where their rates alone add up to {}{}: this is worse than a limit, \
+             as when disks that are served late miss revolutions",
             Rate(sum),
             Rate(alone),
             how_it_collapses(shared)
@@ -106,18 +109,18 @@ fn of_limit(
     });
     words.push(match (shared.until, shared.rate) {
         (Some(until), Some(rate)) => format!(
-            "from {} of their capacity on it no longer binds (a loss below {} would not show): \
-             there, at {} and below, each reaches the rate that it reaches alone",
+            "it binds on the first {} of their capacity; after that each target is as fast as \
+             alone, and the sum is {} or less (a loss below {} would not show)",
             percent(until),
-            percent(shared.resolution),
-            Rate(rate)
+            Rate(rate),
+            percent(shared.resolution)
         ),
-        _ => "this limit binds at every position".to_owned(),
+        _ => "it binds at every position".to_owned(),
     });
     if is_less_than_one(sum, best_alone) {
         words.push(format!(
-            "one alone reaches up to {}, more than all at once: fill them one after the other (a \
-             span), or connect them to separate ports or controllers",
+            "one target alone reaches up to {}, more than all at once: fill them one after the \
+             other (a span), or connect them to separate ports or controllers",
             Rate(best_alone)
         ));
     }

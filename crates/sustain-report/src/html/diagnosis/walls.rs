@@ -109,7 +109,7 @@ fn kind(wall: &Wall) -> String {
     };
     if wall.missed_revolutions {
         words.push_str(
-            "; rates are whole fractions of those alone, as those of disks that miss \
+            "; rates fall to a half, a third or less of those alone, as where disks miss \
                         revolutions",
         );
     }
@@ -129,7 +129,7 @@ fn certainty(wall: &Wall) -> String {
         WallState::Confirmed if !wall.is_certain() => "not certain",
         WallState::Confirmed => "confirmed",
         WallState::MembersUncertain => "which targets share it is not certain",
-        WallState::CapacityIsLowerBound => "it may be higher",
+        WallState::CapacityIsLowerBound => "the limit may be higher",
         WallState::Crossing => "it crosses another wall, with some members in both",
     };
     format!("{state}; confidence {}", percent(wall.confidence))

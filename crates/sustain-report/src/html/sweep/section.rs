@@ -62,8 +62,8 @@ fn answer(result: &SweepResult) -> String {
 
 fn answer_of(result: &SweepResult, answer: &SweepAnswer) -> String {
     let lines = answer_lines(result, answer);
-    // The best and the cheapest come first, then a line for each axis.
-    let (named, axes) = lines.split_at(lines.len() - answer.axes.len());
+    // The best and the cheapest come first, then the axes.
+    let (named, axes) = lines.split_at(2.min(lines.len()));
     let best = named.first().map_or("", String::as_str);
     let mut markup = tiles::answer(Standing::Plain, best, &figures(result, answer));
     markup.extend(named.iter().skip(1).map(|line| paragraph(line)));

@@ -307,7 +307,7 @@ fn a_flaw_is_told_with_its_place() {
         to_byte: Some(700),
         ..bad(7)
     };
-    assert!(bad_line(&nothing_lost).contains("stream camera, at byte 700, member"));
+    insta::assert_snapshot!(bad_line(&nothing_lost), @"bad: recording 3, stream camera, at byte 700, member /dev/sdb at byte 28672: the checksum is wrong");
     let missing = BadRange {
         member: None,
         offset_bytes: None,
@@ -342,7 +342,12 @@ fn a_check_shows_some_flaws_and_counts_the_others() {
     document.bad_unlisted = 5;
     let text = verify_text(&document, 200);
     assert_eq!(text.matches("the checksum is wrong").count(), BAD_SHOWN);
-    assert!(text.contains("bad: 35 more, which --json lists"), "{text}");
+    insta::assert_snapshot!(text.lines().skip(BAD_SHOWN).collect::<Vec<_>>().join("\n"), @"
+    bad: recording 3, stream camera, bytes 1900 to 1950, member /dev/sdb at byte 77824: the checksum is wrong
+    bad: 35 more, which --json lists
+    recording 3, stream camera: 20.0 MB = 17.0 MB whole + 2.00 MB lost before they reached a member + 1.00 MB damaged or missing; open end
+    not ok: 55 places are bad; 24.2 MB of the members were read, with all that lies around the data
+    ");
     assert!(
         text.ends_with("not ok: 55 places are bad; 24.2 MB of the members were read, with all that lies around the data\n"),
         "{text}"
@@ -490,14 +495,28 @@ fn a_running_recording_is_told_from_one_that_a_crash_ended() {
     let shown = |running| {
         let mut document = list();
         document.recordings[1].running = running;
-        list_text(&document, 200)
+        list_text(&document, 100)
     };
-    let running = shown(Some(true));
-    assert!(running.contains("  running "), "{running}");
-    assert!(!running.contains("open end"), "{running}");
-    let crashed = shown(Some(false));
-    assert!(
-        crashed.contains("ended by a crash or a kill; what"),
-        "{crashed}"
-    );
+    insta::assert_snapshot!(shown(Some(true)), @"
+    store 38d8211a-e767-47c1-963f-687882f17863: 2 members, 1 of them missing
+     recording  started (UTC)        ended    stream       bytes  frames     lost  missing
+             1  2026-11-21 15:56:57  source   camera     66.8 GB  446123        -        -
+             2  2026-11-21 15:56:57  running  left       66.8 GB          5.00 MB        -
+                                              right�[2J  66.8 GB                -  1.07 GB
+    running: it is being recorded now, and what is there can be read
+    lost: bytes that did not reach a member; the stream records how many and where
+    while members are missing it is not known whether one that was given up has some of what is lost
+    missing: bytes that were recorded on members, or parts of members, that are not here
+    ");
+    insta::assert_snapshot!(shown(Some(false)), @"
+    store 38d8211a-e767-47c1-963f-687882f17863: 2 members, 1 of them missing
+     recording  started (UTC)        ended     stream       bytes  frames     lost  missing
+             1  2026-11-21 15:56:57  source    camera     66.8 GB  446123        -        -
+             2  2026-11-21 15:56:57  open end  left       66.8 GB          5.00 MB        -
+                                               right�[2J  66.8 GB                -  1.07 GB
+    open end: the recording was ended by a crash or a kill; what is there can be read
+    lost: bytes that did not reach a member; the stream records how many and where
+    while members are missing it is not known whether one that was given up has some of what is lost
+    missing: bytes that were recorded on members, or parts of members, that are not here
+    ");
 }

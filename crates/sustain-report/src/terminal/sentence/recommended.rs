@@ -92,7 +92,7 @@ fn did_not_hold(found: &Recommendation, verb: &str, buffer: &str) -> String {
             let held = stretch(found.held_seconds.unwrap_or(0.0));
             format!(
                 "By the pauses that were seen, a stream could be {verb} at {speed} with a {buffer} \
-                 buffer, but a run paced at this rate did NOT hold{}",
+                 buffer, but this rate did NOT hold in a paced run{}",
                 backlog(": ", &format!("within {held}"))
             )
         }

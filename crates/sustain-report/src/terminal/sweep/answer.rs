@@ -84,10 +84,13 @@ fn untried_values(result: &SweepResult, axis: Axis) -> Option<String> {
 /// The best setting, then, indented, the cheapest and each axis. The page has the same words.
 pub(crate) fn answer_lines(result: &SweepResult, answer: &SweepAnswer) -> Vec<String> {
     let mut lines = vec![best_line(result, answer), cheapest_line(result, answer)];
-    for axis in &answer.axes {
+    let (free, other): (Vec<_>, Vec<_>) = answer.axes.iter().partition(|axis| is_free(axis));
+    for axis in other {
         lines.push(axis_line(result, axis));
         lines.extend(layouts_line(axis));
     }
+    lines.extend(free_axes_line(&free));
+    lines.extend(free.into_iter().filter_map(layouts_line));
     lines
 }
 
@@ -184,16 +187,33 @@ fn cheapest_line(result: &SweepResult, answer: &SweepAnswer) -> String {
     line
 }
 
-/// The effect of an axis: any of its values will do, or some are slower. Each value is judged with
-/// the values of the other axes that suit it best.
+fn name(axis: &SweepAxis) -> String {
+    axis.axis.name().replace('_', " ")
+}
+
+fn is_as_good(value: &SweepValue) -> bool {
+    is_told_as_good(&value.against_best)
+}
+
+/// Whether any value of an axis will do. Each is judged with the values of the other axes that suit
+/// it best.
+fn is_free(axis: &SweepAxis) -> bool {
+    axis.values.iter().all(is_as_good)
+}
+
+/// The axes of which any value will do, if there are some.
+fn free_axes_line(axes: &[&SweepAxis]) -> Option<String> {
+    let names: Vec<String> = axes.iter().map(|axis| name(axis)).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "  {}: any value comes within 2 % of the best if the other settings suit it",
+            names.join(", ")
+        )
+    })
+}
+
+/// The values of an axis of which some are slower.
 fn axis_line(result: &SweepResult, axis: &SweepAxis) -> String {
-    let name = axis.axis.name().replace('_', " ");
-    let is_as_good = |value: &SweepValue| is_told_as_good(&value.against_best);
-    if axis.values.iter().all(is_as_good) {
-        return format!(
-            "  {name}: each value comes within 2 % of the best, with other settings that suit it"
-        );
-    }
     let value = |value: &SweepValue| {
         let point = &result.points[value.point];
         let found = point.rate_bytes_per_s.map_or(String::new(), rate);
@@ -207,7 +227,7 @@ fn axis_line(result: &SweepResult, axis: &SweepAxis) -> String {
         format!("{} {found}{mark}", value.value)
     };
     let values: Vec<String> = axis.values.iter().map(value).collect();
-    format!("  {name}: {}", values.join(", "))
+    format!("  {}: {}", name(axis), values.join(", "))
 }
 
 fn against_words(point: &SweepPoint, against: &AgainstBest) -> String {

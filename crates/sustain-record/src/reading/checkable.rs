@@ -42,9 +42,9 @@ impl<'a> Checkable<'a> {
     }
 
     /// The numbers of recordings of which nothing is found, while a member that may have them is
-    /// not there, newest first: those that were begun, as the superblocks tell, and those between and
-    /// before others, unless a ring may have overwritten them. While all members are there, a crash
-    /// has ended such a recording before it had anything, and its number is used again.
+    /// not there, newest first: those that were begun, as the superblocks tell, and those between
+    /// and before others, unless a ring may have overwritten them. While all members are there, a
+    /// crash has ended such a recording before it had anything, and its number is used again.
     pub fn unseen_recordings(&self) -> Vec<u32> {
         if self.missing().is_empty() {
             return Vec::new();

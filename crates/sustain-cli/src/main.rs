@@ -69,6 +69,7 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Compare(flags) => commands::compare::run(&flags),
         Command::Create(flags) => commands::create::run(&flags),
         Command::Record(flags) => commands::record::run(&flags),
+        Command::Control(flags) => commands::control::run(&flags),
         Command::List(flags) => commands::list::run(&flags),
         Command::Extract(flags) => commands::extract::run(&flags),
         Command::Verify(flags) => commands::verify::run(&flags),

@@ -10,6 +10,8 @@
 
 #[path = "record/check.rs"]
 mod check;
+#[path = "record/control.rs"]
+mod control;
 #[path = "record/damage.rs"]
 mod damage;
 #[allow(dead_code, reason = "it is made for the tests of the guard")]

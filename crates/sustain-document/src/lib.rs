@@ -12,6 +12,7 @@ mod closed_set;
 
 pub mod block_device;
 pub mod compare;
+pub mod control;
 pub mod create;
 pub mod devices;
 pub mod diagnose;

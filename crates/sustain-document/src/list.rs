@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::control::UserMark;
 use crate::record::RecordingEnd;
 
 /// The version of [`ListDocument`].
@@ -44,6 +45,14 @@ pub struct ListedRecording {
     pub ring: bool,
     /// Its streams, in the order of their numbers.
     pub streams: Vec<ListedStream>,
+    /// The marks that users set in it, as far as they can be read; the newest of them if there are
+    /// very many.
+    #[serde(default)]
+    pub marks: Vec<UserMark>,
+    /// Marks that were set in it, those included that are not in `marks`: a ring has overwritten
+    /// them, they lie on a member that is not there or are damaged, or there are too many.
+    #[serde(default)]
+    pub marks_made: u64,
 }
 
 /// A stream of a recording: `bytes = recorded_bytes + gap_bytes + crash_bytes`.

@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::compare::{COMPARE_SCHEMA, CompareResult};
+use crate::control::{CONTROL_SCHEMA, ControlAnswer, ControlRequest};
 use crate::create::{CREATE_SCHEMA, CreateDocument};
 use crate::devices::{DEVICES_SCHEMA, DevicesDocument};
 use crate::diagnose::{DIAGNOSE_SCHEMA, DiagnoseResult};
@@ -85,6 +86,7 @@ macro_rules! documents {
 
 documents! {
     CompareResult: COMPARE_SCHEMA,
+    ControlAnswer: CONTROL_SCHEMA,
     CreateDocument: CREATE_SCHEMA,
     DevicesDocument: DEVICES_SCHEMA,
     DiagnoseResult: DIAGNOSE_SCHEMA,
@@ -115,6 +117,16 @@ pub fn write(document: &impl Document) -> Result<String, DocumentError> {
 /// [`DocumentError::NotWritable`] if a field has no form in JSON.
 pub fn write_line(document: &impl Document) -> Result<String, DocumentError> {
     let mut line = serde_json::to_string(document).map_err(DocumentError::NotWritable)?;
+    line.push('\n');
+    Ok(line)
+}
+
+/// A request as one line of JSON with its newline.
+///
+/// # Errors
+/// [`DocumentError::NotWritable`] if a field has no form in JSON.
+pub fn write_request(request: &ControlRequest) -> Result<String, DocumentError> {
+    let mut line = serde_json::to_string(request).map_err(DocumentError::NotWritable)?;
     line.push('\n');
     Ok(line)
 }

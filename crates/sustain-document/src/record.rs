@@ -35,6 +35,9 @@ pub struct RecordResult {
     pub host: HostResult,
     /// Its streams.
     pub streams: Vec<StreamResult>,
+    /// The marks that were set in it; null where none could be set.
+    #[serde(default)]
+    pub marks: Option<MarksResult>,
     /// The store's members.
     pub members: Vec<MemberResult>,
     /// All members together.
@@ -156,6 +159,21 @@ pub struct StreamResult {
     pub written_latency_histogram: Vec<LatencyBinResult>,
     /// Histogram of `durable_latency_ns`, in ascending order, without empty bins.
     pub durable_latency_histogram: Vec<LatencyBinResult>,
+}
+
+/// The marks that were set in a recording. They are a stream of the recorder's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MarksResult {
+    /// Marks that were set.
+    pub count: u64,
+    /// Bytes of their stream: always the sum of the next two.
+    pub offered_bytes: u64,
+    /// Bytes that were written to members.
+    pub recorded_bytes: u64,
+    /// Bytes that were lost before they reached a member.
+    pub gap_bytes: u64,
+    /// Of `recorded_bytes`, what is on the medium for good.
+    pub durable_bytes: u64,
 }
 
 /// One bin of a histogram.

@@ -45,6 +45,7 @@ settings! {
     BUDGET: "--budget", "budget";
     BYTES: "--bytes", "bound in bytes";
     CHUNK: "--chunk", "chunk";
+    CONTROL: "--control", "control socket";
     DEPTH: "--depth", "depth";
     DESTROY: "--destroy", "permission to destroy";
     DURABLE: "--durable", "interval of flushes";

@@ -33,6 +33,22 @@ pub struct StatusLine {
     /// The rate of other programs on the disks of the members now; null if there is none, or if it
     /// cannot be known.
     pub others_bytes_per_s: Option<f64>,
+    /// Whether the recording is paused by a command.
+    #[serde(default)]
+    pub paused: bool,
+    /// The marks that were set so far; null where none can be set.
+    #[serde(default)]
+    pub marks: Option<StatusMarks>,
+}
+
+/// The marks of a recording that can be commanded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StatusMarks {
+    /// Marks that were handed to the recorder.
+    pub made: u64,
+    /// Of these, the marks that are durable, or whose loss is durably recorded: always the first
+    /// ones.
+    pub settled: u64,
 }
 
 /// The state of a stream.

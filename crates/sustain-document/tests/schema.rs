@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use schemars::{JsonSchema, schema_for};
 use serde_json::Value;
 use sustain_document::compare::CompareResult;
+use sustain_document::control::{ControlAnswer, ControlRequest};
 use sustain_document::create::CreateDocument;
 use sustain_document::devices::DevicesDocument;
 use sustain_document::diagnose::DiagnoseResult;
@@ -38,6 +39,7 @@ fn published<D: Document + JsonSchema>(command: &'static str) -> Published {
     let mut schema = serde_json::to_value(schema_for!(D)).unwrap();
     schema["title"] = match command {
         "status" => "A line of sustain record --status".into(),
+        "control" => "An answer over the socket of sustain record --control".into(),
         _ => format!("The result of sustain {command} --json").into(),
     };
     // A document of any other schema is refused by name.
@@ -49,7 +51,18 @@ fn published<D: Document + JsonSchema>(command: &'static str) -> Published {
     }
 }
 
-fn all() -> [Published; 13] {
+/// Requests carry no schema of their own: the answer does.
+fn requests() -> Published {
+    let mut schema = serde_json::to_value(schema_for!(ControlRequest)).unwrap();
+    schema["title"] = "A request over the socket of sustain record --control".into();
+    Published {
+        command: "control-request",
+        own_schema: "",
+        schema,
+    }
+}
+
+fn all() -> [Published; 15] {
     [
         published::<MeasureResult>("measure"),
         published::<DiagnoseResult>("diagnose"),
@@ -58,6 +71,8 @@ fn all() -> [Published; 13] {
         published::<SweepResult>("sweep"),
         published::<RecordResult>("record"),
         published::<StatusLine>("status"),
+        published::<ControlAnswer>("control"),
+        requests(),
         published::<CreateDocument>("create"),
         published::<ListDocument>("list"),
         published::<ExtractDocument>("extract"),

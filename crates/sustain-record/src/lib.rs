@@ -33,5 +33,6 @@ pub mod run;
 pub mod share_words;
 pub mod source;
 pub mod store;
+mod time_text;
 pub mod verdicts;
 pub mod walk;

@@ -365,7 +365,7 @@ fn a_recording_that_lies_only_on_a_missing_member_is_told() {
     assert_eq!(checkable.unseen_recordings(), [2]);
     let result = verify(checkable, &mut |_| (), &Stop::default()).unwrap();
     assert!(result.bad.iter().any(|bad| bad.recording == Some(2)));
-    let listed = list_document(&store, &recordings);
+    let listed = list_document(&store, &recordings).unwrap();
     assert!(listed.notes.iter().any(|note| note.contains("recording 2")));
 }
 

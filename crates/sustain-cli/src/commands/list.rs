@@ -24,7 +24,7 @@ pub(crate) fn run(flags: &ListFlags) -> anyhow::Result<Exit> {
     for note in Checkable::of(&store, &recordings).unseen_notes() {
         super::say(&format!("note: {note}"));
     }
-    let document = list_document(&store, &recordings);
+    let document = list_document(&store, &recordings)?;
     let text = list_text(&document, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;
     Ok(Exit::Done)

@@ -3,6 +3,7 @@
 mod begin;
 pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod control;
 pub(crate) mod create;
 pub(crate) mod devices;
 pub(crate) mod diagnose;

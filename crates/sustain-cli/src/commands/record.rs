@@ -146,7 +146,15 @@ fn check_outputs(flags: &RecordFlags) -> Result<(), UsageError> {
         output::check(path, document)?;
         before.push((flag, path));
     }
-    Ok(())
+    let socket = flags.control.as_deref();
+    let is_socket =
+        |(_, path): &&(&str, &Path)| socket.is_some_and(|one| output::is_same(one, path));
+    match before.iter().find(is_socket) {
+        Some((flag, _)) => usage(format!(
+            "{flag} and --control name the same file: use two different files"
+        )),
+        None => Ok(()),
+    }
 }
 
 fn is_source(from: &SourceSpecArgument, path: &Path) -> bool {
@@ -187,6 +195,7 @@ fn plan(flags: &RecordFlags) -> Result<RecordPlan, UsageError> {
         },
         size_bytes: flags.size,
         hold_back: hold_back(flags)?,
+        control: flags.control.clone(),
         dry_run: flags.dry_run,
         watches_idle: flags.json.is_some() || flags.report.is_some(),
         arguments: arguments(),
@@ -277,7 +286,8 @@ fn present(flags: &RecordFlags, result: &RecordResult) -> anyhow::Result<()> {
 }
 
 fn exit(result: &RecordResult) -> Exit {
-    let has_lost = result.streams.iter().any(|stream| stream.gap_bytes > 0);
+    let has_lost = result.streams.iter().any(|stream| stream.gap_bytes > 0)
+        || result.marks.is_some_and(|marks| marks.gap_bytes > 0);
     let has_failed = result.members.iter().any(|member| member.error.is_some());
     let is_whole = !matches!(result.ended, RecordingEnd::Full | RecordingEnd::Error);
     if has_lost || has_failed || !is_whole {

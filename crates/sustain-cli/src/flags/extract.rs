@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use sustain::disk::units::parse_size;
+use sustain::disk::units::{parse_duration, parse_size};
 
 use super::help::{self, group};
 
@@ -15,6 +15,8 @@ Examples:
       A hundred frames, one file for each.
   sustain extract /data1 --from-time 2026-03-01T10:00:00Z --to-time 2026-03-01T10:05:00Z | player
       Five minutes of a stream, passed to another program.
+  sustain extract /data1 --around 'door opened' --before 10s --after 5s -o door.raw
+      What arrived around a mark that somebody has set during the recording.
   sustain extract /data1 --holes fill -o image.raw
       Lost bytes become zeros, so that every other byte keeps its place.
 
@@ -70,6 +72,20 @@ pub(crate) struct ExtractFlags {
         "from_frame", "to_frame",
     ])]
     pub(crate) to_time: Option<i64>,
+    /// What was recorded around a mark: its number, or its text if only one has it. `sustain list`
+    /// shows the marks of `sustain control SOCKET mark`.
+    #[arg(long, value_name = "MARK", conflicts_with_all = [
+        "from_byte", "to_byte", "from_time", "to_time", "from_frame", "to_frame",
+    ])]
+    pub(crate) around: Option<String>,
+    /// How long before the mark the range begins.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    #[arg(requires = "around")]
+    pub(crate) before: u64,
+    /// How long behind the mark it ends.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    #[arg(requires = "around")]
+    pub(crate) after: u64,
     /// Start of the frame range; frames are counted from 0.
     #[arg(long, value_name = "N")]
     pub(crate) from_frame: Option<u64>,

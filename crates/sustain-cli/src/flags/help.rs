@@ -71,7 +71,10 @@ pub(crate) fn see_also(command: &str) -> &'static [&'static str] {
         "sweep" => &["measure", "compare", "diagnose", "report"],
         "compare" => &["measure", "sweep", "report"],
         "create" => &["record", "devices", "measure"],
-        "record" => &["create", "list", "extract", "verify", "recover", "measure"],
+        "record" => &[
+            "create", "control", "list", "extract", "verify", "recover", "measure",
+        ],
+        "control" => &["record", "list", "extract"],
         "list" => &["record", "extract", "verify"],
         "extract" => &["record", "list", "verify"],
         "verify" => &["record", "list", "recover", "extract"],

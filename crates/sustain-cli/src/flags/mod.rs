@@ -1,6 +1,7 @@
 //! The command line as typed. `request.rs` turns it into something that can be carried out.
 
 pub(crate) mod compare;
+pub(crate) mod control;
 pub(crate) mod create;
 pub(crate) mod devices;
 pub(crate) mod diagnose;
@@ -48,6 +49,8 @@ pub(crate) enum Command {
     Create(create::CreateFlags),
     /// Record streams onto a store.
     Record(Box<record::RecordFlags>),
+    /// Command a recording while it runs: status, pause, resume, stop, marks.
+    Control(control::ControlFlags),
     /// List the recordings of a store.
     List(list::ListFlags),
     /// Read a recorded stream back: its bytes, or its frames as files.

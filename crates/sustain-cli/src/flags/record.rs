@@ -18,6 +18,8 @@ Examples:
       Two streams at once. A store is created in the directory if it has none.
   sustain record /dev/sdb1 --ring --on-full drop --status status.json
       Runs for ever and overwrites the oldest data. What the disk cannot take becomes a named gap.
+  sustain record store/ --from /run/left.fifo --control /run/left.control
+      sustain control /run/left.control mark 'door opened' keeps these words with their time.
   sustain record store/ --from test:500MB/s,frame=1MB..2MB --time 60s
       A trial with a synthetic source whose bytes can be checked.
 
@@ -83,6 +85,8 @@ What the output means:
       What limits the recording: the source, the members, or, by its name, a
       single member that is much slower than the others. Other programs that use
       the members' disks are named with it.
+  PAUSED by a command
+      Nothing is taken from the sources until `sustain control SOCKET resume`.
   slowest append
       The longest time so far that writing one append to a member took.
   durable within (at the end)
@@ -147,7 +151,13 @@ pub(crate) struct RecordFlags {
     #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_enum, value_name = "WHOM")]
     pub(crate) hold_back: Option<HoldBackFlag>,
-    /// End after this time.
+    /// Make a unix socket here, over which the recording can be commanded while it runs: status,
+    /// rate, pause, resume, stop and mark, as `sustain control` says them. Only root and the user
+    /// who records may use it. It goes with the recording.
+    #[arg(help_heading = group::HOW)]
+    #[arg(long, value_name = "SOCKET")]
+    pub(crate) control: Option<PathBuf>,
+    /// End after this time, pauses included.
     #[arg(help_heading = group::HOW_LONG)]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) time: Option<u64>,

@@ -4,13 +4,24 @@ use sustain_document::list::{LIST_SCHEMA, ListDocument, ListedRecording, ListedS
 use sustain_document::record::RecordingEnd;
 
 use super::{listed_members, time_text, uuid_text};
+use crate::error::RecordError;
 use crate::opening::{Recording, StreamSummary};
+use crate::reading::user_marks::{FoundMarks, find_marks};
 use crate::reading::verify::Checkable;
 use crate::store::Store;
 
+/// Of a recording with more marks, the newest so many are listed.
+const MARKS_LISTED_MAX: u64 = 1000;
+
 /// Makes the document of a store and its recordings, which are newest first as the store
-/// returns them.
-pub fn list_document(store: &Store, recordings: &[Recording]) -> ListDocument {
+/// returns them. The marks that users set are read for it.
+///
+/// # Errors
+/// If the members cannot be driven.
+pub fn list_document(store: &Store, recordings: &[Recording]) -> Result<ListDocument, RecordError> {
+    let marks = recordings.iter().rev();
+    let marks = marks.map(|recording| find_marks(store, recording, MARKS_LISTED_MAX));
+    let marks = marks.collect::<Result<Vec<FoundMarks>, RecordError>>()?;
     let unseen = Checkable::of(store, recordings).unseen_notes();
     let newest = recordings.first().map(|recording| recording.number);
     let is_recorded_to = store.is_recorded_to();
@@ -19,7 +30,7 @@ pub fn list_document(store: &Store, recordings: &[Recording]) -> ListDocument {
         true if Some(recording.number) == newest => is_recorded_to,
         _ => Some(false),
     };
-    ListDocument {
+    Ok(ListDocument {
         schema: LIST_SCHEMA.to_owned(),
         store: uuid_text(store.id),
         slot_bytes: store.slot_bytes,
@@ -27,13 +38,18 @@ pub fn list_document(store: &Store, recordings: &[Recording]) -> ListDocument {
         recordings: recordings
             .iter()
             .rev()
-            .map(|recording| listed_recording(recording, running(recording)))
+            .zip(marks)
+            .map(|(recording, marks)| listed_recording(recording, running(recording), marks))
             .collect(),
         notes: store.notes.iter().cloned().chain(unseen).collect(),
-    }
+    })
 }
 
-fn listed_recording(recording: &Recording, running: Option<bool>) -> ListedRecording {
+fn listed_recording(
+    recording: &Recording,
+    running: Option<bool>,
+    marks: FoundMarks,
+) -> ListedRecording {
     ListedRecording {
         recording: recording.number,
         id: uuid_text(recording.id),
@@ -43,8 +59,11 @@ fn listed_recording(recording: &Recording, running: Option<bool>) -> ListedRecor
         ring: recording.ring,
         streams: (0..)
             .zip(&recording.streams)
+            .filter(|(_, stream)| !stream.is_marks())
             .map(|(number, stream)| listed_stream(stream, recording.crash_bytes(number)))
             .collect(),
+        marks: marks.marks,
+        marks_made: marks.made,
     }
 }
 

@@ -1,7 +1,9 @@
 //! Makes the line of JSON that `--status` writes, for programs that watch a recording. It repeats
 //! what the recorder reports; nothing is computed here.
 
-use sustain_document::status::{STATUS_SCHEMA, StatusLine, StatusMember, StatusStream};
+use sustain_document::status::{
+    STATUS_SCHEMA, StatusLine, StatusMarks, StatusMember, StatusStream,
+};
 
 use crate::recorder::{MemberStanding, RecordingProgress, StreamStanding};
 
@@ -17,6 +19,11 @@ pub fn status_line(standing: &RecordingProgress) -> StatusLine {
         is_longest_write_under_way: standing.is_longest_write_under_way,
         limited_by: standing.limited_by.clone(),
         others_bytes_per_s: standing.others_bytes_per_s,
+        paused: standing.is_paused,
+        marks: standing.marks.as_ref().map(|marks| StatusMarks {
+            made: marks.made,
+            settled: marks.settled,
+        }),
     }
 }
 

@@ -117,6 +117,8 @@ fn standing_of(members: Vec<MemberStanding>) -> RecordingProgress {
         is_longest_write_under_way: false,
         limited_by: LimitedBy::Source,
         others_bytes_per_s: None,
+        marks: None,
+        is_paused: false,
         flushes: 0,
         is_over: false,
     }

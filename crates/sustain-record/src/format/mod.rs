@@ -27,7 +27,8 @@ pub use marks::{
     check_marks,
 };
 pub use notes::{
-    EarlierNote, EndNote, NoteError, PlaceNote, StartNote, StreamNote, StreamTotal, TornNote,
+    EarlierNote, EndNote, MARKS_FRAMING, MARKS_STREAM, NoteError, PlaceNote, StartNote, StreamNote,
+    StreamTotal, TornNote,
 };
 pub use seal::Seal;
 pub use superblock::{Superblock, SuperblockError, newest};

@@ -69,6 +69,11 @@ mod hyphenated {
     }
 }
 
+/// The name of the stream that has the marks of users.
+pub const MARKS_STREAM: &str = "marks";
+/// How its frames are told apart, as its note says: each is a mark, and no other stream has this.
+pub const MARKS_FRAMING: &str = "marks";
+
 /// The note about one stream in the start of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamNote {

@@ -164,6 +164,7 @@ fn why(part: &StreamPart) -> String {
             GapReason::BufferFull => "they were never recorded, because the buffer was full",
             GapReason::NotWritten => "they were never recorded, because they could not be written",
             GapReason::Source => "the source had lost them already",
+            GapReason::Paused => "they came while the recording was paused",
         }
         .to_owned(),
         StreamPart::Hole { why, .. } => why.to_string(),

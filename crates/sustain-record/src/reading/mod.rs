@@ -23,5 +23,6 @@ mod range;
 pub mod readable;
 pub mod scope;
 pub mod stream;
+pub mod user_marks;
 pub mod verify;
 mod window;

@@ -28,6 +28,27 @@ pub struct StreamStanding {
     pub frames: u64,
 }
 
+impl StreamStanding {
+    /// The state of a stream before its first byte.
+    pub(super) fn of_name(name: &str) -> StreamStanding {
+        StreamStanding {
+            name: name.to_owned(),
+            ..StreamStanding::default()
+        }
+    }
+}
+
+/// The marks of users in a recording that can be commanded.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MarksStanding {
+    /// Marks that were handed to members.
+    pub made: u64,
+    /// The first of them, which are durable, or whose loss is.
+    pub settled: u64,
+    /// The stream that they are in.
+    pub stream: StreamStanding,
+}
+
 /// The state of a member.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemberStanding {
@@ -56,8 +77,10 @@ pub use sustain_document::record::LimitedBy;
 pub struct RecordingProgress {
     /// Seconds from its start.
     pub time_s: f64,
-    /// Its streams.
+    /// The streams of its sources.
     pub streams: Vec<StreamStanding>,
+    /// The marks that users set; `None` where they can set none.
+    pub marks: Option<MarksStanding>,
     /// The store's members.
     pub members: Vec<MemberStanding>,
     /// Share of the buffer that waits for members.
@@ -72,6 +95,8 @@ pub struct RecordingProgress {
     /// The rate of foreign I/O on the members' disks, if there is any. The recorder itself does not
     /// know it.
     pub others_bytes_per_s: Option<f64>,
+    /// Whether it is paused by a command. The recorder itself does not know it.
+    pub is_paused: bool,
     /// Flushes completed so far.
     pub flushes: u64,
     /// Whether the recording is over.

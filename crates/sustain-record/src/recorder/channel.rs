@@ -12,6 +12,7 @@ use sustain_disk::engine::Waker;
 
 use super::filled::{Filled, PayloadMemory};
 use super::inlet::{Inlet, Offered, Polled};
+use crate::format::GapReason;
 
 /// A message from a source.
 #[allow(
@@ -29,6 +30,9 @@ pub(super) enum RecorderMessage {
 pub(super) struct OfferedSoFar {
     bytes: AtomicU64,
     lost_bytes: AtomicU64,
+    without_memory_bytes: AtomicU64,
+    /// With what it has not handed over yet.
+    taken_bytes: AtomicU64,
 }
 
 impl OfferedSoFar {
@@ -38,9 +42,25 @@ impl OfferedSoFar {
         self.bytes.store(offset_bytes, Ordering::Relaxed);
     }
 
-    /// Notes that so many more bytes found no memory.
-    pub(super) fn add_lost(&self, bytes: u64) {
+    /// Notes that the source has come to `offset_bytes` with what it has not handed over yet.
+    pub(super) fn set_taken(&self, offset_bytes: u64) {
+        self.taken_bytes.store(offset_bytes, Ordering::Relaxed);
+    }
+
+    /// How far the source has come, as far as it has shown.
+    pub(super) fn taken_bytes(&self) -> u64 {
+        let offered_bytes = self.bytes.load(Ordering::Relaxed);
+        self.taken_bytes.load(Ordering::Relaxed).max(offered_bytes)
+    }
+
+    /// Notes that so many more bytes are lost.
+    pub(super) fn add_lost(&self, bytes: u64, reason: GapReason) {
         self.lost_bytes.fetch_add(bytes, Ordering::Relaxed);
+        // A pause says nothing of the members.
+        if reason != GapReason::Paused {
+            self.without_memory_bytes
+                .fetch_add(bytes, Ordering::Relaxed);
+        }
     }
 }
 
@@ -197,6 +217,7 @@ impl Inlet for ChannelInlet {
         Offered {
             bytes: told.bytes.load(Ordering::Relaxed),
             lost_bytes: told.lost_bytes.load(Ordering::Relaxed),
+            without_memory_bytes: told.without_memory_bytes.load(Ordering::Relaxed),
         }
     }
 

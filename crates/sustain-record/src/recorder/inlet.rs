@@ -26,8 +26,10 @@ pub enum Polled {
 pub struct Offered {
     /// All bytes that it has offered.
     pub bytes: u64,
-    /// Those bytes that found no memory and are lost.
+    /// Those bytes that are lost by now.
     pub lost_bytes: u64,
+    /// Of these, the bytes that found no memory.
+    pub without_memory_bytes: u64,
 }
 
 /// The side of the sources, as the recorder sees it.

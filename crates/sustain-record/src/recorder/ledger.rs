@@ -19,14 +19,23 @@ pub struct Ledger {
     gap_bytes: u64,
     /// Payload handed out.
     recorded_bytes: u64,
-    /// For each stretch that is not durable, by its start, how much of it is gap.
-    undurable: BTreeMap<u64, u64>,
+    /// Each stretch that is not durable, by its start.
+    undurable: BTreeMap<u64, Undurable>,
     /// The same for stretches that are durable behind one that is not, if they have a gap.
     durable_ahead: BTreeMap<u64, u64>,
     /// How much of what lies below the watermark is gap.
     settled_gap_bytes: u64,
     /// The drift of what was handed out.
     drift: ClockDrift,
+}
+
+/// A stretch that is not durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Undurable {
+    /// How much of it is gap.
+    gap_bytes: u64,
+    /// Frames that begin before it.
+    frames_before: u64,
 }
 
 /// One append in a ledger.
@@ -67,12 +76,15 @@ impl Ledger {
             stretch.start_bytes, self.next_offset_bytes,
             "a stream is handed out in order"
         );
+        let undurable = Undurable {
+            gap_bytes: stretch.gap_bytes,
+            frames_before: self.frames,
+        };
+        self.undurable.insert(stretch.start_bytes, undurable);
         self.next_offset_bytes = stretch.end_bytes;
         self.frames += stretch.frames;
         self.gap_bytes += stretch.gap_bytes;
         self.recorded_bytes += stretch.end_bytes - stretch.start_bytes - stretch.gap_bytes;
-        self.undurable
-            .insert(stretch.start_bytes, stretch.gap_bytes);
     }
 
     /// Turns the payload of the append that begins at `start_bytes` into a gap: it was handed out
@@ -80,19 +92,19 @@ impl Ledger {
     pub fn lose(&mut self, start_bytes: u64, payload_bytes: u64) {
         self.gap_bytes += payload_bytes;
         self.recorded_bytes -= payload_bytes;
-        if let Some(gap_bytes) = self.undurable.get_mut(&start_bytes) {
-            *gap_bytes += payload_bytes;
+        if let Some(undurable) = self.undurable.get_mut(&start_bytes) {
+            undurable.gap_bytes += payload_bytes;
         }
     }
 
     /// Notes that the append that begins at `start_bytes` is durable. Returns whether that is new,
     /// because the append may lie on two members.
     pub fn durable(&mut self, start_bytes: u64) -> bool {
-        let Some(gap_bytes) = self.undurable.remove(&start_bytes) else {
+        let Some(durable) = self.undurable.remove(&start_bytes) else {
             return false;
         };
-        if gap_bytes > 0 {
-            self.durable_ahead.insert(start_bytes, gap_bytes);
+        if durable.gap_bytes > 0 {
+            self.durable_ahead.insert(start_bytes, durable.gap_bytes);
         }
         let watermark_bytes = self.watermark_bytes();
         while let Some(first) = self.durable_ahead.first_entry()
@@ -113,6 +125,13 @@ impl Ledger {
         self.undurable
             .first_key_value()
             .map_or(self.next_offset_bytes, |(start, _)| *start)
+    }
+
+    /// Frames that begin below the watermark.
+    pub fn settled_frames(&self) -> u64 {
+        self.undurable
+            .first_key_value()
+            .map_or(self.frames, |(_, first)| first.frames_before)
     }
 
     /// Payload below the watermark: every byte of it is durable.
@@ -188,6 +207,21 @@ mod tests {
         assert_eq!(ledger.watermark_bytes(), 300);
         assert_eq!(ledger.durable_bytes(), 250, "a gap is not durable data");
         assert_eq!((ledger.recorded_bytes(), ledger.gap_bytes()), (250, 50));
+    }
+
+    #[test]
+    fn frames_are_settled_when_all_before_them_is_durable() {
+        let mut ledger = Ledger::default();
+        assert_eq!(ledger.settled_frames(), 0);
+        hand_out(&mut ledger, 0, 100, 0);
+        hand_out(&mut ledger, 100, 200, 0);
+        hand_out(&mut ledger, 200, 300, 0);
+        ledger.durable(100);
+        assert_eq!(ledger.settled_frames(), 0);
+        ledger.durable(0);
+        assert_eq!(ledger.settled_frames(), 2);
+        ledger.durable(200);
+        assert_eq!((ledger.settled_frames(), ledger.frames()), (3, 3));
     }
 
     #[test]

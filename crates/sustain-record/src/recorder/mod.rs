@@ -26,9 +26,12 @@ mod recording;
 mod scatter;
 mod share;
 mod stream_writer;
+mod user_marks;
 mod write;
 
-pub use board::{LimitedBy, MemberStanding, RecordingBoard, RecordingProgress, StreamStanding};
+pub use board::{
+    LimitedBy, MarksStanding, MemberStanding, RecordingBoard, RecordingProgress, StreamStanding,
+};
 pub use earlier::Earlier;
 pub use feed::{Durability, Patience, RecordFeed, RecordSetup, StreamSetup};
 pub use filled::{Filled, Filling, PayloadMemory};
@@ -36,7 +39,7 @@ pub use gauge::BufferGauge;
 pub use giver::{Giver, NotTaken};
 pub use inlet::{Inlet, Offered, Polled};
 pub(crate) use intake::is_readable_now;
-pub use intake::{Intake, IntakeSetup, OnFull, Taken};
+pub use intake::{Intake, IntakeSetup, OnFull, PauseSwitch, Taken};
 pub use member::{MemberSetup, MemberState, Slowness, UNFLUSHED_SLOTS_MAX};
 pub use member_file::MemberFile;
 pub use options::RecordOptions;
@@ -47,3 +50,4 @@ pub use scatter::ScatterWindow;
 pub(crate) use share::rehearse_share;
 pub use stream_writer::StreamWriter;
 pub use sustain_document::share::RecorderShare;
+pub use user_marks::{MARK_TEXT_BYTES_MAX, MarkKeeper, check_mark_text};

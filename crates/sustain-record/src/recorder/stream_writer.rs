@@ -47,6 +47,11 @@ impl StreamWriter {
         self.next_offset_bytes
     }
 
+    /// Shows to others how far the source has come, with this much that is not handed over yet.
+    pub(super) fn show_taken(&self, kept_bytes: u64) {
+        self.told().set_taken(self.next_offset_bytes + kept_bytes);
+    }
+
     /// The time of day by the recording's clock, in nanoseconds since 1970.
     pub fn now_ns(&self) -> i64 {
         self.wall.unix_ns(self.clock.now())
@@ -111,7 +116,7 @@ impl StreamWriter {
         let now_ns = self.now_ns();
         self.next_offset_bytes += bytes;
         self.told().set_offered(self.next_offset_bytes);
-        self.told().add_lost(bytes);
+        self.told().add_lost(bytes, reason);
         let gap = self.gap.get_or_insert(Gap {
             bytes: 0,
             frames: 0,

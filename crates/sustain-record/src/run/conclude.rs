@@ -4,8 +4,8 @@ use jiff::Timestamp as WallTime;
 use sustain_disk::driver::Ending;
 use sustain_disk::meter::{LatencyMeter, Meter, StallLedger};
 use sustain_document::record::{
-    BufferPointResult, HostResult, LatencyBinResult, LatencyResult, MemberResult, PlanResult,
-    RECORD_SCHEMA, RecordResult, SampleResult, StreamResult, TotalResult,
+    BufferPointResult, HostResult, LatencyBinResult, LatencyResult, MarksResult, MemberResult,
+    PlanResult, RECORD_SCHEMA, RecordResult, SampleResult, StreamResult, TotalResult,
 };
 use sustain_document::share::ShareResult;
 use sustain_document::system::System;
@@ -13,7 +13,7 @@ use sustain_targets::others_deeds;
 
 use super::{RecordPlan, SourcePlan, words};
 use crate::recorder::{
-    LimitedBy, MemberStanding, MemberState, OnFull, Recorded, Taken, recording_end,
+    LimitedBy, MarksStanding, MemberStanding, MemberState, OnFull, Recorded, Taken, recording_end,
 };
 use crate::source::framing::Framing;
 use crate::verdicts::{self, LIMITS_FROM_BYTES};
@@ -67,6 +67,7 @@ pub(super) fn result(
         plan: plan_result(plan, recorded),
         host,
         streams: streams(plan, recorded),
+        marks: recorded.standing.marks.as_ref().map(marks),
         members: members(recorded),
         total,
         buffer_curve: points
@@ -141,6 +142,16 @@ fn streams(plan: &RecordPlan, recorded: &Recorded) -> Vec<StreamResult> {
             durable_latency_histogram: histogram(durable),
         })
         .collect()
+}
+
+fn marks(standing: &MarksStanding) -> MarksResult {
+    MarksResult {
+        count: standing.made,
+        offered_bytes: standing.stream.offered_bytes,
+        recorded_bytes: standing.stream.recorded_bytes,
+        gap_bytes: standing.stream.gap_bytes,
+        durable_bytes: standing.stream.durable_bytes,
+    }
 }
 
 fn latency(latency: &LatencyMeter) -> LatencyResult {

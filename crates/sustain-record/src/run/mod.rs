@@ -3,6 +3,7 @@
 //! never prints; it sends events to an observer.
 
 mod conclude;
+mod control;
 mod hold_back;
 mod host;
 mod need;
@@ -11,6 +12,7 @@ mod share;
 mod sources;
 mod words;
 
+use control::{Commanded, ControlAhead, ControlService};
 use hold_back::HoldingBack;
 use need::ToldNeed;
 use samples::Samples;
@@ -88,6 +90,9 @@ pub struct RecordPlan {
     /// Whether other programs are held back while the disks are short, and by which program their
     /// limits are put back if this one is killed.
     pub hold_back: Option<SupervisorCommand>,
+    /// The path of a socket over which the recording can be commanded while it runs. It gets a
+    /// stream more then, with the marks that users set.
+    pub control: Option<PathBuf>,
     /// Whether to say only what would be done.
     pub dry_run: bool,
     /// Whether the idle machine is monitored for a second before the first byte and a second after
@@ -139,25 +144,15 @@ pub fn record(
     observer: &mut RecordObserver<'_>,
 ) -> Result<Option<RecordResult>, RecordError> {
     let cpu_before_ns = process_cpu_ns();
-    let new = members_without_store(plan)?;
-    let is_new = !new.is_empty();
-    // A source that cannot be recorded is refused before a store is created for it.
-    let early = is_new.then(|| sources::open(plan)).transpose()?;
-    make_stores(plan, new, roots, stop, observer)?;
-    if plan.dry_run && is_new {
-        rehearse(plan, None, roots, observer);
+    let control = ControlAhead::open(plan)?;
+    let Some(opened) = open(plan, roots, stop, observer)? else {
         return Ok(None);
-    }
-    let store = Store::open(&plan.members, Mode::Record, roots)?;
-    store.check_room(plan.options.ring)?;
-    let mut notes = notes_before(plan, &store, is_new, roots, observer);
-    check_buffer(plan, roots)?;
-    let sources = early.map_or_else(|| sources::open(plan), Ok)?;
-    sources::check_members(plan, &sources, &store)?;
-    if plan.dry_run {
-        rehearse(plan, Some(&store), roots, observer);
-        return Ok(None);
-    }
+    };
+    let OpenedRun {
+        store,
+        sources,
+        mut notes,
+    } = opened;
     let targets = || store.members.iter().map(target_of);
     let clock = store.clock().clone();
     let devices = devices_under(targets(), roots);
@@ -175,21 +170,30 @@ pub fn record(
     let on_members = share::on_members(plan, &store, roots);
     let mut holding = HoldingBack::prepare(plan, &store, &devices, roots);
     let members = store.members.len();
-    let streams = plan.sources.iter().map(stream_of);
+    let marks = control.iter().map(|_| StreamSetup::marks());
+    let streams = plan.sources.iter().map(stream_of).chain(marks);
     let mut recorder = Recorder::start(store, streams, plan.options.clone())?;
-    let writers = recorder.writers();
-    let start = clock.now();
+    let mut writers = recorder.writers();
+    let (board, start) = (recorder.board(), clock.now());
+    let commanded = Commanded::of(&board, (&clock, start), stop);
+    let (service, commands) = control::serve(control, &mut writers, commanded)?;
     let mut share = share::taken(&recorder, on_members, &holding);
     holding.watch(recorder.gauge(), share.takes());
     let need = ToldNeed::start(plan, &devices, members, recorder.gauge());
-    let intakes = sources::start(plan, sources, writers, start, stop, share.takes())?;
+    let intake_start = sources::IntakeStart {
+        start,
+        stop,
+        commands,
+        comes_first: share.takes(),
+    };
+    let intakes = sources::start(plan, sources, writers, intake_start)?;
     share::tell(&share, observer);
-    let board = recorder.board();
     let mut samples = Samples::default();
     let watched = MonitorInput {
         board: &board,
         clock: &clock,
         start,
+        service: service.as_ref(),
     };
     let told_s = watched.follow(&intakes, &mut monitor, &mut samples, observer);
     let ended: Vec<_> = intakes.into_iter().map(sources::Running::end).collect();
@@ -197,7 +201,8 @@ pub fn record(
     drop(need);
     share.hold_back = holding.finish();
     let taken = passed_on(ended);
-    let last = not_before(board.read(), told_s);
+    let last = watched.complete(not_before(board.read(), told_s));
+    drop(service);
     observer(RecordEvent::Standing(Box::new(last.clone())));
     samples.take(&last, true);
     monitor.idle(idle_ns, stop, &mut |_| ());
@@ -210,6 +215,48 @@ pub fn record(
         cpu_ns: process_cpu_ns() - cpu_before_ns,
     };
     Ok(Some(conclude::result(plan, &recorded, &taken, seen)))
+}
+
+/// What a recording is made of.
+struct OpenedRun {
+    store: Store,
+    sources: Vec<sources::ReadySource>,
+    /// Notes for the user so far.
+    notes: Vec<String>,
+}
+
+/// Opens the store, which is created where there is none, and the sources. A dry run only says what
+/// would be done.
+fn open(
+    plan: &RecordPlan,
+    roots: &Roots,
+    stop: &Stop,
+    observer: &mut RecordObserver<'_>,
+) -> Result<Option<OpenedRun>, RecordError> {
+    let new = members_without_store(plan)?;
+    let is_new = !new.is_empty();
+    // A source that cannot be recorded is refused before a store is created for it.
+    let early = is_new.then(|| sources::open(plan)).transpose()?;
+    make_stores(plan, new, roots, stop, observer)?;
+    if plan.dry_run && is_new {
+        rehearse(plan, None, roots, observer);
+        return Ok(None);
+    }
+    let store = Store::open(&plan.members, Mode::Record, roots)?;
+    store.check_room(plan.options.ring)?;
+    let notes = notes_before(plan, &store, is_new, roots, observer);
+    check_buffer(plan, roots)?;
+    let sources = early.map_or_else(|| sources::open(plan), Ok)?;
+    sources::check_members(plan, &sources, &store)?;
+    if plan.dry_run {
+        rehearse(plan, Some(&store), roots, observer);
+        return Ok(None);
+    }
+    Ok(Some(OpenedRun {
+        store,
+        sources,
+        notes,
+    }))
 }
 
 fn check_buffer(plan: &RecordPlan, roots: &Roots) -> Result<(), RecordError> {
@@ -347,9 +394,18 @@ struct MonitorInput<'a> {
     board: &'a Arc<RecordingBoard>,
     clock: &'a Clock,
     start: Timestamp,
+    service: Option<&'a ControlService>,
 }
 
 impl MonitorInput<'_> {
+    /// Completes a state with what commands have changed, if there can be any.
+    fn complete(&self, standing: RecordingProgress) -> RecordingProgress {
+        match self.service {
+            Some(service) => service.complete(standing),
+            None => standing,
+        }
+    }
+
     /// Reports the state until all sources and the recorder have ended. Returns the time of the
     /// last report.
     fn follow(
@@ -373,6 +429,7 @@ impl MonitorInput<'_> {
                 others_bytes_per_s: monitor.others_bytes_per_s(),
                 ..standing
             };
+            let standing = self.complete(standing);
             samples.take(&standing, false);
             let is_over = standing.is_over && intakes.iter().all(sources::Running::is_over);
             let told_s = standing.time_s;
@@ -432,6 +489,7 @@ impl Default for RecordPlan {
             },
             size_bytes: None,
             hold_back: None,
+            control: None,
             dry_run: false,
             watches_idle: false,
             arguments: Vec::new(),
@@ -455,6 +513,8 @@ mod tests {
             is_longest_write_under_way: false,
             limited_by: LimitedBy::Source,
             others_bytes_per_s: None,
+            marks: None,
+            is_paused: false,
             flushes: 0,
             is_over: true,
         };

@@ -4,6 +4,7 @@
 
 mod columns;
 pub(crate) mod compare;
+mod control;
 mod devices;
 pub(crate) mod diagnosis;
 mod dskwtst;
@@ -21,6 +22,7 @@ pub(crate) mod sweep;
 mod wrapped;
 
 pub use compare::{compare_answer, compare_sentence, compare_text};
+pub use control::{control_text, mark_line};
 pub use devices::devices_text;
 pub use diagnosis::{DiagnoseView, diagnosis_answer, diagnosis_sentence, diagnosis_text};
 pub use dskwtst::dskwtst_line;

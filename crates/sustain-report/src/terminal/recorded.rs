@@ -9,6 +9,7 @@ use sustain_record::share_words::share_line;
 use sustain_record::verdicts;
 use sustain_targets::others_bytes_per_s;
 
+use super::control::marks_line;
 use super::{sentences, without_controls};
 use crate::format::{latency, percent, position, rate, stall, stretch};
 
@@ -16,6 +17,8 @@ use crate::format::{latency, percent, position, rate, stall, stretch};
 #[must_use]
 pub fn record_summary(result: &RecordResult) -> String {
     let mut lines: Vec<String> = result.streams.iter().map(stream_line).collect();
+    let marks = result.marks.iter().filter(|marks| marks.count > 0);
+    lines.extend(marks.map(marks_line));
     lines.extend(result.members.iter().map(member_line));
     // Of a fair recorder there is nothing to tell.
     let first = result.share.iter();

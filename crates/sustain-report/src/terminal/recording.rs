@@ -239,10 +239,11 @@ fn parts(
             first.push(without_controls(&words));
         }
     }
-    let second = vec![
-        without_controls(&format!("limit: {}", limit_now(standing))),
-        format!("slowest append {}", slowest(standing)),
-    ];
+    let limit = match standing.is_paused {
+        true => "PAUSED by a command".to_owned(),
+        false => without_controls(&format!("limit: {}", limit_now(standing))),
+    };
+    let second = vec![limit, format!("slowest append {}", slowest(standing))];
     [first, second]
 }
 

@@ -39,6 +39,7 @@ pub fn troubled() -> RecordResult {
         plan: plan(),
         host: host(),
         streams: vec![stream(0), stream(1)],
+        marks: None,
         total: TotalResult {
             sum_bytes_per_s: 3.02e8,
             wall_clock_bytes_per_s: 2.98e8,
@@ -112,6 +113,8 @@ pub fn standing() -> RecordingProgress {
         is_longest_write_under_way: false,
         limited_by: LimitedBy::Source,
         others_bytes_per_s: None,
+        marks: None,
+        is_paused: false,
         flushes: 9,
         is_over: false,
     }

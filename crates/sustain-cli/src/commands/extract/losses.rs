@@ -180,6 +180,7 @@ pub(super) fn gap_words(reason: GapReason) -> &'static str {
         GapReason::BufferFull => "they were never recorded, because the buffer was full",
         GapReason::NotWritten => "they were never recorded, because they could not be written",
         GapReason::Source => "the source had lost them already",
+        GapReason::Paused => "they came while the recording was paused",
     }
 }
 

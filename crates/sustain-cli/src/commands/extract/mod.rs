@@ -1,5 +1,6 @@
 //! `sustain extract`: reads a stream back, as its bytes or as a file for each frame.
 
+mod around;
 mod bytes;
 mod destination;
 mod durable;
@@ -76,7 +77,8 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
     }
     let looked_at = Checkable::of(&store, &found);
     let recordings = watched(SEARCH, |observer| readable(looked_at, &stop, observer))?;
-    let selection = Selection::of(flags, &recordings)?;
+    let around = around::range(flags, &store, &recordings)?;
+    let selection = Selection::of(flags, &recordings, around)?;
     let scope = match &destination {
         Destination::Frames(_) => selection.scope(&store),
         Destination::StandardOutput | Destination::File(_) => selection.scope_of_bytes(&store),

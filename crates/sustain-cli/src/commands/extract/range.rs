@@ -15,6 +15,7 @@ pub(super) fn is_all(flags: &ExtractFlags) -> bool {
         && flags.to_frame.is_none()
         && flags.from_time.is_none()
         && flags.to_time.is_none()
+        && flags.around.is_none()
         && flags.from_byte.is_none()
         && flags.to_byte.is_none()
 }
@@ -73,7 +74,12 @@ fn bytes(
     Ok(Range::Bytes(start..end))
 }
 
-fn time(stream: &StreamSummary, from: Option<i64>, to: Option<i64>) -> Result<Range, UsageError> {
+/// The range of time from one moment up to another.
+pub(super) fn time(
+    stream: &StreamSummary,
+    from: Option<i64>,
+    to: Option<i64>,
+) -> Result<Range, UsageError> {
     let (start, end) = (from.unwrap_or(i64::MIN), to.unwrap_or(i64::MAX));
     check_order(start < end, "--from-time", "--to-time")?;
     if stream.offered_bytes == 0 {

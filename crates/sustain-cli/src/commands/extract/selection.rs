@@ -23,10 +23,12 @@ pub(super) struct Selection<'a> {
 }
 
 impl<'a> Selection<'a> {
-    /// Selects what the flags ask for from all recordings, newest first.
+    /// Selects what the flags ask for from all recordings, newest first. `around` is the range of
+    /// time around a mark, if they ask for one.
     pub(super) fn of(
         flags: &ExtractFlags,
         recordings: &'a [Recording],
+        around: Option<std::ops::Range<i64>>,
     ) -> Result<Selection<'a>, UsageError> {
         let recording = recording(flags.recording, recordings)?;
         let (number, stream) = stream(flags.stream.as_deref(), recording)?;
@@ -38,7 +40,10 @@ impl<'a> Selection<'a> {
             is_all: range::is_all(flags),
             notices: Vec::new(),
         };
-        selection.range = range::of(flags, stream, &mut selection.notices)?;
+        selection.range = match around {
+            Some(time) => range::time(stream, Some(time.start), Some(time.end))?,
+            None => range::of(flags, stream, &mut selection.notices)?,
+        };
         if recording.open_end {
             selection.notices.push(format!(
                 "recording {} has an open end: a crash or a kill ended it, or it is still \
@@ -116,7 +121,10 @@ impl<'a> Selection<'a> {
     }
 }
 
-fn recording(number: Option<u32>, recordings: &[Recording]) -> Result<&Recording, UsageError> {
+pub(super) fn recording(
+    number: Option<u32>,
+    recordings: &[Recording],
+) -> Result<&Recording, UsageError> {
     let Some(newest) = recordings.first() else {
         return Err(UsageError("there is no recording on this store".to_owned()));
     };
@@ -151,7 +159,9 @@ fn stream<'a>(
                 .collect::<Vec<String>>(),
         )
     };
-    let found = match (name, recording.streams.as_slice()) {
+    let of_sources: Vec<(usize, &StreamSummary)> =
+        streams().filter(|(_, stream)| !stream.is_marks()).collect();
+    let found = match (name, of_sources.as_slice()) {
         (Some(name), _) => streams()
             .find(|(index, stream)| {
                 // Where the names are gone, streams are called by their numbers.
@@ -170,7 +180,7 @@ fn stream<'a>(
                     names()
                 )
             }),
-        (None, [only]) => Ok((0, only)),
+        (None, [only]) => Ok(*only),
         (None, []) => Err(format!("recording {number} has no stream")),
         (None, several) => Err(format!(
             "recording {number} has {} streams: choose one with --stream: {}",

@@ -12,6 +12,8 @@ use crate::format::{BLOCK_BYTES, PIECE_BYTES, SLOT_BYTES_MAX, STREAMS_MAX, VERSI
 
 pub(super) const MAGIC: [u8; 8] = *b"SUSTAPND";
 const NO_SERIAL: u64 = u64::MAX;
+/// The detail of a gap that came while the recording was paused.
+const PAUSED: u16 = 1;
 const CHECKSUMS_MAX: usize = SLOT_BYTES_MAX as usize / PIECE_BYTES;
 
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -53,7 +55,8 @@ pub(super) struct Fields {
     pub(super) parity_role: U16,
     pub(super) first_frame: U64,
     pub(super) drift_count: U16,
-    pub(super) reserved: [u8; 28],
+    pub(super) gap_detail: U16,
+    pub(super) reserved: [u8; 26],
 }
 
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -118,7 +121,8 @@ impl Fields {
             parity_role: U16::ZERO,
             first_frame: descriptor.first_frame.into(),
             drift_count: (descriptor.drifts.len() as u16).into(),
-            reserved: [0; 28],
+            gap_detail: gap.map_or(0, |gap| gap.reason.detail()).into(),
+            reserved: [0; 26],
         }
     }
 
@@ -184,6 +188,7 @@ impl Fields {
             0 => return Err("its gap has no reason"),
             1 => GapReason::BufferFull,
             2 => GapReason::NotWritten,
+            3 if self.gap_detail.get() == PAUSED => GapReason::Paused,
             3 => GapReason::Source,
             _ => return Err("its gap has an unknown reason"),
         };
@@ -296,7 +301,15 @@ impl GapReason {
         match self {
             GapReason::BufferFull => 1,
             GapReason::NotWritten => 2,
-            GapReason::Source => 3,
+            GapReason::Source | GapReason::Paused => 3,
+        }
+    }
+
+    /// What later readers know of the reason. To older ones it is reserved.
+    fn detail(self) -> u16 {
+        match self {
+            GapReason::Paused => PAUSED,
+            GapReason::BufferFull | GapReason::NotWritten | GapReason::Source => 0,
         }
     }
 }

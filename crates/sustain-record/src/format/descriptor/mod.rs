@@ -42,6 +42,8 @@ pub enum GapReason {
     NotWritten,
     /// The source declared them lost.
     Source,
+    /// They came while the recording was paused. Older readers take this for [`GapReason::Source`].
+    Paused,
 }
 
 /// A stretch of a stream that was offered, but lost before it reached a medium.

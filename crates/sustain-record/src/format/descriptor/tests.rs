@@ -131,7 +131,8 @@ fn the_fields_lie_where_the_format_says() {
         (offset_of!(Fields, parity_role), 216),
         (offset_of!(Fields, first_frame), 218),
         (offset_of!(Fields, drift_count), 226),
-        (offset_of!(Fields, reserved), 228),
+        (offset_of!(Fields, gap_detail), 228),
+        (offset_of!(Fields, reserved), 230),
         (offset_of!(PositionFields, next_offset), 0),
         (offset_of!(PositionFields, settled_offset), 8),
         (offset_of!(PositionFields, frames), 16),
@@ -302,6 +303,21 @@ fn a_gap_at_the_end_of_a_stream_needs_no_payload() {
 }
 
 #[test]
+fn a_pause_is_a_loss_of_the_source_to_who_does_not_know_it() {
+    let reason_of = |reason: &[u8], detail: &[u8]| {
+        let (mut block, _) = encoded(&descriptor());
+        block[78..80].copy_from_slice(reason);
+        block[228..230].copy_from_slice(detail);
+        let (decoded, _) = Descriptor::decode(&with_right_crc(block)).unwrap();
+        decoded.gap.unwrap().reason
+    };
+    assert_eq!(reason_of(&[3, 0], &[1, 0]), GapReason::Paused);
+    // What a later recorder tells beside a reason is ignored, and so is a detail of another reason.
+    assert_eq!(reason_of(&[3, 0], &[2, 0]), GapReason::Source);
+    assert_eq!(reason_of(&[1, 0], &[1, 0]), GapReason::BufferFull);
+}
+
+#[test]
 fn reserved_bytes_are_ignored() {
     assert_eq!(patched(208, &[0xFF; 10]).unwrap().0, descriptor());
     assert_eq!(patched(228, &[0xFF; 28]).unwrap().0, descriptor());
@@ -409,7 +425,8 @@ fn any_gap() -> impl Strategy<Value = Option<Gap>> {
     let reason = prop_oneof![
         Just(GapReason::BufferFull),
         Just(GapReason::NotWritten),
-        Just(GapReason::Source)
+        Just(GapReason::Source),
+        Just(GapReason::Paused)
     ];
     let gap = (
         0..1000_u64,

@@ -5,6 +5,7 @@ use sustain_disk::clock::{Timestamp, WallClock};
 use uuid::Uuid;
 
 use super::Patience;
+use crate::format::{MARKS_FRAMING, MARKS_STREAM};
 use crate::recorder::earlier::Earlier;
 use crate::recorder::member::MemberSetup;
 use crate::recorder::scatter::ScatterWindow;
@@ -18,6 +19,22 @@ pub struct StreamSetup {
     pub framing: String,
     /// The source, if that helps to check the stream later.
     pub source: Option<String>,
+}
+
+impl StreamSetup {
+    /// The stream that has the marks of users, if there are any.
+    pub(crate) fn marks() -> StreamSetup {
+        StreamSetup {
+            name: MARKS_STREAM.to_owned(),
+            framing: MARKS_FRAMING.to_owned(),
+            source: None,
+        }
+    }
+
+    /// Whether it has the marks of users, and is of no source.
+    pub(crate) fn is_marks(&self) -> bool {
+        self.framing == MARKS_FRAMING
+    }
 }
 
 /// When written data is made durable.

@@ -3,7 +3,9 @@
 use sustain_disk::clock::Timestamp;
 
 use super::{RecordFeed, RecordSetup};
-use crate::recorder::board::{LimitedBy, MemberStanding, RecordingProgress, StreamStanding};
+use crate::recorder::board::{
+    LimitedBy, MarksStanding, MemberStanding, RecordingProgress, StreamStanding,
+};
 use crate::recorder::inlet::Inlet;
 use crate::recorder::member::{MemberState, MemberWriter};
 
@@ -14,11 +16,17 @@ pub(super) fn first(setup: &RecordSetup) -> RecordingProgress {
         streams: setup
             .streams
             .iter()
-            .map(|stream| StreamStanding {
-                name: stream.name.clone(),
-                ..StreamStanding::default()
-            })
+            .filter(|stream| !stream.is_marks())
+            .map(|stream| StreamStanding::of_name(&stream.name))
             .collect(),
+        marks: setup
+            .streams
+            .iter()
+            .find(|stream| stream.is_marks())
+            .map(|stream| MarksStanding {
+                stream: StreamStanding::of_name(&stream.name),
+                ..MarksStanding::default()
+            }),
         members: setup
             .members
             .iter()
@@ -38,6 +46,7 @@ pub(super) fn first(setup: &RecordSetup) -> RecordingProgress {
         is_longest_write_under_way: false,
         limited_by: LimitedBy::Source,
         others_bytes_per_s: None,
+        is_paused: false,
         flushes: 0,
         is_over: false,
     }
@@ -45,22 +54,22 @@ pub(super) fn first(setup: &RecordSetup) -> RecordingProgress {
 
 /// The state now.
 pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> RecordingProgress {
-    let streams = feed.setup().streams.iter().enumerate();
+    let streams = || feed.setup().streams.iter().enumerate();
+    let of_sources = streams().filter(|(_, stream)| !stream.is_marks());
     let members = feed.members.iter().zip(&feed.errors);
     let under_way_ns = feed.oldest_write_ns(now).unwrap_or(0);
     RecordingProgress {
         time_s: now.since_s(feed.setup().start),
-        streams: streams
-            .map(|(index, stream)| StreamStanding {
-                name: stream.name.clone(),
-                offered_bytes: feed.offered_bytes(index),
-                recorded_bytes: feed.ledgers[index].recorded_bytes(),
-                durable_bytes: durable_bytes(feed, index),
-                settled_bytes: feed.watermark_bytes(index),
-                gap_bytes: feed.gap_bytes(index),
-                frames: feed.ledgers[index].frames(),
-            })
+        streams: of_sources
+            .map(|(index, stream)| stream_standing(feed, index, &stream.name))
             .collect(),
+        marks: streams()
+            .find(|(_, stream)| stream.is_marks())
+            .map(|(index, stream)| MarksStanding {
+                made: feed.ledgers[index].frames(),
+                settled: settled_frames(feed, index),
+                stream: stream_standing(feed, index, &stream.name),
+            }),
         members: members
             .map(|(member, error)| MemberStanding {
                 name: member.setup.name.clone(),
@@ -78,8 +87,29 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> RecordingPro
         is_longest_write_under_way: under_way_ns > feed.longest_returned_ns,
         limited_by: limited_by(feed, now),
         others_bytes_per_s: None,
+        is_paused: false,
         flushes: feed.flushes(),
         is_over: false,
+    }
+}
+
+fn stream_standing<I: Inlet>(feed: &RecordFeed<I>, index: usize, name: &str) -> StreamStanding {
+    StreamStanding {
+        name: name.to_owned(),
+        offered_bytes: feed.offered_bytes(index),
+        recorded_bytes: feed.ledgers[index].recorded_bytes(),
+        durable_bytes: durable_bytes(feed, index),
+        settled_bytes: feed.watermark_bytes(index),
+        gap_bytes: feed.gap_bytes(index),
+        frames: feed.ledgers[index].frames(),
+    }
+}
+
+/// Frames that begin below the watermark.
+fn settled_frames<I: Inlet>(feed: &RecordFeed<I>, stream: usize) -> u64 {
+    match feed.watermark_bytes(stream) {
+        0 => 0,
+        _ => feed.ledgers[stream].settled_frames(),
     }
 }
 

@@ -67,7 +67,7 @@ impl<I: Inlet> RecordFeed<I> {
 
     pub(in crate::recorder) fn found_no_memory_bytes(&self) -> u64 {
         let streams = 0..self.setup.streams.len();
-        let lost = streams.map(|stream| self.inlet.offered(stream).lost_bytes);
+        let lost = streams.map(|stream| self.inlet.offered(stream).without_memory_bytes);
         lost.sum()
     }
 

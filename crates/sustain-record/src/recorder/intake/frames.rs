@@ -26,12 +26,12 @@ impl Intake {
     /// After a loss, bytes before the next frame are lost with it. Returns how many these are; the
     /// others are moved to the front.
     pub(super) fn lose_begun_frame(&mut self, count: usize, found: &mut Vec<FrameMark>) -> usize {
-        if !std::mem::take(&mut self.is_dropping) {
+        let Some(reason) = self.dropping.take() else {
             return 0;
-        }
+        };
         let begin = found.iter().position(|mark| mark.kind.is_begin());
         let lost = begin.map_or(count, |index| found[index].offset);
-        self.is_dropping = begin.is_none();
+        self.dropping = begin.is_none().then_some(reason);
         found.drain(..begin.unwrap_or(found.len()));
         if let Some(first) = found.first_mut() {
             first.kind = MarkKind::Begin;
@@ -40,12 +40,12 @@ impl Intake {
         if let Some(filling) = &mut self.filling {
             filling.spare_mut().copy_within(lost..count, 0);
         }
-        self.writer.skip(lost as u64, 0, GapReason::BufferFull);
+        self.writer.skip(lost as u64, 0, reason);
         lost
     }
 
     /// Loses the first `count` bytes of the scratch memory.
-    pub(super) fn lose(&mut self, count: usize) {
+    pub(super) fn lose(&mut self, count: usize, reason: GapReason) {
         self.scratch[..self.undecided.len()].copy_from_slice(&self.undecided);
         self.found.clear();
         let bytes = &self.scratch[..count];
@@ -57,21 +57,21 @@ impl Intake {
         );
         self.undecided.clear();
         self.undecided.extend_from_slice(&bytes[decided..]);
-        self.lose_found(decided as u64);
+        self.lose_found(decided as u64, reason);
     }
 
-    pub(super) fn lose_found(&mut self, bytes: u64) {
+    pub(super) fn lose_found(&mut self, bytes: u64, reason: GapReason) {
         let frames = self
             .found
             .iter()
             .filter(|mark| mark.kind.is_begin())
             .count();
-        self.lose_frames(bytes, frames as u64);
+        self.lose_frames(bytes, frames as u64, reason);
     }
 
-    fn lose_frames(&mut self, bytes: u64, frames: u64) {
-        self.is_dropping = self.is_framed;
-        self.writer.skip(bytes, frames, self.reason_of_loss());
+    fn lose_frames(&mut self, bytes: u64, frames: u64, reason: GapReason) {
+        self.dropping = self.is_framed.then_some(reason);
+        self.writer.skip(bytes, frames, reason);
     }
 
     /// The reason for a loss: a full store closes the recorder, otherwise the buffer was full.
@@ -122,7 +122,7 @@ impl Intake {
     /// Loses `count` bytes with these marks in them.
     fn lose_marked(&mut self, count: usize, marks: &[PayloadMark]) {
         let frames = marks.iter().filter(|mark| mark.kind.is_begin()).count();
-        self.lose_frames(count as u64, frames as u64);
+        self.lose_frames(count as u64, frames as u64, self.reason_of_loss());
     }
 }
 

@@ -16,10 +16,14 @@ use sustain_targets::Stop;
 
 use super::filled::Filling;
 use super::stream_writer::StreamWriter;
+use crate::format::GapReason;
 use crate::source::framing::{FrameMark, Framer, Framing, FramingError};
 use crate::source::synthetic::Synthetic;
 
 mod frames;
+mod pause;
+
+pub use pause::PauseSwitch;
 
 /// The most bytes of one read: as much as stays in the CPU's cache until its checksum is computed.
 const READ_BYTES_MAX: usize = 256 * 1024;
@@ -51,6 +55,8 @@ pub struct IntakeSetup {
     pub last_wait_ns: u64,
     /// The user's request to stop.
     pub stop: Stop,
+    /// The user's request to take nothing for a while.
+    pub pause: PauseSwitch,
 }
 
 /// The outcome of an intake.
@@ -77,8 +83,11 @@ pub struct Intake {
     undecided: Vec<u8>,
     found: Vec<FrameMark>,
     is_framed: bool,
-    /// Frames are lost whole: nothing is kept before the next one begins.
-    is_dropping: bool,
+    /// Frames are lost whole: nothing is kept before the next one begins. Why the last one was
+    /// lost.
+    dropping: Option<GapReason>,
+    /// Whether the source may be left waiting while the recording is paused.
+    may_wait: bool,
     scratch: Vec<u8>,
     framing_error: Option<FramingError>,
     /// The time until which memory is waited for, once the stream is to end.
@@ -90,8 +99,8 @@ pub struct Intake {
 enum IntakeSpace {
     /// There is memory.
     Ready,
-    /// There is none, and what comes is lost.
-    Lost,
+    /// What comes is lost, and why: there is none, or the recording is paused.
+    Lost(GapReason),
     /// There is none, and the stream will end before there may be some.
     Over,
 }
@@ -106,7 +115,8 @@ impl Intake {
             undecided: Vec::new(),
             found: Vec::new(),
             is_framed: setup.framing != Framing::None,
-            is_dropping: false,
+            dropping: None,
+            may_wait: setup.on_full == OnFull::Block,
             scratch: Vec::new(),
             framing_error: None,
             last_wait_until: None,
@@ -117,6 +127,8 @@ impl Intake {
 
     /// Reads a file, pipe or terminal to its end.
     pub fn read_all(mut self, source: &impl AsFd) -> Taken {
+        // What is stored waits, whatever is done with sources that cannot.
+        self.may_wait |= is_stored(source.as_fd());
         let mut read_error = None;
         let ending = loop {
             if let Some(ending) = self.bound_reached() {
@@ -125,13 +137,17 @@ impl Intake {
                 }
                 break ending;
             }
-            if !self.wait_readable(source.as_fd()) {
+            if self.is_held() {
+                self.rest();
+                continue;
+            }
+            if !self.wait_readable(source.as_fd()) || self.is_held() {
                 self.commit_if_old();
                 continue;
             }
             match self.read_some(source.as_fd(), READ_BYTES_MAX) {
                 Ok(0) => break Ending::Source,
-                Ok(_) | Err(Errno::INTR | Errno::AGAIN) => {}
+                Ok(_) | Err(Errno::INTR | Errno::AGAIN) => self.show_taken(),
                 Err(errno) => {
                     read_error = Some(errno);
                     break Ending::Error;
@@ -142,8 +158,9 @@ impl Intake {
         self.finish(ending, read_error)
     }
 
-    /// Runs a synthetic source at its own rate, from `start` on.
-    pub fn run_synthetic(mut self, synthetic: &Synthetic, start: Timestamp) -> Taken {
+    /// Runs a synthetic source at its own rate, from `start` on. Its timetable stands still while
+    /// it is left waiting in a pause: it has nothing to make up for.
+    pub fn run_synthetic(mut self, synthetic: &Synthetic, mut start: Timestamp) -> Taken {
         // It knows its own frames, whatever framing was given.
         self.is_framed = synthetic.frames().is_some();
         let ending = loop {
@@ -151,6 +168,11 @@ impl Intake {
                 break ending;
             }
             let now = self.writer.clock().now();
+            if self.is_held() {
+                self.rest();
+                start = start + self.writer.clock().now().since_ns(now);
+                continue;
+            }
             let position_bytes = self.writer.offered_bytes() + self.filled_bytes();
             let available_bytes = synthetic.available_bytes(now.since_ns(start));
             let portion = self.within_bound(portion_bytes(synthetic)) as u64;
@@ -164,6 +186,7 @@ impl Intake {
             }
             let count = (available_bytes - position_bytes).min(READ_BYTES_MAX as u64) as usize;
             self.make(synthetic, position_bytes, self.within_bound(count));
+            self.show_taken();
             self.commit_if_old();
         };
         self.finish(ending, None)
@@ -173,6 +196,12 @@ impl Intake {
         self.filling
             .as_ref()
             .map_or(0, |filling| filling.payload_bytes() as u64)
+    }
+
+    /// Shows how far the source has come, with what is not handed over yet.
+    fn show_taken(&self) {
+        let kept_bytes = self.filled_bytes() + self.undecided.len() as u64;
+        self.writer.show_taken(kept_bytes);
     }
 
     fn bound_reached(&self) -> Option<Ending> {
@@ -251,11 +280,11 @@ impl Intake {
         match self.room_to_read() {
             IntakeSpace::Ready => {}
             IntakeSpace::Over => return Err(Errno::AGAIN),
-            IntakeSpace::Lost => {
+            IntakeSpace::Lost(reason) => {
                 let most = self.within_bound(at_most);
                 self.scratch.resize(kept + most, 0);
                 let count = read(source, &mut self.scratch[kept..])?;
-                self.lose(kept + count);
+                self.lose(kept + count, reason);
                 return Ok(count);
             }
         }
@@ -286,15 +315,18 @@ impl Intake {
     /// Whether there is memory for the next read. A source that may wait is left waiting for it,
     /// but no longer than until its stream is to end.
     fn room_to_read(&mut self) -> IntakeSpace {
+        if self.loses_in_pause() {
+            return IntakeSpace::Lost(GapReason::Paused);
+        }
         while !self.has_filling_within(LOOK_NS) {
             if self.setup.on_full == OnFull::Drop || self.writer.is_closed() {
-                return IntakeSpace::Lost;
+                return IntakeSpace::Lost(self.reason_of_loss());
             }
             if self.last_wait_until.is_none() && self.bound_reached().is_some() {
                 return IntakeSpace::Over;
             }
             if self.is_last_wait_over() {
-                return IntakeSpace::Lost;
+                return IntakeSpace::Lost(self.reason_of_loss());
             }
         }
         IntakeSpace::Ready
@@ -347,12 +379,12 @@ impl Intake {
         if room == IntakeSpace::Over {
             return;
         }
-        if room == IntakeSpace::Lost {
+        if let IntakeSpace::Lost(reason) = room {
             self.found.clear();
             if let Some(frames) = synthetic.frames() {
                 frames.marks(position_bytes, count, &mut self.found);
             }
-            return self.lose_found(count as u64);
+            return self.lose_found(count as u64, reason);
         }
         let Some(filling) = &mut self.filling else {
             return;
@@ -416,6 +448,14 @@ fn portion_bytes(synthetic: &Synthetic) -> usize {
     let is_framed = synthetic.frames().is_some();
     let most = if is_framed { 1 } else { READ_BYTES_MAX as u64 };
     bytes.clamp(1, most) as usize
+}
+
+/// Whether a source is a file or a disk, which nobody is writing to a pipe.
+fn is_stored(source: BorrowedFd<'_>) -> bool {
+    fstat(source).is_ok_and(|found| {
+        let kind = FileType::from_raw_mode(found.st_mode);
+        matches!(kind, FileType::RegularFile | FileType::BlockDevice)
+    })
 }
 
 /// Whether a read returns something, or the end, without waiting.

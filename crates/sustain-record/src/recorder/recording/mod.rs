@@ -49,8 +49,9 @@ use super::options::{RecordOptions, append_bytes, append_bytes_max};
 use super::recorded::Recorded;
 use super::scatter::ScatterWindow;
 use super::stream_writer::{EDGE_BYTES, StreamWriter};
+use super::user_marks::line_bytes_max;
 use crate::error::RecordError;
-use crate::format::{BLOCK_BYTES, SEAL_BYTES, STREAMS_MAX};
+use crate::format::{BLOCK_BYTES, MARK_BYTES_MAX, SEAL_BYTES, STREAMS_MAX, payload_room};
 use crate::store::Store;
 
 /// The same bound as for `sustain measure`.
@@ -293,8 +294,10 @@ fn check(
             ));
         }
     }
-    // Each stream fills one append, and one more is on its way.
-    let appends = streams.len() as u64 + 1;
+    check_marks_fit(store, streams, options)?;
+    // Each stream fills one append, and one more is on its way. Marks bring their own memory.
+    let filling = streams.iter().filter(|stream| !stream.is_marks());
+    let appends = filling.count() as u64 + 1;
     let least = appends * u64::from(append_bytes(store, options));
     if options.buffer_bytes < least {
         let what = format!("at least {} for these streams", Size(least));
@@ -311,6 +314,28 @@ fn check(
         ));
     }
     Ok(())
+}
+
+/// Checks that a mark, which has the names of all streams, fits into an append.
+fn check_marks_fit(
+    store: &Store,
+    streams: &[StreamSetup],
+    options: &RecordOptions,
+) -> Result<(), RecordError> {
+    if !streams.iter().any(StreamSetup::is_marks) {
+        return Ok(());
+    }
+    let names = streams.iter().filter(|stream| !stream.is_marks());
+    let most = line_bytes_max(names.map(|stream| stream.name.as_str()));
+    // Beside the line there are the two marks of its frame.
+    let room = payload_room(append_bytes(store, options) as usize) - 2 * MARK_BYTES_MAX;
+    if most <= room {
+        return Ok(());
+    }
+    Err(RecordError::Usage(format!(
+        "a mark of a user has the names of all streams, which may take {most} bytes here, and only \
+         {room} fit into an append: use shorter names ({STREAM})"
+    )))
 }
 
 /// Checks that the start's note about the streams fits into a start.

@@ -19,6 +19,7 @@ use sustain_document::setting::FROM;
 use sustain_targets::Stop;
 
 use super::RecordPlan;
+use super::control::IntakeCommands;
 use crate::error::RecordError;
 use crate::recorder::{Intake, IntakeSetup, StreamWriter, Taken, is_readable_now};
 use crate::source::SourceSpec;
@@ -231,16 +232,29 @@ fn refused(name: &str, why: &str) -> RecordError {
     RecordError::Usage(format!("{name} cannot be recorded: {why}"))
 }
 
+/// What all intakes have in common.
+pub(super) struct IntakeStart<'a> {
+    pub(super) start: Timestamp,
+    pub(super) stop: &'a Stop,
+    pub(super) commands: IntakeCommands,
+    /// Whether their threads come first on the CPU.
+    pub(super) comes_first: bool,
+}
+
 /// Starts an intake for each source, in a thread that comes first on the CPU if the recorder does:
 /// what it reads too late, it has lost.
 pub(super) fn start(
     plan: &RecordPlan,
     sources: Vec<ReadySource>,
     writers: Vec<StreamWriter>,
-    start: Timestamp,
-    stop: &Stop,
-    comes_first: bool,
+    begun: IntakeStart<'_>,
 ) -> Result<Vec<Running>, RecordError> {
+    let IntakeStart {
+        start,
+        stop,
+        commands,
+        comes_first,
+    } = begun;
     let intakes = plan.sources.iter().zip(sources).zip(writers);
     intakes
         .map(|((source, opened), writer)| {
@@ -252,7 +266,9 @@ pub(super) fn start(
                 deadline: plan.time_ns.map(|time_ns| start + time_ns),
                 last_wait_ns: plan.options.patience.given_up_after_ns,
                 stop: stop.clone(),
+                pause: commands.pause.clone(),
             };
+            let marks = commands.marks.clone();
             let intake = Intake::new(writer, setup);
             let thread = std::thread::Builder::new()
                 .name(format!("sustain-{}", source.stream))
@@ -261,12 +277,15 @@ pub(super) fn start(
                         // The recorder's thread got the same, and tells of it.
                         let _ = take_cpu_priority();
                     }
-                    match opened {
+                    let taken = match opened {
                         ReadySource::Descriptor(file) => intake.read_all(&File::from(file)),
                         ReadySource::Synthetic(synthetic) => {
                             intake.run_synthetic(&synthetic, start)
                         }
-                    }
+                    };
+                    // The stream of marks ends with the last source.
+                    drop(marks);
+                    taken
                 });
             thread
                 .map(|thread| Running { thread })

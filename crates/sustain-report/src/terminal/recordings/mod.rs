@@ -13,6 +13,7 @@ use sustain_document::recover::RecoverDocument;
 
 pub use self::verify::verify_text;
 use super::columns::text_of;
+use super::control::mark_line;
 use super::without_controls;
 use super::wrapped::wrapped;
 use crate::format::{position, size};
@@ -88,10 +89,29 @@ pub fn list_text(document: &ListDocument, width: usize) -> String {
     } else {
         text.push_str(&list_table(document, width));
     }
-    for line in list_remarks(document) {
+    for line in mark_lines(document).chain(list_remarks(document)) {
         text.push_str(&wrapped(&line, width));
     }
     text
+}
+
+/// The marks of users, and how many more there are.
+fn mark_lines(document: &ListDocument) -> impl Iterator<Item = String> {
+    document.recordings.iter().flat_map(|recording| {
+        let number = recording.recording;
+        let marks = recording.marks.iter();
+        let lines = marks
+            .map(move |mark| without_controls(&format!("recording {number}, {}", mark_line(mark))));
+        let more = recording.marks_made - recording.marks.len() as u64;
+        let more = (more > 0).then(|| {
+            let more = counted(more as usize, "more mark");
+            format!(
+                "recording {number}: {more} not shown: a ring has overwritten them, they cannot be \
+                 read, or they are too many (`sustain extract --stream marks` gives what is there)"
+            )
+        });
+        lines.chain(more)
+    })
 }
 
 fn store_line(store: &str, members: &[ListedMember]) -> String {

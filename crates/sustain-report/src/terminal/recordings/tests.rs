@@ -55,6 +55,8 @@ fn recording(
         running: None,
         ring: false,
         streams,
+        marks: Vec::new(),
+        marks_made: 0,
     }
 }
 

@@ -23,7 +23,7 @@ use crate::reading::stream::{Range, StreamReader};
 use crate::reading::verify::{Checkable, verify};
 use crate::recorder::board::RecordingProgress;
 use crate::recorder::feed::{Durability, Patience};
-use crate::recorder::{Giver, Intake, IntakeSetup, MemberState, OnFull};
+use crate::recorder::{Giver, Intake, IntakeSetup, MemberState, OnFull, PauseSwitch};
 use crate::source::framing::Framing;
 use crate::store::{CreatePlan, Mode, create};
 
@@ -486,6 +486,7 @@ fn the_users_wish_to_end_is_heard_while_no_member_returns_anything() {
         deadline: None,
         last_wait_ns: 100_000_000,
         stop: stop.clone(),
+        pause: PauseSwitch::default(),
     };
     let intake = Intake::new(writers.remove(0), setup);
     let reading = std::thread::spawn(move || intake.read_all(&source));

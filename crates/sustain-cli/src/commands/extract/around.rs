@@ -1,0 +1,136 @@
+//! The range of time around a mark that a user has set.
+
+use std::ops::Range;
+
+use sustain::document::control::UserMark;
+use sustain::record::opening::Recording;
+use sustain::record::reading::user_marks::{FoundMarks, find_marks};
+use sustain::record::store::Store;
+
+use super::selection;
+use crate::flags::extract::ExtractFlags;
+use crate::usage_error::UsageError;
+
+/// More marks than this are not named in an error.
+const NAMED_MAX: usize = 12;
+
+/// The range of time that the flags ask for around a mark, in nanoseconds since 1970; `None` if
+/// they ask for none.
+pub(super) fn range(
+    flags: &ExtractFlags,
+    store: &Store,
+    recordings: &[Recording],
+) -> anyhow::Result<Option<Range<i64>>> {
+    let Some(wanted) = &flags.around else {
+        return Ok(None);
+    };
+    let recording = selection::recording(flags.recording, recordings)?;
+    let found = find_marks(store, recording, u64::MAX)?;
+    let mark = choose(wanted, &found, recording.number).map_err(UsageError)?;
+    let before_ns = i64::try_from(flags.before).unwrap_or(i64::MAX);
+    let after_ns = i64::try_from(flags.after).unwrap_or(i64::MAX);
+    if before_ns == 0 && after_ns == 0 {
+        let why = "--before and --after are both 0: there is nothing between them";
+        return Err(UsageError(why.to_owned()).into());
+    }
+    let start = mark.time_ns.saturating_sub(before_ns);
+    Ok(Some(start..mark.time_ns.saturating_add(after_ns)))
+}
+
+/// The mark with this number, or else the only one with this text.
+fn choose<'a>(wanted: &str, found: &'a FoundMarks, recording: u32) -> Result<&'a UserMark, String> {
+    if found.made == 0 {
+        return Err(format!(
+            "recording {recording} has no marks: they are set with `sustain control SOCKET mark` \
+             while it is recorded with --control SOCKET"
+        ));
+    }
+    let number = wanted.parse::<u64>().ok();
+    let mut marks = found.marks.iter();
+    if let Some(mark) = marks.find(|mark| Some(mark.number) == number) {
+        return Ok(mark);
+    }
+    let with_text = found.marks.iter().filter(|mark| mark.text == wanted);
+    let with_text: Vec<&UserMark> = with_text.collect();
+    match with_text.as_slice() {
+        [mark] => Ok(mark),
+        [] if number.is_some_and(|number| (1..=found.made).contains(&number)) => Err(format!(
+            "mark {wanted} of recording {recording} cannot be read: a ring has overwritten it, or \
+             it is damaged or on a member that is not here, which `sustain verify` tells"
+        )),
+        [] => Err(format!(
+            "recording {recording} has no mark {wanted:?}; it has {}",
+            names(&found.marks.iter().collect::<Vec<_>>())
+        )),
+        several => Err(format!(
+            "{} marks of recording {recording} have this text: choose one by its number: {}",
+            several.len(),
+            names(several)
+        )),
+    }
+}
+
+fn names(marks: &[&UserMark]) -> String {
+    let named = marks.iter().take(NAMED_MAX);
+    let mut names: Vec<String> = named
+        .map(|mark| format!("{} ({:?} at {})", mark.number, mark.text, mark.time))
+        .collect();
+    if marks.is_empty() {
+        names.push("none that can be read".to_owned());
+    }
+    if let Some(more @ 1..) = marks.len().checked_sub(NAMED_MAX) {
+        names.push(format!("and {more} more"));
+    }
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marks(texts: &[&str]) -> FoundMarks {
+        let marks = (1..).zip(texts).map(|(number, text)| UserMark {
+            number,
+            time_ns: 0,
+            time: String::new(),
+            text: (*text).to_owned(),
+            streams: Vec::new(),
+        });
+        FoundMarks {
+            marks: marks.collect(),
+            made: texts.len() as u64,
+        }
+    }
+
+    #[test]
+    fn a_mark_is_chosen_by_its_number_or_its_text() {
+        let found = marks(&["door", "2", "door", "1"]);
+        let number = |wanted| choose(wanted, &found, 7).map(|mark| mark.number);
+        assert_eq!(number("1"), Ok(1), "a number comes before a text");
+        assert_eq!(number("2"), Ok(2));
+        let why = number("door").unwrap_err();
+        assert!(
+            why.contains("2 marks") && why.contains("1 (\"door\""),
+            "{why}"
+        );
+        let why = number("gate").unwrap_err();
+        assert!(why.contains("no mark \"gate\""), "{why}");
+        assert!(
+            choose("1", &marks(&[]), 7)
+                .unwrap_err()
+                .contains("no marks")
+        );
+    }
+
+    #[test]
+    fn a_mark_that_a_ring_has_overwritten_is_said_to_be_gone() {
+        let mut found = marks(&["a", "b", "c"]);
+        found.marks.remove(0);
+        assert!(
+            choose("1", &found, 7)
+                .unwrap_err()
+                .contains("cannot be read")
+        );
+        assert!(choose("4", &found, 7).unwrap_err().contains("it has 2"));
+    }
+}

@@ -1,0 +1,65 @@
+//! The flags of `sustain control`, as typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::help;
+
+const EXAMPLES: &str = "\
+Examples:
+  sustain control /run/left.control mark 'door opened'
+      Keeps these words in the recording, with their time and how far each stream had come.
+  sustain control /run/left.control status
+      How the recording stands.
+  sustain extract store/ --around 'door opened' --before 10s --after 5s -o door.raw
+      What was recorded around the mark.
+  printf '{\"command\":\"pause\"}\\n' | socat - UNIX-CONNECT:/run/left.control
+      The protocol is a line of JSON each way; docs/control.md describes it.
+
+Exit codes: 0 it was done; 1 the recorder refused it, did not answer, or is gone; 2 usage error, or
+a socket that is not there or that may not be used.";
+
+const OUTPUT: &str = "\
+What the output means:
+  status
+      The state of each stream and member, as the lines of --status have it: what the source
+      offered, what is durable, what was lost.
+  rate
+      What came in and went out over the last second, and what waits for members.
+  mark
+      The number and the time of the mark, and the byte at which each stream was.";
+
+#[derive(Debug, Args)]
+#[command(after_help = help::short("control", EXAMPLES))]
+#[command(after_long_help = help::whole(EXAMPLES, OUTPUT))]
+pub(crate) struct ControlFlags {
+    /// The socket that `sustain record --control SOCKET` has made.
+    #[arg(value_name = "SOCKET")]
+    pub(crate) socket: PathBuf,
+    /// What the recording is to do.
+    #[arg(value_enum, value_name = "COMMAND")]
+    pub(crate) command: CommandWord,
+    /// The text of a mark: 1 to 1000 bytes in one line.
+    #[arg(required_if_eq("command", "mark"), value_name = "TEXT")]
+    pub(crate) text: Option<String>,
+    /// Print the answer as the line of JSON that it is.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CommandWord {
+    /// Tell how the recording stands.
+    Status,
+    /// Tell the rates over the last second.
+    Rate,
+    /// Take nothing more from the sources; what cannot wait is lost by name.
+    Pause,
+    /// Take from the sources again.
+    Resume,
+    /// End the recording in order, as the first Ctrl-C does.
+    Stop,
+    /// Keep a text in the recording, with its time.
+    Mark,
+}

@@ -1,0 +1,186 @@
+//! What is said over the socket of a recording that can be commanded while it runs: a request and
+//! its answer, each a line of JSON. docs/control.md describes the protocol.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::record::LimitedBy;
+use crate::status::StatusLine;
+
+/// The version of [`ControlAnswer`].
+pub const CONTROL_SCHEMA: &str = "sustain.control/1";
+
+/// The longest line that is taken as a request, its newline included.
+pub const REQUEST_BYTES_MAX: usize = 64 << 10;
+
+/// A request to a running recording.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ControlRequest {
+    /// How the recording stands: the line that `--status` would write now.
+    Status,
+    /// The rates of streams and members over the last second, and what waits for members.
+    Rate,
+    /// Take nothing more from the sources until `resume`.
+    Pause,
+    /// Take from the sources again.
+    Resume,
+    /// End the recording in order, as the first Ctrl-C does.
+    Stop,
+    /// Keep these words in the recording, with their time and the offset of each stream.
+    Mark {
+        /// The words: 1 to 1,000 bytes of UTF-8 without control characters.
+        text: String,
+    },
+}
+
+/// The answer to one request. The answers of a connection come in the order of its requests.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ControlAnswer {
+    /// Always `sustain.control/1`.
+    pub schema: String,
+    /// Whether the request was carried out.
+    pub ok: bool,
+    /// Why not, and what to do next, if `ok` is false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The answer to `pause` and `resume`: whether the recording is paused now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<bool>,
+    /// The answer to `status`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<StatusLine>,
+    /// The answer to `rate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<RatesNow>,
+    /// The answer to `mark`: the mark as it was handed to the recorder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<UserMark>,
+}
+
+impl ControlAnswer {
+    /// That a request was carried out, without more to say.
+    #[must_use]
+    pub fn done() -> ControlAnswer {
+        ControlAnswer {
+            schema: CONTROL_SCHEMA.to_owned(),
+            ok: true,
+            error: None,
+            paused: None,
+            status: None,
+            rate: None,
+            mark: None,
+        }
+    }
+
+    /// That a request was not carried out, and why.
+    #[must_use]
+    pub fn refused(why: impl Into<String>) -> ControlAnswer {
+        ControlAnswer {
+            ok: false,
+            error: Some(why.into()),
+            ..ControlAnswer::done()
+        }
+    }
+}
+
+/// The rates of a recording over the last second.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RatesNow {
+    /// The time since the recording's start.
+    pub time_s: f64,
+    /// The time over which the rates are taken: about a second, less at the beginning; 0 before
+    /// anything can be said.
+    pub span_s: f64,
+    /// The recording's streams.
+    pub streams: Vec<StreamRate>,
+    /// The store's members.
+    pub members: Vec<MemberRate>,
+    /// The part of the buffer that waits for members, 0 to 1.
+    pub buffer_fill: f64,
+    /// `source`, `members`, or the name of a member that is much slower than the others.
+    pub limited_by: LimitedBy,
+}
+
+/// The rates of one stream.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamRate {
+    /// Its name.
+    pub name: String,
+    /// What its source offered, lost bytes included.
+    pub in_bytes_per_s: f64,
+    /// What was handed to members.
+    pub out_bytes_per_s: f64,
+    /// What was lost.
+    pub lost_bytes_per_s: f64,
+    /// Bytes that were offered, are not lost, and wait to be handed to members.
+    pub backlog_bytes: u64,
+}
+
+/// The rate of one member.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MemberRate {
+    /// Its name as typed.
+    pub name: String,
+    /// The payload that was written on it.
+    pub bytes_per_s: f64,
+}
+
+/// A mark that a user set in a recording. The stream `marks` of a recording has each as a line of
+/// JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UserMark {
+    /// Its number in the recording, from 1.
+    pub number: u64,
+    /// When it was set, by the recorder's clock, in nanoseconds since 1970.
+    pub time_ns: i64,
+    /// The same time as RFC 3339, in UTC.
+    pub time: String,
+    /// The user's words.
+    pub text: String,
+    /// How far each stream had come.
+    pub streams: Vec<MarkedOffset>,
+}
+
+/// How far a stream had come when a mark was set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MarkedOffset {
+    /// The stream's name.
+    pub name: String,
+    /// The bytes that its source had offered by then, lost ones included.
+    pub offset_bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<ControlRequest, String> {
+        serde_json::from_str(line).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn requests_are_as_the_page_has_them() {
+        assert_eq!(read(r#"{"command":"status"}"#), Ok(ControlRequest::Status));
+        assert_eq!(read(r#"{"command":"resume"}"#), Ok(ControlRequest::Resume));
+        let text = "door \u{201e}A\u{201c}".to_owned();
+        let line = "{\"command\":\"mark\",\"text\":\"door \u{201e}A\u{201c}\"}";
+        assert_eq!(read(line), Ok(ControlRequest::Mark { text }));
+        for line in ["", "{}", "status", r#"{"command":"mark"}"#, "[]", "null"] {
+            assert!(read(line).is_err(), "{line}");
+        }
+        let why = read(r#"{"command":"halt"}"#).unwrap_err();
+        assert!(why.contains("`halt`") && why.contains("`stop`"), "{why}");
+    }
+
+    #[test]
+    fn an_answer_has_no_keys_of_other_answers() {
+        let text = serde_json::to_string(&ControlAnswer::done()).unwrap();
+        assert_eq!(text, r#"{"schema":"sustain.control/1","ok":true}"#);
+        let text = serde_json::to_string(&ControlAnswer::refused("no")).unwrap();
+        assert_eq!(
+            text,
+            r#"{"schema":"sustain.control/1","ok":false,"error":"no"}"#
+        );
+    }
+}

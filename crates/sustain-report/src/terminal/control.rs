@@ -1,0 +1,167 @@
+//! The answers of a running recording as text.
+
+use sustain_document::control::{ControlAnswer, RatesNow, UserMark};
+use sustain_document::record::MarksResult;
+use sustain_document::status::StatusLine;
+
+use super::without_controls;
+use super::wrapped::wrapped;
+use crate::format::{percent, position, rate, stretch};
+
+/// The answer to a command, in words.
+#[must_use]
+pub fn control_text(answer: &ControlAnswer, width: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    lines.extend(answer.error.clone());
+    lines.extend(answer.paused.map(|paused| {
+        match paused {
+            true => "paused: nothing is taken from the sources until `resume`",
+            false => "not paused: the sources are taken from",
+        }
+        .to_owned()
+    }));
+    lines.extend(answer.status.iter().flat_map(status_lines));
+    lines.extend(answer.rate.iter().flat_map(rate_lines));
+    lines.extend(answer.mark.iter().map(mark_line));
+    if lines.is_empty() {
+        lines.push("done: the recording ends in order".to_owned());
+    }
+    let lines = lines.iter();
+    lines
+        .map(|line| wrapped(&without_controls(line), width))
+        .collect()
+}
+
+/// A mark with its place in every stream.
+#[must_use]
+pub fn mark_line(mark: &UserMark) -> String {
+    let streams = mark.streams.iter();
+    let places: Vec<String> = streams
+        .map(|stream| format!("{} at byte {}", stream.name, stream.offset_bytes))
+        .collect();
+    format!(
+        "mark {} at {}: {} ({})",
+        mark.number,
+        mark.time,
+        mark.text,
+        places.join(", ")
+    )
+}
+
+/// The marks of a recording that is over.
+pub(super) fn marks_line(marks: &MarksResult) -> String {
+    let count = match marks.count {
+        1 => "1 mark".to_owned(),
+        count => format!("{count} marks"),
+    };
+    match marks.gap_bytes {
+        0 => format!("{count}, all recorded: `sustain list` shows them"),
+        bytes => format!("{count}, of which {bytes} bytes are LOST"),
+    }
+}
+
+fn status_lines(status: &StatusLine) -> Vec<String> {
+    let paused = if status.paused { ", PAUSED" } else { "" };
+    let mut lines = vec![format!(
+        "{}{paused}, buffer {}, limit: {}",
+        stretch(status.time_s.round()),
+        percent(status.buffer_fill),
+        status.limited_by.words()
+    )];
+    lines.extend(status.streams.iter().map(|stream| {
+        let lost = match stream.gap_bytes {
+            0 => "nothing lost".to_owned(),
+            bytes => format!("LOST {}", position(bytes)),
+        };
+        format!(
+            "stream {}: {} offered, {} durable, {lost}",
+            stream.name,
+            position(stream.offered_bytes),
+            position(stream.durable_bytes)
+        )
+    }));
+    lines.extend(status.members.iter().map(|member| {
+        let bytes = position(member.bytes);
+        format!(
+            "member {}: {bytes} written, {}",
+            member.name,
+            member.state.name()
+        )
+    }));
+    lines.extend(status.marks.map(|marks| {
+        format!(
+            "marks: {} set, {} of them settled",
+            marks.made, marks.settled
+        )
+    }));
+    lines
+}
+
+fn rate_lines(rates: &RatesNow) -> Vec<String> {
+    if rates.span_s == 0.0 {
+        return vec!["the recording has just begun: there are no rates yet".to_owned()];
+    }
+    let mut lines = vec![format!(
+        "over {:.1} s, buffer {}, limit: {}",
+        rates.span_s,
+        percent(rates.buffer_fill),
+        rates.limited_by.words()
+    )];
+    lines.extend(rates.streams.iter().map(|stream| {
+        let lost = match stream.lost_bytes_per_s {
+            lost if lost > 0.0 => format!(", LOST {}", rate(lost)),
+            _ => String::new(),
+        };
+        format!(
+            "stream {}: in {}, out {}{lost}, {} wait",
+            stream.name,
+            rate(stream.in_bytes_per_s),
+            rate(stream.out_bytes_per_s),
+            position(stream.backlog_bytes)
+        )
+    }));
+    lines.extend(
+        rates
+            .members
+            .iter()
+            .map(|member| format!("member {}: {}", member.name, rate(member.bytes_per_s))),
+    );
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use sustain_document::control::MarkedOffset;
+
+    use super::*;
+
+    #[test]
+    fn a_mark_is_shown_on_one_line_whatever_it_says() {
+        let mark = UserMark {
+            number: 3,
+            time_ns: 0,
+            time: "1970-01-01T00:00:00.000000000Z".to_owned(),
+            text: "door \u{1b}[2J opened".to_owned(),
+            streams: vec![MarkedOffset {
+                name: "main".to_owned(),
+                offset_bytes: 12,
+            }],
+        };
+        let answer = ControlAnswer {
+            mark: Some(mark),
+            ..ControlAnswer::done()
+        };
+        let text = control_text(&answer, 200);
+        assert!(!text.contains('\u{1b}'), "{text:?}");
+        assert_eq!(text.lines().count(), 1, "{text}");
+        assert!(text.ends_with("opened (main at byte 12)\n"), "{text}");
+    }
+
+    #[test]
+    fn a_stop_and_a_refusal_are_said_in_words() {
+        let text = control_text(&ControlAnswer::done(), 80);
+        assert_eq!(text, "done: the recording ends in order\n");
+        let text = control_text(&ControlAnswer::refused("it ends"), 80);
+        assert_eq!(text, "it ends\n");
+    }
+}

@@ -55,7 +55,7 @@ fn hostile() -> MeasureResult {
 fn a_page_says_of_which_targets_the_rate_of_all_is() {
     let mut result = sample::two_targets();
     let rates = |result: &MeasureResult| {
-        let page = sample::words_of(&measure_html(&[result.clone()]).unwrap());
+        let page = sample::words_of(&measure_html(std::slice::from_ref(result)).unwrap());
         let rates = page.lines().filter(|line| line.contains("rate while"));
         rates.collect::<Vec<_>>().join("\n")
     };

@@ -6,7 +6,7 @@ mod sample;
 use sustain_document::compare::{Metric, RowVerdict};
 use sustain_document::measure::{Attempt, MeasureResult, Rewritten};
 use sustain_document::setting::name_by_flags;
-use sustain_document::sweep::{AgainstBest, SweepPoint};
+use sustain_document::sweep::{AgainstBest, SweepPoint, SweepResult};
 use sustain_document::vocabulary::{DataPath, Direction, Ending, ExperimentEnd, TargetKind};
 use sustain_experiments::compare::{ComparePlan, compare};
 use sustain_experiments::measure::verdicts::decide;
@@ -610,8 +610,8 @@ fn an_interrupted_sweep_says_what_was_not_tried() {
     ");
 }
 
-#[test]
-fn ties_are_one_line_and_one_reading_is_no_noise() {
+/// A sweep of many settings of which six differ from the best by no more than noise.
+fn with_ties() -> SweepResult {
     let mut result = sample::sweep::seven_axes();
     let best = result.answers[0].best;
     let mut against = |number: usize, share: f64, ci95: Option<[f64; 2]>| {
@@ -632,6 +632,12 @@ fn ties_are_one_line_and_one_reading_is_no_noise() {
     result.answers[0].alike = ties.filter(|number| *number != cheapest).collect();
     result.answers[0].measured_once = vec![others[6]];
     result.points[others[6]].repeats = 1;
+    result
+}
+
+#[test]
+fn ties_are_one_line_and_one_reading_is_no_noise() {
+    let result = with_ties();
     insta::assert_snapshot!(sweep_answer(&result, 100), @"
     The best setting to write is write, io_uring, depth 8: 398 MB/s ± 1.0 %. 5 other settings do not
       differ from it by more than noise. One other setting was measured once, so its difference cannot

@@ -14,6 +14,14 @@ fn what_makes_no_sense_is_explained_and_touches_nothing() {
     for name in ["x", "y"] {
         std::fs::create_dir(place.path(name)).unwrap();
     }
+    let striped = [
+        TARGET,
+        "--layout",
+        "stripe",
+        "--record-size",
+        "64KiB",
+        "--chunk",
+    ];
     let refusals = place.refusals(
         &["sweep"],
         &[
@@ -25,24 +33,8 @@ fn what_makes_no_sense_is_explained_and_touches_nothing() {
             &[TARGET, "--depth", "1..48"],
             &[TARGET, "--depth", "1..8192"],
             &[TARGET, "--engine", "fast"],
-            &[
-                TARGET,
-                "--layout",
-                "stripe",
-                "--chunk",
-                "96KiB",
-                "--record-size",
-                "64KiB",
-            ],
-            &[
-                TARGET,
-                "--layout",
-                "stripe",
-                "--chunk",
-                "64KiB,96KiB",
-                "--record-size",
-                "64KiB",
-            ],
+            &[&striped[..], &["96KiB"]].concat(),
+            &[&striped[..], &["64KiB,96KiB"]].concat(),
             &[TARGET, "--chunk", "1MiB"],
             &["sim:machine.toml:a", "--layout", "stripe"],
             &[TARGET, "--order", "a"],
@@ -77,6 +69,20 @@ fn what_makes_no_sense_is_explained_and_touches_nothing() {
         ],
     );
     insta::assert_snapshot!("sweep", refusals);
+    assert_eq!(
+        place.names(),
+        ["machine.toml", "x", "y"],
+        "nothing was made"
+    );
+}
+
+#[test]
+fn what_only_the_targets_show_is_explained() {
+    const TARGET: &str = "sim:machine.toml";
+    let place = Place::with_machine(MACHINE);
+    for name in ["x", "y"] {
+        std::fs::create_dir(place.path(name)).unwrap();
+    }
     // How many bytes a block has is another matter on each disk.
     let odd = [
         "sweep", "x", "y", "--size", "8MiB", "--layout", "stripe", "--chunk", "1000",

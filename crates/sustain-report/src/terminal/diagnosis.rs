@@ -242,7 +242,10 @@ fn kind(wall: &Wall) -> String {
         _ => "a plain limit: the sum stays the same when more of them are active".to_owned(),
     };
     if wall.missed_revolutions {
-        words.push_str("; rates fall to a half, a third or less of those alone, as where disks miss revolutions");
+        words.push_str(
+            "; rates fall to a half, a third or less of those alone, \
+             as where disks miss revolutions",
+        );
     }
     let state = match wall.state {
         WallState::MembersUncertain => "which targets share it is not certain",

@@ -176,7 +176,7 @@ fn a_rehearsal_says_what_would_be_done_and_does_nothing() {
     new-file is created and is kept after the run
     would write new-file (file): 4 MiB from its start, repeatedly
     ");
-    insta::assert_snapshot!(rehearse(0, &["sim:machine.toml"]), @"would write a (simulated): 953 MiB from its start, at most once, and again to confirm the rate");
+    insta::assert_snapshot!(rehearse(0, &["sim:machine.toml"]), @"would write a (simulated): 953 MiB from its start, at most once, and again in the runs that follow");
     insta::assert_snapshot!(rehearse(2, &["precious", "--write"]), @"sustain: refusing to write precious: it exists (data of a kind not recognised) and would be overwritten. To destroy what is on it, add --destroy precious; to leave it as it is, use --read");
     let destroy = [
         "precious",

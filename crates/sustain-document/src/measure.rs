@@ -45,8 +45,8 @@ pub struct MeasureResult {
     /// that was not tried.
     #[serde(default)]
     pub rewritten: Option<Rewritten>,
-    /// What the targets give while what was written is read back; null without `--read-back`, and
-    /// if it was not reached.
+    /// What the targets give while what was written is read back; null without `--read-back`, if
+    /// the user ended it before, if something failed, and if the run wrote less than a record.
     #[serde(default)]
     pub read_back: Option<ReadBack>,
     /// Requests that failed after the run itself, while other data was tried, something was read

@@ -114,8 +114,9 @@ pub struct Attempt {
     pub worst_stall_ns: u64,
 }
 
-/// The rates of writing and of reading back what was written. All targets together, with full
-/// queues: as many requests of each kind are in flight as in the run.
+/// The rates of writing and of reading back what was written, of all targets together, with full
+/// queues: as many requests read as write. That is as many as in the run, or more where data that is
+/// new for each write is slower and takes more of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadBack {
     /// How long each of both runs was: the one that did both, and the one that only read.
@@ -124,8 +125,8 @@ pub struct ReadBack {
     pub writing: ReadBackRate,
     /// Reading back meanwhile.
     pub reading_meanwhile: Sustained,
-    /// Reading back while nothing is written.
-    pub reading_alone: ReadBackRate,
+    /// Reading back while nothing is written; null if the user has ended it before.
+    pub reading_alone: Option<ReadBackRate>,
     /// The same of each target, in the order given.
     pub targets: Vec<ReadBackTarget>,
 }
@@ -149,6 +150,6 @@ pub struct ReadBackTarget {
     pub writing_bytes_per_s: f64,
     /// Reading back meanwhile.
     pub reading_meanwhile_bytes_per_s: f64,
-    /// Reading back while nothing is written.
-    pub reading_alone_bytes_per_s: f64,
+    /// Reading back while nothing is written; null if the user has ended it before.
+    pub reading_alone_bytes_per_s: Option<f64>,
 }

@@ -9,10 +9,11 @@ use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction};
 use sustain_document::measure::{MeasureResult, ReadBack};
 use sustain_experiments::error::MeasureError;
-use sustain_experiments::measure::plan::{LoadPlan, MeasurePlan};
+use sustain_experiments::measure::plan::{At, LoadPlan, MeasurePlan};
 use sustain_experiments::measure::run::measure;
 use sustain_host::Roots;
 use sustain_load::Stop;
+use sustain_load::event::{Event, Phase};
 
 /// A disk serves one request after the other, whether it reads or writes.
 const ONE_DISK: &str = "\
@@ -81,11 +82,11 @@ fn a_disk_that_writes_and_reads_by_turns_gives_each_what_the_turns_leave() {
     assert!(found.writing.sustained.reached, "{:?}", found.writing);
     assert_close("written", found.writing.sustained.rate_bytes_per_s, each);
     assert_close("read", found.reading_meanwhile.rate_bytes_per_s, each);
-    let alone = &found.reading_alone.sustained;
+    let alone = &found.reading_alone.as_ref().unwrap().sustained;
     assert_close("read alone", alone.rate_bytes_per_s, 120e6);
     for (what, rate, most) in [
         ("recorded meanwhile", &found.writing, each),
-        ("read alone", &found.reading_alone, 120e6),
+        ("read alone", found.reading_alone.as_ref().unwrap(), 120e6),
     ] {
         let held = rate.recommendation.as_ref().unwrap();
         assert_eq!(held.confirmed, Some(true), "{what}: {held:?}");
@@ -118,7 +119,7 @@ fn a_shared_link_carries_both_directions_of_all_targets() {
         |one: &sustain_document::measure::ReadBackTarget| one.reading_meanwhile_bytes_per_s;
     let both = writing + found.targets.iter().map(reading).sum::<f64>();
     assert_close("both directions of both", both, 240e6);
-    let alone = &found.reading_alone.sustained;
+    let alone = &found.reading_alone.as_ref().unwrap().sustained;
     assert_close("read alone", alone.rate_bytes_per_s, 240e6);
     let total = found.writing.sustained.rate_bytes_per_s;
     assert_close("the total of what is written", total, writing);
@@ -132,7 +133,7 @@ fn a_stripe_is_read_back_as_one_stream() {
         }
     });
     let found = read_back_on(TWO_BEHIND_A_LINK, striped);
-    let alone = &found.reading_alone.sustained;
+    let alone = &found.reading_alone.as_ref().unwrap().sustained;
     // In lockstep with the slower of both.
     assert_close("read alone", alone.rate_bytes_per_s, 200e6);
     let [one, other] = found.targets.as_slice() else {
@@ -157,7 +158,7 @@ for = \"3TB\"
 to = \"1MB/s\"
 ";
     let found = read_back_on(machine, plan(|_| ()));
-    let alone = &found.reading_alone.sustained;
+    let alone = &found.reading_alone.as_ref().unwrap().sustained;
     assert_close("read alone", alone.rate_bytes_per_s, 1e9);
 }
 
@@ -177,6 +178,25 @@ fn a_disk_that_fails_meanwhile_ends_it_and_is_told() {
 }
 
 #[test]
+fn what_was_found_before_an_interruption_is_told() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("machine.toml");
+    std::fs::write(&file, ONE_DISK).unwrap();
+    let mut plan = plan(|_| ());
+    plan.load.targets = vec![format!("sim:{}", file.display())];
+    let stop = Stop::default();
+    let result = measure(&plan, &Roots::default(), &stop, &mut |event| {
+        if matches!(event, Event::Live(live) if live.phase == Phase::ReadAlone) {
+            stop.interrupt();
+        }
+    });
+    let found = result.unwrap().read_back.unwrap();
+    assert_eq!(found.reading_alone, None);
+    assert_eq!(found.writing.recommendation.unwrap().confirmed, Some(true));
+    assert_eq!(found.targets[0].reading_alone_bytes_per_s, None);
+}
+
+#[test]
 fn what_cannot_be_read_back_is_refused() {
     let refused = |plan: MeasurePlan| match measured_on(ONE_DISK, plan) {
         Err(MeasureError::Usage(why)) => why,
@@ -185,6 +205,11 @@ fn what_cannot_be_read_back_is_refused() {
     assert!(refused(plan(|load| load.direction = Some(Direction::Read))).contains("only reads"));
     assert!(refused(plan(|load| load.path = DataPath::Buffered)).contains("from memory"));
     assert!(refused(plan(|load| load.rate_bytes_per_s = Some(1e6))).contains("by itself"));
+    let elsewhere = plan(|load| {
+        load.at = Some(At::Byte(1 << 30));
+        load.bytes = Some(1 << 20);
+    });
+    assert!(refused(elsewhere).contains("leave alone"));
     let mut null = plan(|_| ());
     null.load.targets = vec!["null:".to_owned()];
     let refusal = measure(&null, &Roots::default(), &Stop::default(), &mut |_| ());

@@ -9,6 +9,8 @@ use crate::format::{half_width, memory, position, rate, stretch};
 /// The heads of the columns.
 pub(crate) const HEAD: [&str; 3] = ["", "with full queues", "a stream that cannot wait"];
 
+const ALONE: &str = "reading back alone";
+
 /// One rate.
 pub(crate) struct RateRow {
     /// What was done.
@@ -56,18 +58,25 @@ pub(crate) fn rate_rows(result: &MeasureResult) -> Vec<RateRow> {
             &read_back.reading_meanwhile,
             String::new(),
         ),
-        row(
-            "reading back alone",
-            &read_back.reading_alone.sustained,
-            of(&read_back.reading_alone.recommendation),
-        ),
+        match &read_back.reading_alone {
+            Some(alone) => row(ALONE, &alone.sustained, of(&alone.recommendation)),
+            None => RateRow {
+                name: ALONE,
+                full_queues: "interrupted".to_owned(),
+                stream: String::new(),
+            },
+        },
     ]
 }
 
 fn spread(sustained: &Sustained) -> String {
     let mean = rate(sustained.rate_bytes_per_s);
     if !sustained.reached {
-        return format!("{mean} late in the run, not steady");
+        let of_what = match sustained.from_s > 0.0 {
+            true => "late in the run",
+            false => "on average",
+        };
+        return format!("{mean} {of_what}, not steady");
     }
     format!("{mean} ± {}", rate(half_width(sustained.ci95_bytes_per_s)))
 }

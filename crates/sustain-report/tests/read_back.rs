@@ -34,15 +34,15 @@ fn read_back() -> MeasureResult {
         seconds: 40.0,
         writing: rate(0.5),
         reading_meanwhile: sustained(0.45),
-        reading_alone: ReadBackRate {
+        reading_alone: Some(ReadBackRate {
             recommendation: None,
             ..rate(1.1)
-        },
+        }),
         targets: vec![ReadBackTarget {
             name: result.targets[0].name.clone(),
             writing_bytes_per_s: 1e9,
             reading_meanwhile_bytes_per_s: 0.9e9,
-            reading_alone_bytes_per_s: 2.2e9,
+            reading_alone_bytes_per_s: Some(2.2e9),
         }],
     };
     MeasureResult {

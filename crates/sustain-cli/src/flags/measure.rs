@@ -118,7 +118,7 @@ pub(crate) struct MeasureFlags {
     pub(crate) no_confirm: bool,
     /// Measure as well what the targets give while what was written is read back: writing while as
     /// many requests read, and reading alone. It takes three times as long.
-    #[arg(help_heading = group::HOW)]
+    #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long)]
     pub(crate) read_back: bool,
     #[command(flatten)]

@@ -72,9 +72,10 @@ fn the_words_say_who_is_faster_and_what_the_interval_is_of() {
       resolution: a difference of this size would have been seen four times out of five; a smaller one
         may be there unseen
     ");
-    insta::assert_snapshot!(ran.stderr, @"
+    // How often a line shows the rate depends on how busy the machine is.
+    let lines = ran.stderr.lines().filter(|line| !line.contains(" to go: "));
+    insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @"
     A (defaults) and B (--depth 1) in turn, in runs of 3 s, until a difference shows or is known to be at most 1.0 %, for at most 5 min
-    measuring 1 s, 2 s to go: d0   100 MB/s  avg 99.6 MB/s  share 100 %  depth   8
        1   101 MB/s  A (defaults)
        2  84.2 MB/s  B (--depth 1)
        3  84.3 MB/s  B (--depth 1)

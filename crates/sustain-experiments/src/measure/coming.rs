@@ -39,7 +39,7 @@ fn coming(plan: &MeasurePlan, prepared: &PreparedTargets<'_>) -> Option<Foreseen
         },
         confirming_s: is_confirmed.then(|| seconds(confirming_ns)),
         confirming_runs_max: CONFIRM_RUNS_MAX,
-        read_back_s: run_ns.filter(|_| plan.read_back).map(seconds),
+        is_read_back: plan.read_back,
     })
 }
 
@@ -91,7 +91,7 @@ mod tests {
             in_turn_s: 4.0,
             confirming_s: Some(10.0),
             confirming_runs_max: CONFIRM_RUNS_MAX,
-            read_back_s: None,
+            is_read_back: false,
         }
     }
 
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn what_is_read_back_comes_last_with_confirming_runs_of_its_own() {
         let coming = ForeseenParts {
-            read_back_s: Some(30.0),
+            is_read_back: true,
             ..half_a_minute()
         };
         let at = |phase, read_back, runs| coming.after(phase, ConfirmedSoFar { runs, read_back });
@@ -169,6 +169,15 @@ mod tests {
             last,
             "reading back for 30 s while it writes and for 30 s alone, each with confirming runs; \
              2.1 min to 4.6 min in all, without the prewriting and the flush"
+        );
+        let by_bytes = ForeseenParts {
+            run_s: None,
+            ..coming
+        };
+        assert!(words::coming(&by_bytes).contains("reading back for as long as the run"));
+        assert_eq!(
+            by_bytes.after(Phase::ReadAlone, ConfirmedSoFar::default()),
+            None
         );
     }
 }

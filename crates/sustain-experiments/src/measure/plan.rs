@@ -8,8 +8,8 @@ use sustain_disk::target::{DataPath, Direction, TargetKind};
 use sustain_disk::units::Size;
 use sustain_document::profile::ProfileResult;
 use sustain_document::setting::{
-    BUFFER, EFFECT, EFFECT_BOTH, LAYOUT, PATH, PROFILE, RATE, READ_BACK, RECORD_SIZE, UNTIL_STEADY,
-    WRITE,
+    AT, BUFFER, BYTES, EFFECT, EFFECT_BOTH, LAYOUT, PATH, PROFILE, RATE, READ_BACK, RECORD_SIZE,
+    UNTIL_STEADY, WRITE,
 };
 pub use sustain_load::plan::{At, LoadPlan, SIZE_BYTES_DEFAULT, parse_at};
 use sustain_load::session::Session;
@@ -127,6 +127,15 @@ impl MeasurePlan {
                 "{} finds the rate that holds by itself: leave out {}",
                 READ_BACK.the(),
                 RATE.the()
+            ));
+        }
+        if self.load.at.is_some() && self.load.bytes.is_some() {
+            return usage(format!(
+                "{} goes on behind the bytes of the run, which {} and {} leave alone: use only one \
+                 of these two",
+                READ_BACK.the(),
+                AT.the(),
+                BYTES.the()
             ));
         }
         if self.profile.is_some() {

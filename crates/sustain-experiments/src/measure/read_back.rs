@@ -21,7 +21,8 @@ use crate::figures::seconds;
 
 impl MeasureRun<'_> {
     /// Reads back what the run has written: while its load goes on, and alone. `None` if something
-    /// failed, if the user ended it, or if the run has written too little.
+    /// failed, if the user ended it before the first of both was over, or if the run has written
+    /// too little.
     pub(crate) fn read_back(
         &mut self,
         outcome: &PhaseOutcome,
@@ -66,26 +67,31 @@ impl MeasureRun<'_> {
             read_back: Vec::new(),
             ..like
         };
-        let Some((alone, reading_alone)) = self.rate_of(&alone, threads, observer)? else {
-            return Ok(None);
+        let alone = match self.prepared.stop.reason() {
+            Some(_) => None,
+            None => self.rate_of(&alone, threads, observer)?,
         };
+        if !self.later_failures.is_empty() {
+            return Ok(None);
+        }
+        let (alone, reading_alone) = alone.unzip();
         let session = self.prepared.session;
         let Some(meanwhile) = both.read_back.as_deref() else {
             return Ok(None);
         };
-        let of_targets = both.meters.iter().zip(&meanwhile.meters).zip(&alone.meters);
-        let of_targets = of_targets.zip(&session.targets);
+        let alone_of = |target: usize| Some(metered(&alone.as_ref()?.meters[target]));
+        let of_targets = both.meters.iter().zip(&meanwhile.meters).enumerate();
         Ok(Some(ReadBack {
             seconds: seconds(self.run_ns(outcome)),
             writing,
             reading_meanwhile: sustained_total(self.plan, session, meanwhile),
             reading_alone,
             targets: of_targets
-                .map(|(((writing, meanwhile), alone), target)| ReadBackTarget {
-                    name: target.target.name.clone(),
+                .map(|(target, (writing, meanwhile))| ReadBackTarget {
+                    name: session.targets[target].target.name.clone(),
                     writing_bytes_per_s: metered(writing),
                     reading_meanwhile_bytes_per_s: metered(meanwhile),
-                    reading_alone_bytes_per_s: metered(alone),
+                    reading_alone_bytes_per_s: alone_of(target),
                 })
                 .collect(),
         }))

@@ -39,6 +39,9 @@ pub fn rehearse(plan: &MeasurePlan, roots: &Roots) -> Result<Vec<String>, Measur
     let is_used = |direction| session.direction == direction;
     let mut statements =
         session.would(verb(is_used), |target| words::extent(&extent(plan, target)));
+    if plan.read_back {
+        statements.push(words::WOULD_READ_BACK.to_owned());
+    }
     if let Some(effect) = &plan.effect {
         statements.extend(effect::rehearse(&plan.load, effect, &session, roots)?);
     }
@@ -49,13 +52,13 @@ fn extent(plan: &MeasurePlan, target: &OpenTarget) -> Extent {
     let load = &plan.load;
     let bytes = load.bytes;
     let length_bytes = bytes.map_or(target.size_bytes, |bytes| bytes.min(target.size_bytes));
-    let again = plan.confirm && load.rate_bytes_per_s.is_none();
+    let again = (plan.confirm && load.rate_bytes_per_s.is_none()) || plan.read_back;
     Extent {
         from_bytes: target.start_bytes(load),
         length_bytes: (length_bytes != u64::MAX).then_some(length_bytes),
         passes: match (target.wraps && length_bytes == target.size_bytes, again) {
             (true, _) => Passes::Repeated,
-            (false, true) => Passes::OnceAndToConfirm,
+            (false, true) => Passes::OnceAndAgain,
             (false, false) => Passes::Once,
         },
     }

@@ -117,7 +117,7 @@ pub(super) struct Extent {
 /// How often a run goes over its part of a target.
 pub(super) enum Passes {
     Repeated,
-    OnceAndToConfirm,
+    OnceAndAgain,
     Once,
 }
 
@@ -143,9 +143,9 @@ pub(super) struct ForeseenParts {
     pub(super) confirming_s: Option<f64>,
     /// The most confirming runs.
     pub(super) confirming_runs_max: u32,
-    /// The length of the run that reads back while it writes, and of the one that only reads;
-    /// confirming runs follow each. `None` if nothing is read back.
-    pub(super) read_back_s: Option<f64>,
+    /// Whether two more runs as long as the first read back what it has written: one that writes
+    /// meanwhile, and one that does not. Confirming runs follow each.
+    pub(super) is_read_back: bool,
 }
 
 /// How many confirming runs are over or under way since the last run with full queues.
@@ -164,10 +164,14 @@ impl ForeseenParts {
         let runs = |count: u32| self.confirming_s.unwrap_or(0.0) * f64::from(count);
         let confirming_once = [runs(1), runs(self.confirming_runs_max)];
         // Each run that reads back, with the confirming runs that follow it.
-        let read_back_s = self.read_back_s.unwrap_or(0.0);
-        let rounds = match self.read_back_s {
-            Some(_) => f64::from(READ_BACK_RUNS.saturating_sub(so_far.read_back)),
-            None => 0.0,
+        let read_back_s = match (self.is_read_back, self.run_s) {
+            (false, _) => 0.0,
+            (true, Some(run_s)) => run_s,
+            (true, None) => return None,
+        };
+        let rounds = match self.is_read_back {
+            true => f64::from(READ_BACK_RUNS.saturating_sub(so_far.read_back)),
+            false => 0.0,
         };
         let still_read_back = confirming_once.map(|time_s| rounds * (read_back_s + time_s));
         let add = |one: [f64; 2], other: [f64; 2]| [one[0] + other[0], one[1] + other[1]];

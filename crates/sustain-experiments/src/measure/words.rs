@@ -19,6 +19,10 @@ const GIB: u64 = 1 << 30;
 pub(super) const THROUGH_PAGE_CACHE: &str = "through the page cache, a completed write is only in \
      memory; this is the rate with all flushes included";
 
+/// What is done after a run whose bytes are read back, before it is done.
+pub(super) const WOULD_READ_BACK: &str = "would then write on while it reads back what the run has \
+     written, and read that alone, each for as long as the run";
+
 /// A remark for the notes of a document.
 pub(super) fn remark(remark: &MeasureRemark) -> String {
     match remark {
@@ -266,15 +270,19 @@ pub(super) fn coming(coming: &ForeseenParts) -> String {
             time(confirming_s)
         ));
     }
-    if let Some(read_back_s) = coming.read_back_s {
+    if coming.is_read_back {
         let each = match coming.confirming_s {
             Some(_) => ", each with confirming runs",
             None => "",
         };
-        let long = time(read_back_s);
-        parts.push(format!(
-            "reading back for {long} while it writes and for {long} alone{each}"
-        ));
+        parts.push(match coming.run_s.map(time) {
+            Some(long) => {
+                format!("reading back for {long} while it writes and for {long} alone{each}")
+            }
+            None => format!(
+                "reading back for as long as the run while it writes, and as long alone{each}"
+            ),
+        });
     }
     let all = coming
         .after(Phase::Prewrite, ConfirmedSoFar::default())
@@ -319,7 +327,7 @@ pub(super) fn extent(extent: &Extent) -> String {
     };
     let times = match passes {
         Passes::Repeated => ", repeatedly",
-        Passes::OnceAndToConfirm => ", at most once, and again to confirm the rate",
+        Passes::OnceAndAgain => ", at most once, and again in the runs that follow",
         Passes::Once => ", at most once",
     };
     match length_bytes {

@@ -159,20 +159,17 @@ fn rate_tiles(tiles: &mut Tiles, result: &MeasureResult) {
             true => Standing::Plain,
             false => Standing::Open,
         };
-        let (both, alone) = (
-            &read_back.writing.sustained,
-            &read_back.reading_alone.sustained,
-        );
+        let both = &read_back.writing.sustained;
         tiles.stand(
             steady(both),
             &rate(both.rate_bytes_per_s),
             "written while as many requests read back",
         );
-        tiles.stand(
-            steady(alone),
-            &rate(alone.rate_bytes_per_s),
-            "read back alone",
-        );
+        if let Some(alone) = &read_back.reading_alone {
+            let alone = &alone.sustained;
+            let figure = rate(alone.rate_bytes_per_s);
+            tiles.stand(steady(alone), &figure, "read back alone");
+        }
     }
 }
 
@@ -270,7 +267,9 @@ fn read_back(result: &MeasureResult) -> String {
             target.name.clone(),
             rate(target.writing_bytes_per_s),
             rate(target.reading_meanwhile_bytes_per_s),
-            rate(target.reading_alone_bytes_per_s),
+            target
+                .reading_alone_bytes_per_s
+                .map_or_else(|| "–".to_owned(), rate),
         ]);
     }
     format!(

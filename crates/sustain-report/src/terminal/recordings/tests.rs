@@ -517,6 +517,8 @@ fn a_running_recording_is_told_from_one_that_a_crash_ended() {
              2  2026-11-21 15:56:57  open end  left       66.8 GB          5.00 MB        -
                                                right�[2J  66.8 GB                -  1.07 GB
     open end: the recording was ended by a crash or a kill; what is there can be read
+    while members are missing it is not known whether they have the end of such a recording, and more of
+      it
     lost: bytes that did not reach a member; the stream records how many and where
     while members are missing it is not known whether one that was given up has some of what is lost
     missing: bytes that were recorded on members, or parts of members, that are not here

@@ -218,12 +218,18 @@ fn read_back(result: &MeasureResult) -> Option<String> {
         ),
         _ => "no rate is confirmed at which a stream can be recorded meanwhile".to_owned(),
     };
+    let alone = found
+        .reading_alone
+        .as_ref()
+        .map_or_else(String::new, |alone| {
+            let speed = rate(alone.sustained.rate_bytes_per_s);
+            format!(". Reading alone gives {speed}")
+        });
     Some(format!(
         "While as many requests read back what the run has written, {} are written and {} are \
-         read, and {held}. Reading alone gives {}",
+         read, and {held}{alone}",
         rate(found.writing.sustained.rate_bytes_per_s),
-        rate(found.reading_meanwhile.rate_bytes_per_s),
-        rate(found.reading_alone.sustained.rate_bytes_per_s)
+        rate(found.reading_meanwhile.rate_bytes_per_s)
     ))
 }
 

@@ -23,7 +23,7 @@ use sustain_record::reading::stream::{Range, StreamReader};
 use sustain_record::reading::verify::{Checkable, VerifyResult, verify};
 use sustain_record::recorder::{RecordOptions, Recorder, RecordingProgress, StreamWriter};
 use sustain_record::recover::Recovered;
-use sustain_record::store::{CreatePlan, Mode, Store, create};
+use sustain_record::store::{CreatePlan, Mode, Renewal, Store, create};
 use sustain_targets::Stop;
 
 const SLOT_BYTES: u32 = 64 << 10;
@@ -565,6 +565,76 @@ fn what_has_to_be_read_before_a_crashed_ring_is_recovered_is_told_slot_by_slot()
         told.take().len() > looked_at.len(),
         "and behind what was durable"
     );
+}
+
+/// A store whose members are full of one recording.
+fn full() -> (Place, Recording) {
+    let place = Place::new(&[1024, 1024]);
+    place.record_in_order(&content(4 << 20));
+    let recording = place.recordings().remove(0);
+    assert!(recording.streams[0].recorded_bytes < 4 << 20, "it is full");
+    (place, recording)
+}
+
+/// Renews the superblocks as a ring does before its first start, and writes nothing more.
+fn begin_ring_in_vain(place: &Place) {
+    let mut store = place.open(Mode::Record);
+    let slots_begun = store.slots_begun_at_start(true);
+    let renewed = store.renew_superblocks(&slots_begun, Renewal::Begins);
+    renewed.unwrap();
+}
+
+#[test]
+fn a_ring_that_was_cut_off_before_its_first_start_has_overwritten_nothing() {
+    let (place, before) = full();
+    let read = place.read(&before);
+    for _ in 0..2 {
+        begin_ring_in_vain(&place);
+        let after = place.recordings().remove(0);
+        assert_eq!(after.streams, before.streams);
+        assert_eq!(after.started_ns, before.started_ns);
+        assert_eq!(after.readable_from_sequence, None);
+        assert!(place.read(&after) == read, "a byte differs");
+        place.assert_ok();
+        assert_eq!(place.recover(), Recovered::default());
+    }
+    // The ring that comes next overwrites the start, and passes on what it says.
+    let ring = RecordOptions {
+        ring: true,
+        ..options()
+    };
+    place.record_with(&content(50_000), ring);
+    let overwritten = &place.recordings()[1];
+    assert_eq!(overwritten.streams[0].name, "main");
+    assert_eq!(overwritten.started_ns, before.started_ns);
+    place.assert_ok();
+}
+
+#[test]
+fn only_what_the_first_start_of_a_ring_may_have_half_overwritten_is_no_damage() {
+    // Two starts may have come to the slots 0 and 1. The own start is all that is in the first.
+    let (place, before) = full();
+    begin_ring_in_vain(&place);
+    begin_ring_in_vain(&place);
+    let [first, second] = [1, 2].map(|slot: u64| {
+        let found = place.appends_where(0, |found| {
+            found.kind == Kind::Data && found.place.slot_serial == slot
+        });
+        found[0]
+    });
+    place.damage_payload(first);
+    place.assert_ok();
+    let cut = &behind_cuts_of(&place)[0];
+    assert!(cut.readable_from_sequence.is_some());
+    assert_eq!(cut.streams[0].name, before.streams[0].name);
+    place.damage_payload(second);
+    assert!(!place.verify().ok);
+}
+
+fn behind_cuts_of(place: &Place) -> Vec<Recording> {
+    let mut store = place.open(Mode::Read);
+    let recordings = store.recordings().unwrap();
+    behind_cuts(Checkable::of(&store, &recordings), &mut |_| ()).unwrap()
 }
 
 #[test]

@@ -73,8 +73,10 @@ pub(super) fn chapter(
     newer: &[Chapter],
     ended: LastEnded,
 ) -> Asked<Chapter> {
-    // What lies further back has been overwritten, or is about to be.
-    let oldest_serial = tail.next_slot_serial.saturating_sub(facts.slot_count());
+    // What lies further back has been overwritten.
+    let oldest_serial = tail.written_slots_end.saturating_sub(facts.slot_count());
+    // And what lies further back than this may be half overwritten, by a start that was cut off.
+    let kept_serial = tail.next_slot_serial.saturating_sub(facts.slot_count());
     let start = start_of(facts, last, oldest_serial)?;
     let beginning = beginning_of(facts, last, start, oldest_serial)?;
     let first = beginning.first;
@@ -93,7 +95,7 @@ pub(super) fn chapter(
     let end = end_note.and_then(Result::ok);
     let kept_by_newer = newer
         .iter()
-        .fold(KeptSlots::from(oldest_serial), |kept, newer| {
+        .fold(KeptSlots::from(kept_serial), |kept, newer| {
             kept.behind(facts, &newer.last, newer.start.as_ref(), newer.end.as_ref())
         });
     let told_end = lost_end(facts, last, end.as_ref(), newer.last(), ended)?
@@ -151,10 +153,10 @@ struct KeptSlots {
 }
 
 impl KeptSlots {
-    fn from(oldest_serial: u64) -> KeptSlots {
+    fn from(slot_serial: u64) -> KeptSlots {
         KeptSlots {
-            from: oldest_serial,
-            marks_from: oldest_serial,
+            from: slot_serial,
+            marks_from: slot_serial,
         }
     }
 

@@ -91,7 +91,7 @@ impl Opening {
         if let Some(tail) = &self.tail {
             return Ok(tail.clone());
         }
-        let tail = tail::tail(&self.facts, self.slots_begun)?;
+        let tail = tail::tail(&self.facts, self.slots_begun, self.ended.has_ended)?;
         self.tail = Some(tail.clone());
         Ok(tail)
     }

@@ -13,8 +13,13 @@ const STEPS_MAX: usize = 32;
 pub struct MemberTail {
     /// The newest slot that begins with an append; `None` if the member was never recorded to.
     pub newest_serial: Option<u64>,
-    /// Where the next recording begins: behind everything that was found.
+    /// Where the next recording begins: behind everything that was found, and behind the slots that
+    /// the superblock counts as begun.
     pub next_slot_serial: u64,
+    /// The first slot behind those that are known to have been written. From here on up to
+    /// `next_slot_serial` recordings were to begin that were cut off before they left an append.
+    /// In a ring, what lay there a lap before may be whole still.
+    pub written_slots_end: u64,
     /// The last append.
     pub last: Option<Descriptor>,
     /// The newest start, as the last append names it.
@@ -32,11 +37,14 @@ pub struct MemberTail {
     pub unreadable_blocks: u64,
 }
 
-pub(super) fn tail(facts: &MemberEvidence, slots_begun: u64) -> Asked<MemberTail> {
+pub(super) fn tail(facts: &MemberEvidence, slots_begun: u64, has_ended: bool) -> Asked<MemberTail> {
     let newest_serial = newest_slot(facts, slots_begun)?;
+    // An end mark that became durable has been in the last of the slots that were begun.
+    let ended_slots = if has_ended { slots_begun } else { 0 };
     let mut tail = MemberTail {
         newest_serial,
         next_slot_serial: newest_serial.map_or(0, after).max(slots_begun),
+        written_slots_end: newest_serial.map_or(0, after).max(ended_slots),
         last: None,
         start: None,
         max_sequence: 0,
@@ -183,6 +191,7 @@ fn search_for_leftovers(
         };
         tail.max_sequence = tail.max_sequence.max(max_sequence);
         tail.next_slot_serial = tail.next_slot_serial.max(after(serial));
+        tail.written_slots_end = tail.written_slots_end.max(after(serial));
         let last = content.last();
         if last.is_some_and(|last| {
             tail.last

@@ -142,7 +142,10 @@ fn window(member: &OpenMember, recordings: &[Recording]) -> Option<Range<u64>> {
         .clone()
         .map(|(_, extent)| extent.last.slot_serial)
         .max()?;
-    let last = extents.filter_map(reach).max()?;
+    // A recording may have been cut off while it wrote its first start, in the last slot that the
+    // superblock counts as begun.
+    let first_start = member.superblock.slots_begun.checked_sub(1);
+    let last = extents.filter_map(reach).chain(first_start).max()?;
     let lap = geometry.slot_count;
     let window = (newest + 1).saturating_sub(lap)..(last + 1).saturating_sub(lap).min(newest + 1);
     (!window.is_empty()).then_some(window)

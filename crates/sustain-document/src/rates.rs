@@ -115,8 +115,8 @@ pub struct Attempt {
 }
 
 /// The rates of writing and of reading back what was written, of all targets together, with full
-/// queues: as many requests read as write. That is as many as in the run, or more where data that is
-/// new for each write is slower and takes more of them.
+/// queues: as many requests read as write. That is as many as in the run, or more where data that
+/// is new for each write is slower and takes more of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadBack {
     /// How long each of both runs was: the one that did both, and the one that only read.

@@ -24,6 +24,32 @@ fn said(mut result: MeasureResult, change: impl FnOnce(&mut MeasureResult)) -> S
 }
 
 #[test]
+fn the_capacity_of_one_target_is_not_said_of_another() {
+    let mut result = sample::two_targets();
+    for (target, capacity_bytes) in result
+        .targets
+        .iter_mut()
+        .zip([1_000_000_000_000, 2_000_000_000_000])
+    {
+        target.kind = TargetKind::Simulated;
+        target.laps = 1;
+        target.distinct_bytes = 5_000_000_000;
+        target.capacity_bytes = Some(capacity_bytes);
+    }
+    let unequal = sentence(&result);
+    assert!(
+        unequal.contains("wrote 5.00 GB of each target once"),
+        "{unequal}"
+    );
+    result.targets[0].capacity_bytes = Some(2_000_000_000_000);
+    let alike = sentence(&result);
+    assert!(
+        alike.contains("wrote 5.00 GB of the 2.00 TB of each target once"),
+        "{alike}"
+    );
+}
+
+#[test]
 fn confirmed_recommendation() {
     insta::assert_snapshot!(said(sample::two_targets(), |_| {}), @"A stream can be recorded at 1.98 GB/s on these 2 targets with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall, with nothing completed, was 41.2 ms. The run rewrote 4 GiB of each target 3 times: a cache larger than that would not show (use a larger --size).");
     insta::assert_snapshot!(said(sample::one_target(), |_| {}), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");

@@ -31,7 +31,8 @@ interrupted.";
 const OUTPUT: &str = "\
 What the output means:
   written
-      The bytes or frames that were found whole and written.
+      The bytes or frames that were written: those found whole and, with --holes fill, the zeros
+      in the place of lost ones.
   lost
       Bytes of the range that the recorder could not keep; --holes says what stands for them.
   overwritten

@@ -22,9 +22,10 @@ What the output means:
       Its number in the store, and when it began, in UTC.
   ended
       Why: the source, the time or the bytes asked for, a full store, a failure, an interruption;
-      \"running\" while it is being recorded; \"open end\" after a crash or a kill.
+      \"running\" while it is being recorded; \"open end\" after a crash or a kill, and
+      \"recovered\" once sustain recover has written down where such a recording ends.
   bytes, frames
-      What is there of each stream.
+      How long each stream is, with what is lost and missing of it.
   lost
       Bytes that came and could not be written; they are named gaps.
   missing

@@ -38,10 +38,10 @@ fn readers_beside_a_recorder_say_that_they_wait_for_it() {
     ];
     for (command, more) in readers {
         let ran = members.run(command, more);
-        assert!(names_it(&ran.stderr), "{command}: {}", ran.stderr);
+        assert!(names_it(&ran.said_of_recorders), "{command}: {ran:#?}");
     }
     running.signal(Signal::KILL);
     running.kill();
     let after = members.run("verify", &[]);
-    assert!(!names_it(&after.stderr), "{}", after.stderr);
+    assert!(!names_it(&after.said_of_recorders), "{after:#?}");
 }

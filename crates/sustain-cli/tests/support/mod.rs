@@ -22,6 +22,8 @@ pub struct Ran {
     pub stdout: String,
     /// Standard error.
     pub stderr: String,
+    /// What standard error said of who records on the same disk: other tests may, at any time.
+    pub said_of_recorders: String,
 }
 
 impl Ran {
@@ -173,10 +175,15 @@ impl Place {
 
 /// What an ended process left.
 pub fn ran(output: std::process::Output) -> Ran {
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let is_of_recorders = |line: &&str| line.contains("on this disk: reads wait");
+    let (of_recorders, own): (Vec<&str>, Vec<&str>) =
+        stderr.split_inclusive('\n').partition(is_of_recorders);
     Ran {
         code: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
+        stderr: own.concat(),
+        said_of_recorders: of_recorders.concat(),
     }
 }
 

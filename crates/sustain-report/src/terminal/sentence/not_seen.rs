@@ -51,7 +51,8 @@ pub(super) fn not_seen(result: &MeasureResult) -> Option<String> {
         Some(capacity) if capacity > open.distinct_bytes => {
             // Both figures are in one base, so that they can be compared.
             let least = position(least.distinct_bytes);
-            let seen = match are_alike {
+            let is_of_all = |target: &&TargetResult| target.capacity_bytes == Some(capacity);
+            let seen = match are_alike && moved.iter().all(is_of_all) {
                 true => format!("{least} of the {} of {whose}", position(capacity)),
                 false => format!("{at_least}{least}{of_each}"),
             };

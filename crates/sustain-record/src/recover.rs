@@ -61,6 +61,9 @@ impl Store {
             self.flush()?;
             let found = torn_tail(self, newest, observer)?;
             self.tell_unreadable(newest, &found, &mut recovered);
+            if !Checkable::of(self, recordings).has_gone_round() {
+                tell_lost_before_end(newest, &found, &mut recovered);
+            }
             let marks = self.marks_for(newest, found.torn, &mut recovered.notes);
             self.write_marks(&marks)?;
             for mark in &marks {
@@ -109,9 +112,11 @@ impl Store {
         }
         for recording in &behind_cuts(store, observer)? {
             self.tell_lost_marks(recording, recovered);
-            // Of what a ring has overwritten, too, the sums still count all.
-            if !store.has_laps() {
-                tell_lost_bytes(recording, recovered);
+            let has_gone_round = store.has_gone_round();
+            // What lies behind its durable mark is read before its end mark is written.
+            let is_newest = recordings.first().is_some_and(|one| one.id == recording.id);
+            if has_gone_round || !recording.open_end || !is_newest {
+                tell_lost_bytes(recording, has_gone_round, recovered);
             }
         }
         Ok(())
@@ -279,20 +284,42 @@ fn begun_as_hinted(member: &OpenMember) -> u64 {
 }
 
 /// Tells how much of a recording is missing by the sums that its appends keep. Of what is there and
-/// damaged, only reading tells.
-fn tell_lost_bytes(recording: &Recording, recovered: &mut Recovered) {
+/// damaged, only reading tells. The sums still count what a ring has overwritten, so where one has
+/// gone round they prove no loss.
+fn tell_lost_bytes(recording: &Recording, has_gone_round: bool, recovered: &mut Recovered) {
     for (number, stream) in (0..).zip(&recording.streams) {
         let crash_bytes = recording.crash_bytes(number);
         let lost_bytes = stream.hole_bytes.saturating_sub(crash_bytes);
-        if lost_bytes > 0 {
+        if lost_bytes == 0 {
+            continue;
+        }
+        let what = format!(
+            "recording {}, stream {}: {lost_bytes} bytes were recorded and are on no member any \
+             more",
+            recording.number, stream.name
+        );
+        recovered.notes.push(match has_gone_round {
+            true => format!(
+                "{what}. The ring may have overwritten them, or they are lost: `sustain verify` \
+                 tells which"
+            ),
+            false => format!("{what}. `sustain verify` names them"),
+        });
+        if !has_gone_round {
             recovered.lost_bytes += lost_bytes;
-            recovered.notes.push(format!(
-                "recording {}, stream {}: {lost_bytes} bytes were recorded and are on no member \
-                 any more. `sustain verify` names them",
-                recording.number, stream.name
-            ));
         }
     }
+}
+
+/// Tells how much is missing of what was durable of a recording with an open end: all that is on no
+/// member, but for what reading has found missing behind the durable mark.
+fn tell_lost_before_end(recording: &Recording, found: &TailFindings, recovered: &mut Recovered) {
+    let mut durable = recording.clone();
+    for (number, stream) in (0..).zip(&mut durable.streams) {
+        let behind_bytes = found.missing_bytes.get(&number).copied().unwrap_or(0);
+        stream.hole_bytes = stream.absent_bytes.saturating_sub(behind_bytes);
+    }
+    tell_lost_bytes(&durable, false, recovered);
 }
 
 /// Whether an end mark of it was durable on a member and is not found.

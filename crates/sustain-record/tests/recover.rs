@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sustain_host::Roots;
-use sustain_record::document::list_document;
+use sustain_record::document::{list_document, list_notes};
 use sustain_record::error::RecordError;
 use sustain_record::format::{Descriptor, Kind};
 use sustain_record::opening::Recording;
@@ -122,7 +122,11 @@ impl Place {
 
     /// Records this much, and ends the recording in order.
     fn record_in_order(&self, content: &[u8]) {
-        let mut recorder = Recorder::start(self.open(Mode::Record), ["main"], options()).unwrap();
+        self.record_in_order_with(content, options());
+    }
+
+    fn record_in_order_with(&self, content: &[u8], options: RecordOptions) {
+        let mut recorder = Recorder::start(self.open(Mode::Record), ["main"], options).unwrap();
         let mut writer = recorder.writer("main").unwrap();
         write(&mut writer, content);
         drop(writer);
@@ -420,6 +424,55 @@ fn bytes_that_are_on_no_member_any_more_fail_recovering_as_they_fail_the_check()
             notes.any(|note| note.contains("are on no member any more")),
             "{recovered:?}"
         );
+    }
+}
+
+#[test]
+fn a_member_that_comes_back_older_fails_recovering_in_a_ring_that_has_not_gone_round() {
+    for ring in [false, true] {
+        let place = Place::new(&[3072, 3072, 3072]);
+        let old = place.bytes();
+        let options = RecordOptions { ring, ..options() };
+        place.record_in_order_with(&content(1_500_000), options);
+        std::fs::write(place.path(2), &old[2]).unwrap();
+        let checked = place.verify();
+        let hole_bytes = checked.recordings[0].streams[0].hole_bytes;
+        assert!(hole_bytes > 0, "{checked:#?}");
+        let recovered = place.recover();
+        assert_eq!(recovered.lost_bytes, hole_bytes, "ring {ring}");
+        let mut notes = recovered.notes.iter();
+        let is_told = notes.any(|note| note.contains("are on no member any more"));
+        assert!(is_told, "{recovered:?}");
+    }
+}
+
+#[test]
+fn what_was_durable_before_an_open_end_and_is_gone_fails_recovering_as_it_fails_the_check() {
+    let place = Place::new(&[2048, 2048, 2048, 2048]);
+    let old = place.bytes();
+    let (first, second) = (content(600_000), content(100_000));
+    place.record_in_parts_and_crash(&[&first, &second, &second]);
+    std::fs::write(place.path(1), &old[1]).unwrap();
+    let store = place.open(Mode::Read);
+    let notes = list_notes(&store, &place.recordings());
+    assert!(
+        notes.iter().any(|note| note.contains("`sustain verify`")),
+        "{notes:?}"
+    );
+    drop(store);
+    let durable_loss = |checked: &VerifyResult| {
+        let stream = &checked.recordings[0].streams[0];
+        stream.hole_bytes - stream.torn_bytes
+    };
+    let checked = place.verify();
+    let lost_bytes = durable_loss(&checked);
+    assert!(!checked.ok && lost_bytes > 0, "{checked:#?}");
+    // Before its end mark is written, and by that mark.
+    for recording in [Some(1), None] {
+        let recovered = place.recover();
+        assert_eq!(recovered.recording, recording);
+        assert_eq!(recovered.lost_bytes, lost_bytes, "{recovered:?}");
+        assert_eq!(durable_loss(&place.verify()), lost_bytes);
     }
 }
 

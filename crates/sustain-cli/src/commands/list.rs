@@ -1,6 +1,6 @@
 //! `sustain list`: shows the recordings on a store.
 
-use sustain::record::document::list_document;
+use sustain::record::document::{list_document, list_notes};
 use sustain::record::reading::readable::behind_cuts;
 use sustain::record::reading::verify::Checkable;
 use sustain::record::store::Mode;
@@ -21,7 +21,7 @@ pub(crate) fn run(flags: &ListFlags) -> anyhow::Result<Exit> {
         let store = Checkable::of(&store, &recordings);
         recordings = watched(SEARCH, |observer| behind_cuts(store, observer))?;
     }
-    for note in Checkable::of(&store, &recordings).unseen_notes() {
+    for note in list_notes(&store, &recordings) {
         super::say(&format!("note: {note}"));
     }
     let document = list_document(&store, &recordings)?;

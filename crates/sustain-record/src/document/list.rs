@@ -22,7 +22,6 @@ pub fn list_document(store: &Store, recordings: &[Recording]) -> Result<ListDocu
     let marks = recordings.iter().rev();
     let marks = marks.map(|recording| find_marks(store, recording, MARKS_LISTED_MAX));
     let marks = marks.collect::<Result<Vec<FoundMarks>, RecordError>>()?;
-    let unseen = Checkable::of(store, recordings).unseen_notes();
     let newest = recordings.first().map(|recording| recording.number);
     let is_recorded_to = store.is_recorded_to();
     // Only of the newest one the end can be still to come.
@@ -41,7 +40,34 @@ pub fn list_document(store: &Store, recordings: &[Recording]) -> Result<ListDocu
             .zip(marks)
             .map(|(recording, marks)| listed_recording(recording, running(recording), marks))
             .collect(),
-        notes: store.notes.iter().cloned().chain(unseen).collect(),
+        notes: [store.notes.clone(), list_notes(store, recordings)].concat(),
+    })
+}
+
+/// The notes for the user about what members lack that cannot be listed, or of which only reading
+/// tells how much it is.
+pub fn list_notes(store: &Store, recordings: &[Recording]) -> Vec<String> {
+    let mut notes = Checkable::of(store, recordings).unseen_notes();
+    // Of what is being recorded, some is always under way.
+    if store.is_recorded_to() == Some(false) {
+        notes.extend(recordings.iter().rev().flat_map(uncounted_notes));
+    }
+    notes
+}
+
+/// At an open end only reading tells what was durable.
+fn uncounted_notes(recording: &Recording) -> impl Iterator<Item = String> {
+    let streams = recording.streams.iter().filter(|_| recording.open_end);
+    streams.filter_map(|stream| {
+        let uncounted_bytes = stream.absent_bytes.saturating_sub(stream.hole_bytes);
+        (uncounted_bytes > 0).then(|| {
+            format!(
+                "recording {}, stream {}: more may be missing than is listed, up to \
+                 {uncounted_bytes} bytes. Some of them, or all, may be what was not durable when \
+                 the recording was cut off: `sustain verify` reads what is there and tells",
+                recording.number, stream.name
+            )
+        })
     })
 }
 

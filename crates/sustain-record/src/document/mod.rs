@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::store::{Missing, OpenMember, Store};
 
 pub use create::create_document;
-pub use list::list_document;
+pub use list::{list_document, list_notes};
 pub use recover::recover_document;
 pub use status::status_line;
 pub use verify::verify_document;

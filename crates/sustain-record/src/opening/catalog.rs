@@ -106,6 +106,10 @@ pub struct StreamSummary {
     /// members that are there shows only when it is read. At least so much: copies, and what a
     /// member has that was given up, make up for it in this figure.
     pub hole_bytes: u64,
+    /// The same of all that was handed out to members. At an open end, what lies behind what was
+    /// durable may be no loss but the work of the crash, and `hole_bytes` leaves out as much as
+    /// that may be.
+    pub absent_bytes: u64,
     /// When its first byte arrived, in nanoseconds since 1970; the recording's start where the
     /// appends at its beginning do not tell.
     pub first_time_ns: Option<i64>,
@@ -156,6 +160,7 @@ impl Recording {
             stream.readable_from_frame = stream.frames;
             stream.readable_from_gap_bytes = stream.gap_bytes;
             stream.hole_bytes = 0;
+            stream.absent_bytes = 0;
         }
     }
 }
@@ -398,6 +403,9 @@ fn summary(
     let recorded_bytes = recorded_bytes(&furthest);
     let before_readable =
         readable.map_or_else(Position::default, |first| first.position_before(stream));
+    let absent_bytes = recorded_bytes
+        .saturating_sub(furthest.member_bytes)
+        .min(recorded_bytes.saturating_sub(self::recorded_bytes(&before_readable)));
     let is_of_stream = |append: &&Descriptor| usize::from(append.stream) == stream;
     let firsts = chapters
         .iter()
@@ -425,9 +433,8 @@ fn summary(
             .min(furthest.gap_bytes),
         recorded_bytes,
         frames: furthest.frames,
-        hole_bytes: recorded_bytes
-            .saturating_sub(furthest.member_bytes)
-            .min(recorded_bytes.saturating_sub(self::recorded_bytes(&before_readable))),
+        hole_bytes: absent_bytes,
+        absent_bytes,
         first_time_ns: first.map(|append| append.first_time_ns).or(started_ns),
         last_time_ns: last.map_or(last_made_ns.unwrap_or(0), |append| append.last_time_ns),
         readable_from_bytes: before_readable.next_offset_bytes,

@@ -63,12 +63,26 @@ impl<'a> Checkable<'a> {
         unseen.take(UNSEEN_MAX).collect()
     }
 
-    /// Whether old slots may have been overwritten.
+    /// Whether old slots may have been overwritten, or will be.
     pub(crate) fn has_laps(&self) -> bool {
+        self.recordings.iter().any(|recording| recording.ring) || self.is_beyond_first_lap()
+    }
+
+    /// Whether old slots may have been overwritten by now, if only by what a crash has cut off. In
+    /// a ring that has not come round yet none is.
+    pub(crate) fn has_gone_round(&self) -> bool {
+        let mut extents = self
+            .recordings
+            .iter()
+            .flat_map(|recording| recording.per_member.iter().flatten());
+        extents.any(|extent| extent.kept_from_slot > 0) || self.is_beyond_first_lap()
+    }
+
+    fn is_beyond_first_lap(&self) -> bool {
         let is_beyond = |member: &OpenMember| {
             member.superblock.slots_begun > member.superblock.geometry.slot_count
         };
-        self.recordings.iter().any(|recording| recording.ring) || self.members.iter().any(is_beyond)
+        self.members.iter().any(is_beyond)
     }
 
     /// The members of the store that are not there: the place of each in the table, and its UUID.

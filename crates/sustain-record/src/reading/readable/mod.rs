@@ -203,6 +203,7 @@ mod tests {
                 recorded_bytes: offered_bytes,
                 frames: 0,
                 hole_bytes: 0,
+                absent_bytes: 0,
                 first_time_ns: None,
                 last_time_ns: 0,
                 readable_from_bytes: 0,

@@ -491,6 +491,7 @@ impl RecordingCut {
                 let before_bytes = from.next_offset_bytes.saturating_sub(from.gap_bytes);
                 let left_bytes = stream.recorded_bytes.saturating_sub(before_bytes);
                 stream.hole_bytes = stream.hole_bytes.min(left_bytes);
+                stream.absent_bytes = stream.absent_bytes.min(left_bytes);
             }
         }
         if let Some(extent) = recording.per_member[self.member].as_mut() {

@@ -2,6 +2,8 @@
 //! that. `recover` notes it in the end mark, so that later damage can be told apart. Nothing is
 //! changed here.
 
+use std::collections::BTreeMap;
+
 use crate::error::RecordError;
 use crate::format::TornNote;
 use crate::member_io::{GIVEN_UP_AFTER_NS, READS_ARE_GIVEN};
@@ -23,6 +25,8 @@ pub(crate) struct TailFindings {
     pub(crate) torn: Vec<TornNote>,
     /// By stream, holes of which the medium refused to be read.
     pub(crate) unreadable: Vec<(u16, StreamPart)>,
+    /// By stream, how much is on no member.
+    pub(crate) missing_bytes: BTreeMap<u16, u64>,
 }
 
 /// Finds what is not whole at the end of a recording with an open end. `observer` is told the
@@ -51,6 +55,11 @@ pub(crate) fn torn_tail(
         for part in StreamReader::open(&scope, stream, &behind)? {
             let part = part?;
             observer(part.length_bytes());
+            if let StreamPart::Hole { why, .. } = &part
+                && *why == HoleReason::Missing
+            {
+                *found.missing_bytes.entry(stream).or_default() += part.length_bytes();
+            }
             if is_torn(&part, &mut told) {
                 enter(&mut of_stream, stream, &part, most);
             } else if matches!(part, StreamPart::Hole { .. }) {

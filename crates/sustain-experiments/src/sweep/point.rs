@@ -79,6 +79,12 @@ pub(crate) struct LatencyTail {
 }
 
 impl LatencyTail {
+    fn of(meter: &Meter) -> LatencyTail {
+        let mut tail = LatencyTail::default();
+        tail.add(meter);
+        tail
+    }
+
     fn add(&mut self, meter: &Meter) {
         for (_, to_ns, count) in meter.latency().bins() {
             *self.bins.entry(to_ns).or_default() += count;
@@ -198,6 +204,9 @@ pub(crate) fn outcome_of(
     let bytes: u64 = outcome.meters.iter().map(Meter::bytes).sum();
     let mut tail = LatencyTail::default();
     outcome.meters.iter().for_each(|meter| tail.add(meter));
+    // A slow target beside a fast one is no stall, so each is judged by its own requests.
+    let stall_share =
+        |meter: &Meter| LatencyTail::of(meter).stall_share(setup.time_ns.unwrap_or(u64::MAX));
     let series = outcome.collected.targets.iter().zip(&setup.targets);
     let failed = series.clone().find_map(|(series, target)| {
         let name = &session.targets[*target].target.name;
@@ -214,7 +223,7 @@ pub(crate) fn outcome_of(
         bytes,
         cpu_seconds_per_gb: (!is_virtual && bytes > 0)
             .then(|| outcome.cpu_ns as f64 / bytes as f64),
-        stall_share: tail.stall_share(setup.time_ns.unwrap_or(u64::MAX)),
+        stall_share: outcome.meters.iter().map(stall_share).fold(0.0, f64::max),
         cache_flush_s: flushed
             .iter()
             .flatten()

@@ -691,3 +691,60 @@ fn stalls_that_hit_some_settings_each_time_are_not_taken_for_a_difference() {
     let answer = answer_to(&grid, &readings);
     assert!(answer.best != 0 && !answer.alike.contains(&0));
 }
+
+#[test]
+fn a_stall_explains_no_more_than_it_lasted() {
+    let grid = axes(&[MIB / 2, MIB, 2 * MIB], &[2, 4, 8, 16]).grid(&FACTS);
+    // Every other setting meets stalls of a tenth, and the first is slower by half besides.
+    let mut readings = Vec::new();
+    for (round, point) in (0..4).flat_map(|round| (0..12).map(move |point| (round, point))) {
+        let stall_share = if point % 2 == 0 { 0.1 } else { 0.0 };
+        let alone = if point == 0 { 100e6 } else { 200e6 };
+        readings.push(PointReading {
+            stall_share,
+            ..reading(point, round, alone * (1.0 - stall_share))
+        });
+    }
+    // One reading among many that stalled for nearly all of its time.
+    (readings[2].stall_share, readings[2].rate_bytes_per_s) = (0.9, 20e6);
+    let answer = answer_to(&grid, &readings);
+    let alike = [&answer.alike[..], &answer.untold].concat();
+    assert!(!alike.contains(&0), "{answer:?}");
+    assert!((4..12).all(|point| point == answer.best || alike.contains(&point)));
+}
+
+#[test]
+fn two_settings_that_never_vary_are_told_apart() {
+    let grid = axes(&[MIB], &[1, 2]).grid(&FACTS);
+    for jitter in [0.0, 0.02] {
+        let readings = (0..8).flat_map(|round| {
+            let by_chance = if round % 2 == 0 { jitter } else { -jitter };
+            [
+                reading(0, round, 200e6 * (1.0 + by_chance)),
+                reading(1, round, 400e6),
+            ]
+        });
+        let readings: Vec<PointReading> = readings.collect();
+        let judgement = Judgement::of(&grid.kinds(), &readings);
+        let found = judgement.compare(0, 1, 2).unwrap();
+        assert!(!found.is_noise && !found.is_untold(), "{jitter}: {found:?}");
+    }
+}
+
+#[test]
+fn an_interval_includes_zero_exactly_where_a_difference_is_noise() {
+    let grid = axes(&[MIB / 2, MIB, 2 * MIB], &[2, 4, 8, 16]).grid(&FACTS);
+    let mut kinds_of_answer = BTreeSet::new();
+    for seed in 0..10 {
+        let truth = |setting: &Setting| 200e6 - 0.3e6 * f64::from(setting.depth);
+        let mut target = synthetic(&truth, &|_| 0.005, 0.0, seed);
+        let swept = sweep(grid.clone(), 4, None, seed, &mut target);
+        for point in 1..12 {
+            let found = swept.judgement.compare(point, 0, 12).unwrap();
+            let [low, high] = found.ci95.unwrap();
+            assert_eq!(found.is_noise, low <= 0.0 && 0.0 <= high, "{found:?}");
+            kinds_of_answer.insert(found.is_noise);
+        }
+    }
+    assert_eq!(kinds_of_answer.len(), 2);
+}

@@ -14,8 +14,6 @@ use crate::judge::student::t_two_sided;
 
 /// The standard deviation that the effect of a round is expected to have.
 const ROUND_DEVIATION: f64 = 0.2;
-/// Noise is never believed to be smaller than this part of a rate.
-const NOISE_MIN: f64 = 5e-4;
 /// The noise at which the search for it begins.
 const NOISE_START: f64 = 0.01;
 /// Weights depend on the noise and the noise on the weights; this many turns are more than enough.
@@ -33,6 +31,8 @@ const SAYS_NOTHING: f64 = 0.5;
 const STALL_SHARE_MAX: f64 = 0.9;
 /// Readings whose stalls count as one.
 const READINGS_PER_DRAW: f64 = 2.0;
+/// A reading is known by its longest stall; all of its stalls cost no more than this many such.
+const STALLS_MOST: f64 = 2.0;
 /// The noise of stalls never counts as more readings than this.
 const STALL_DEGREES_MAX: f64 = 40.0;
 
@@ -68,10 +68,11 @@ pub struct Estimate {
 pub struct Difference {
     /// The difference: -0.05 means 5 % slower.
     pub share: f64,
-    /// Its 95 % interval; none if nothing is known of the noise, or as good as nothing.
+    /// Its 95 % interval, which holds for all comparisons that were made at once; none if nothing
+    /// is known of the noise, or as good as nothing.
     pub ci95: Option<[f64; 2]>,
-    /// Whether the noise explains it, taking into account how many comparisons were made; also true
-    /// if nothing is known of the noise.
+    /// Whether the noise explains it, so that `ci95` includes 0; also true if nothing is known of
+    /// the noise.
     pub is_noise: bool,
 }
 
@@ -101,8 +102,26 @@ struct Level {
     own_noise: Option<NoiseEstimate>,
     /// The number of readings with a stall.
     stalled: usize,
-    /// The noise with that of its kind taken into account.
+    /// The noise with that of its kind taken into account, but not that of stalls.
+    noise_besides_stalls: Option<NoiseEstimate>,
+    /// The same with stalls.
     noise: Option<NoiseEstimate>,
+    /// What the longest stalls cost its readings in the mean, as a logarithm.
+    stall_loss: f64,
+}
+
+impl Level {
+    fn repeats(&self) -> f64 {
+        self.readings.len() as f64
+    }
+
+    /// The noise of its mean.
+    fn of_mean(&self, noise: NoiseEstimate) -> NoiseEstimate {
+        NoiseEstimate {
+            variance: noise.variance / self.repeats(),
+            ..noise
+        }
+    }
 }
 
 /// The model that all readings together lead to.
@@ -137,7 +156,11 @@ impl Judgement {
             let level = &mut judgement.levels[reading.point];
             level.readings.push(index);
             level.stalled += usize::from(reading.stall_share > 0.0);
+            level.stall_loss += stall_loss(reading);
             judgement.points_in_round[reading.round] += 1;
+        }
+        for level in &mut judgement.levels {
+            level.stall_loss /= level.repeats().max(1.0);
         }
         for _ in 0..TURNS {
             judgement.fit();
@@ -242,16 +265,29 @@ impl Judgement {
         let with_stalls: Vec<Option<NoiseEstimate>> = (0..kinds_max)
             .map(|kind| self.noise_of_stalls(kinds, kind))
             .collect();
+        let pooled: Vec<Option<NoiseEstimate>> = (0..kinds_max)
+            .map(|kind| self.pooled_noise(kinds, kind))
+            .collect();
         for (level, kind) in self.levels.iter_mut().zip(kinds) {
             let of_others = of_kinds[*kind].or(noisiest.filter(|_| level.own_noise.is_none()));
             let joined = NoiseEstimate::joined(level.own_noise, of_others);
+            // The rounds may follow the quietest of two points, which then has no residuals.
+            let joined = joined.or(pooled[*kind].filter(|_| level.readings.len() > 1));
             let of_stalls = with_stalls[*kind].filter(|_| level.stalled > 0);
             let all = [joined, of_stalls].into_iter().flatten();
-            level.noise = all.max_by(by_variance).map(|noise| NoiseEstimate {
-                variance: noise.variance.max(NOISE_MIN * NOISE_MIN),
-                ..noise
-            });
+            level.noise_besides_stalls = joined.map(NoiseEstimate::believed);
+            level.noise = all.max_by(by_variance).map(NoiseEstimate::believed);
         }
+    }
+
+    /// The noise of those points of a kind that show some of their own, as if it were one and the
+    /// same; `None` if none does.
+    fn pooled_noise(&self, kinds: &[usize], kind: usize) -> Option<NoiseEstimate> {
+        let levels = self.levels.iter().zip(kinds);
+        let of_kind = levels.filter(|(_, of_kind)| **of_kind == kind);
+        of_kind.fold(None, |all, (level, _)| {
+            NoiseEstimate::joined(all, level.own_noise)
+        })
     }
 
     /// The noise that stalls bring to those points of a kind that met one; `None` if none did.
@@ -262,9 +298,7 @@ impl Judgement {
     fn noise_of_stalls(&self, kinds: &[usize], kind: usize) -> Option<NoiseEstimate> {
         let of_kind = self.readings.iter().filter(|one| kinds[one.point] == kind);
         let all = of_kind.clone().count() as f64;
-        let stalled = of_kind.filter(|one| one.stall_share > 0.0);
-        let losses = stalled.map(|one| (1.0 - one.stall_share.min(STALL_SHARE_MAX)).ln());
-        let losses: Vec<f64> = losses.collect();
+        let losses: Vec<f64> = of_kind.map(stall_loss).filter(|loss| *loss > 0.0).collect();
         let hits = losses.len() as f64;
         if losses.is_empty() {
             return None;
@@ -315,33 +349,52 @@ impl Judgement {
                 is_noise: true,
             });
         }
-        let (Some(first), Some(second)) = (one.noise, two.noise) else {
+        // Bonferroni's correction: the best was chosen because it is above, so each pair counts as
+        // a comparison.
+        let pairs = (points.saturating_sub(1) * points / 2).max(1);
+        let widths = [1, pairs].map(|pairs| self.half_width(one, two, OUTSIDE / pairs as f64));
+        let [Some(of_this), Some(of_all)] = widths else {
             return Some(Difference {
                 share,
                 ci95: None,
                 is_noise: true,
             });
         };
-        let of_mean =
-            |noise: NoiseEstimate, level: &Level| noise.variance / level.readings.len() as f64;
-        let (of_one, of_two) = (of_mean(first, one), of_mean(second, two));
-        let deviation = (of_one + of_two + self.rounds_apart(one, two)).sqrt();
-        // The degrees of freedom by Welch and Satterthwaite.
-        let degrees = (of_one + of_two).powi(2)
-            / (of_one * of_one / first.degrees + of_two * of_two / second.degrees);
-        let half = t_two_sided(OUTSIDE, whole(degrees)) * deviation;
-        // Bonferroni's correction: the best was chosen because it is above, so each pair counts as
-        // a comparison.
-        let pairs = (points.saturating_sub(1) * points / 2).max(1);
-        let largest_by_chance = t_two_sided(OUTSIDE / pairs as f64, whole(degrees)) * deviation;
-        let is_noise = log.abs() <= largest_by_chance;
+        let is_noise = log.abs() <= of_all;
         // What is beyond all noise is known to differ, however wide the interval.
-        let is_told = !is_noise || half <= SAYS_NOTHING;
+        let is_told = !is_noise || of_this <= SAYS_NOTHING;
         Some(Difference {
             share,
-            ci95: is_told.then(|| [(log - half).exp_m1(), (log + half).exp_m1()]),
+            ci95: is_told.then(|| [(log - of_all).exp_m1(), (log + of_all).exp_m1()]),
             is_noise,
         })
+    }
+
+    /// How far the difference of two levels is from the true one at most, but for this part of
+    /// cases; `None` if nothing is known of their noise.
+    fn half_width(&self, one: &Level, two: &Level, outside: f64) -> Option<f64> {
+        let rounds = self.rounds_apart(one, two);
+        let by_chance = |first: NoiseEstimate, second: NoiseEstimate| {
+            let (first, second) = (one.of_mean(first), two.of_mean(second));
+            let variance = first.variance + second.variance;
+            // The degrees of freedom by Welch and Satterthwaite.
+            let degrees = variance.powi(2)
+                / (first.variance.powi(2) / first.degrees
+                    + second.variance.powi(2) / second.degrees);
+            t_two_sided(outside, whole(degrees)) * (variance + rounds).sqrt()
+        };
+        let with_stalls = by_chance(one.noise?, two.noise?);
+        let besides = one.noise_besides_stalls.zip(two.noise_besides_stalls);
+        // Whichever points meet the stalls, they cost no more time than they last.
+        let with_all_lost = besides.map(|(first, second)| {
+            let slower = if one.log_rate < two.log_rate {
+                one
+            } else {
+                two
+            };
+            by_chance(first, second) + STALLS_MOST * slower.stall_loss
+        });
+        Some(with_all_lost.map_or(with_stalls, |bound| with_stalls.min(bound)))
     }
 
     /// The part of a difference's variance that comes from measuring the two in different rounds.
@@ -379,6 +432,11 @@ impl Judgement {
             is_noise: apart <= DRIFT_DEVIATIONS * of_both.max(0.0).sqrt(),
         })
     }
+}
+
+/// What the longest stall of a reading cost it, as a logarithm.
+fn stall_loss(reading: &PointReading) -> f64 {
+    -(1.0 - reading.stall_share.min(STALL_SHARE_MAX)).ln()
 }
 
 fn whole(degrees: f64) -> u32 {

@@ -10,6 +10,8 @@ const DEGREES_MAX: f64 = 40.0;
 const DEGREES_MIN: f64 = 2.0;
 /// A point's own variance counts from this many degrees of freedom on.
 const OWN_DEGREES_MIN: f64 = 0.25;
+/// Noise is never believed to be smaller than this part of a rate.
+const NOISE_MIN: f64 = 5e-4;
 /// A smaller variance is rounding.
 const VARIANCE_MIN: f64 = 1e-14;
 
@@ -53,6 +55,14 @@ impl NoiseEstimate {
             variance: variances[points.len() / 2] / below_mean,
             degrees: degrees_that_scatter(beyond, most),
         })
+    }
+
+    /// The noise that is believed: it is never as small as it may look by chance.
+    pub fn believed(self) -> NoiseEstimate {
+        NoiseEstimate {
+            variance: self.variance.max(NOISE_MIN * NOISE_MIN),
+            ..self
+        }
     }
 
     /// Both together; `None` if there is neither.

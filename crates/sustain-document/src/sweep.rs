@@ -123,7 +123,8 @@ pub struct SweepValue {
 pub struct AgainstBest {
     /// Their ratio, less one: -0.05 means 5 % slower.
     pub share: f64,
-    /// The 95 % interval of that; null if nothing is known of the noise.
+    /// The 95 % interval of that, which holds for all comparisons of the sweep at once: it includes
+    /// 0 exactly where `is_noise` is true. Null if nothing is known of the noise.
     pub ci95: Option<[f64; 2]>,
     /// Whether the noise explains it: then it is no difference. Also true if nothing is known of
     /// the noise (`ci95` is null), because anything may then be noise.
@@ -202,6 +203,18 @@ pub struct LeftOutSettings {
     pub count: usize,
     /// The first of them.
     pub first: SweepSetting,
+    /// How to measure them, if only the points were too short for them.
+    #[serde(default)]
+    pub longer: Option<LongerPoints>,
+}
+
+/// What it takes to measure settings of which too few requests would end within one point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LongerPoints {
+    /// The time per point with which none of them is left out.
+    pub time_per_point_s: f64,
+    /// What no measured setting has, axis by axis, such as `layout independent, stripe`.
+    pub unmeasured: Vec<String>,
 }
 
 /// One measurement of one point.

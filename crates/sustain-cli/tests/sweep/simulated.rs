@@ -271,3 +271,99 @@ fn the_answer_comes_before_the_table() {
     );
     ran.says("21 settings, 4 times each: 84 runs of 1 s");
 }
+
+#[test]
+fn settings_that_points_are_too_short_for_are_named_beside_the_best_of_the_others() {
+    for machine in ["adaptec", "beowulf-ibm"] {
+        let machines = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines");
+        let toml = std::fs::read_to_string(format!("{machines}/{machine}.toml")).unwrap();
+        let place = Place::with_machine(&toml);
+        let words = ["sweep", "sim:machine.toml", "--write", "--layout"];
+        let layouts = ["independent,stripe,span", "--record-size", "1MiB"];
+        let run =
+            |more: &[&str]| place.run(&[&words[..], &layouts, &["--depth", "8"], more].concat());
+        let ran = run(&["--json", "result.json"]).expect(0);
+        let first = ran.stdout.split("\n  No setting").next().unwrap();
+        let first = first.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            first.contains("measured, the best to write is span"),
+            "{first}"
+        );
+        assert!(
+            first.contains("all with layout independent, stripe"),
+            "{first}"
+        );
+        let result = json_of(&std::fs::read_to_string(place.path("result.json")).unwrap());
+        assert_valid(&result);
+        let longer = &result["left_out"][0]["longer"]["time_per_point_s"];
+        let time = format!("{}s", longer.as_f64().unwrap());
+        assert!(
+            first.contains(&format!("--time-per-point {time}")),
+            "{first}"
+        );
+        run(&["--time-per-point", &time])
+            .expect(0)
+            .says("The best setting to write is independent");
+    }
+}
+
+#[test]
+fn a_budget_counts_the_flush_after_each_run() {
+    let machine = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../machines/smartcache.toml"
+    );
+    let place = Place::with_machine(&std::fs::read_to_string(machine).unwrap());
+    let words = ["sweep", "sim:machine.toml", "--write", "--depth", "1,2"];
+    let run = |more: &[&str]| place.run(&[&words[..], more, &["--json", "r.json"]].concat());
+    let result = || json_of(&std::fs::read_to_string(place.path("r.json")).unwrap());
+    let two = ["--record-size", "64KiB,128KiB", "--rounds", "2"];
+    run(&two).expect(0).says("for the flush after it");
+    let elapsed_s = number(&result()["plan"]["elapsed_s"]);
+    let run_s = elapsed_s / 8.0;
+    assert!(run_s > 2.0, "{run_s}");
+    // There is time for one round and a half, and for the first run.
+    let budget = format!("{:.0}s", run_s * 7.0);
+    let cut = ["--record-size", "64KiB,128KiB", "--budget", &budget];
+    run(&cut).expect(0);
+    let result = result();
+    let elapsed_s = number(&result["plan"]["elapsed_s"]);
+    assert!(elapsed_s < run_s * 7.0, "{elapsed_s} of {budget}");
+    let notes = result["notes"].to_string();
+    assert!(notes.contains("rounds were left out"), "{notes}");
+}
+
+/// Two disks of which one writes three times as fast.
+const UNEQUAL: &str = "[[disk]]\nname = \"fast\"\ncapacity = \"1TB\"\nwrite = \"300MB/s\"\n\
+                       [[disk]]\nname = \"slow\"\ncapacity = \"1TB\"\nwrite = \"100MB/s\"\n";
+
+#[test]
+fn a_slow_disk_beside_a_fast_one_is_not_a_stall() {
+    let axes = ["--write", "--layout", "stripe,independent"];
+    let several = [
+        "--record-size",
+        "256KiB..4MiB",
+        "--depth",
+        "1..8",
+        "--rounds",
+        "2",
+    ];
+    let one = ["--record-size", "1MiB", "--depth", "1", "--rounds", "8"];
+    for more in [&several[..], &one[..]] {
+        let result = sweep(UNEQUAL, &[&axes[..], more].concat(), 0);
+        assert_eq!(
+            point(&result, 0, "best")["setting"]["layout"],
+            "independent"
+        );
+        let points = result["points"].as_array().unwrap();
+        let stripes = points
+            .iter()
+            .filter(|one| one["setting"]["layout"] == "stripe");
+        for stripe in stripes.clone() {
+            let against = &stripe["against_best"];
+            assert_eq!(against["is_noise"], false, "{stripe}");
+            assert!(number(&against["ci95"][1]) < -0.4, "{stripe}");
+        }
+        assert!(stripes.count() > 0);
+    }
+}

@@ -5,6 +5,7 @@ use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Size;
+use sustain_document::sweep::LongerPoints;
 pub use sustain_document::vocabulary::LayoutKind;
 
 use sustain_load::plan::can_pass_through;
@@ -69,7 +70,7 @@ pub struct PossiblePoint {
 }
 
 /// Settings that are not measured for one reason.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LeftOut {
     /// The reason.
     pub why: String,
@@ -77,10 +78,12 @@ pub struct LeftOut {
     pub count: usize,
     /// The first of them.
     pub first: Setting,
+    /// How to measure them, if only the points were too short for them.
+    pub longer: Option<LongerPoints>,
 }
 
 /// The cross product of the axes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Grid {
     /// The settings that can be measured.
     pub points: Vec<PossiblePoint>,
@@ -334,6 +337,7 @@ impl Grid {
                 why,
                 count: 1,
                 first: setting,
+                longer: None,
             }),
         }
     }

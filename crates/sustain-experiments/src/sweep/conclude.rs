@@ -82,6 +82,8 @@ pub(super) struct Swept<'a> {
     pub(super) arrays: ArrayCost,
     pub(super) host: Host,
     pub(super) elapsed_s: f64,
+    /// Whether the budget ended before the rounds did.
+    pub(super) is_cut_short: bool,
     pub(super) started_unix_s: i64,
     pub(super) is_simulated: bool,
 }
@@ -176,6 +178,7 @@ impl Swept<'_> {
             why: left_out.why.clone(),
             count: left_out.count,
             first: self.setting(&left_out.first),
+            longer: left_out.longer.clone(),
         }
     }
 
@@ -278,6 +281,8 @@ impl Swept<'_> {
         let not_measured = count(&|number, seen| !has_reading[number] && seen.failed.is_none());
         if not_measured > 0 && !is_interrupted && self.plan.budget_ns.is_some() {
             remarks.push(SweepRemark::BudgetSpent { not_measured, all });
+        } else if self.is_cut_short && !is_interrupted {
+            remarks.extend(self.rounds_left_out());
         }
         let is_said = |one: &&SweepDrift| one.share > DRIFT_SAID && !one.is_noise;
         let drift = drift.iter().filter(is_said);
@@ -302,6 +307,23 @@ impl Swept<'_> {
             remarks.push(SweepRemark::LargerCacheNotSeen { bytes });
         }
         remarks
+    }
+
+    /// How many rounds the budget had no time for, where every setting was measured.
+    fn rounds_left_out(&self) -> Option<SweepRemark> {
+        let mut repeats = vec![0; self.grid.points.len()];
+        for reading in &self.readings {
+            repeats[reading.point] += 1;
+        }
+        let counts = repeats.into_iter().zip(&self.seen);
+        let counted = counts.filter(|(_, seen)| seen.failed.is_none());
+        let done = counted.map(|(repeats, _)| repeats).min()?;
+        (done < self.plan.rounds).then(|| SweepRemark::RoundsLeftOut {
+            left_out: self.plan.rounds - done,
+            rounds: self.plan.rounds,
+            run_s: self.elapsed_s / self.measurements.len().max(1) as f64,
+            point_s: self.plan.time_per_point_ns as f64 / 1e9,
+        })
     }
 
     /// How many settings were compared by their flush, and how long it was at most.

@@ -6,6 +6,7 @@ mod answer;
 mod array;
 pub(crate) mod axes;
 mod conclude;
+mod course;
 mod event;
 mod mdadm;
 pub(crate) mod open;
@@ -18,6 +19,7 @@ mod schedule;
 pub(crate) mod setting;
 #[cfg(test)]
 mod tests;
+mod too_long;
 mod words;
 
 pub use answer::is_told_as_good;

@@ -1,6 +1,8 @@
 //! Prepares a sweep: opens the targets, finds the settings that are possible on them, and says what
 //! is going to be done. The run calls it; nothing is written here.
 
+use std::fmt::Write as _;
+
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction, TargetKind};
 use sustain_disk::units::{Duration, Size};
@@ -19,6 +21,9 @@ use super::plan::SweepPlan;
 use super::schedule::Schedule;
 use super::setting::Setting;
 use crate::error::MeasureError;
+
+/// A flush that takes less than this part of a point is not mentioned.
+const FLUSH_TOLD_SHARE: f64 = 0.02;
 
 /// Says what `sweep` would do, write and destroy, and does nothing.
 ///
@@ -47,13 +52,14 @@ pub fn rehearse_sweep(plan: &SweepPlan, roots: &Roots) -> Result<Vec<String>, Me
     let schedule = Schedule::new(
         &grid,
         plan.rounds,
-        runs_max(plan, plan.budget_ns),
+        runs_max(plan.time_per_point_ns, plan.budget_ns),
         plan.load.seed,
     );
-    statements.push(format!(
-        "would measure {}",
-        announcement(plan, &grid, &schedule)
-    ));
+    let announced = announcement(plan, &grid, &schedule, plan.time_per_point_ns);
+    statements.push(format!("would measure {announced}"));
+    if is_used(Direction::Write) {
+        statements.push("would flush after each run that writes, on top of that time".to_owned());
+    }
     statements.extend(grid.left_out.iter().map(left_out_words));
     Ok(statements)
 }
@@ -169,20 +175,37 @@ pub(super) fn left_out_note(left_out: &LeftOut) -> String {
     )
 }
 
-/// The number of measurements that fit into a time.
-pub(super) fn runs_max(plan: &SweepPlan, time_ns: Option<u64>) -> Option<usize> {
-    time_ns.map(|time_ns| (time_ns / plan.time_per_point_ns) as usize)
+/// The number of measurements that fit into a time, if each takes so long all in all.
+pub(super) fn runs_max(run_ns: u64, time_ns: Option<u64>) -> Option<usize> {
+    time_ns.map(|time_ns| (time_ns / run_ns) as usize)
 }
 
-pub(super) fn announcement(plan: &SweepPlan, grid: &Grid, schedule: &Schedule<'_>) -> String {
+/// What is going to be measured, and how long that takes if a run takes `run_ns` all in all.
+pub(super) fn announcement(
+    plan: &SweepPlan,
+    grid: &Grid,
+    schedule: &Schedule<'_>,
+    run_ns: u64,
+) -> String {
     let count = grid.points.len();
     let settings = if count == 1 {
         "1 setting".to_owned()
     } else {
         format!("{count} settings")
     };
-    let each = Duration(plan.time_per_point_ns);
-    let time = |runs: usize| Duration(runs as u64 * plan.time_per_point_ns);
+    let mut each = Duration(plan.time_per_point_ns).to_string();
+    let flush_ns = run_ns.saturating_sub(plan.time_per_point_ns);
+    let is_told = flush_ns as f64 > plan.time_per_point_ns as f64 * FLUSH_TOLD_SHARE;
+    if is_told {
+        let flush_s = flush_ns as f64 / 1e9;
+        let _ = write!(each, " and about {flush_s:.1} s for the flush after it");
+    }
+    let run_ns = if is_told {
+        run_ns
+    } else {
+        plan.time_per_point_ns
+    };
+    let time = |runs: usize| Duration(runs as u64 * run_ns);
     match (schedule.runs(), schedule.coarse_points(), plan.budget_ns) {
         (Some(runs), ..) => format!(
             "{settings}, {} times{}: {runs} runs of {each}, {}",

@@ -7,6 +7,13 @@ use sustain_disk::target::Direction;
 pub(super) enum SweepRemark {
     /// The budget ended before these settings were measured.
     BudgetSpent { not_measured: usize, all: usize },
+    /// The budget had no time for so many rounds: a run took so long, all in all.
+    RoundsLeftOut {
+        left_out: u32,
+        rounds: u32,
+        run_s: f64,
+        point_s: f64,
+    },
     /// All rates changed from round to round; the change has been removed.
     Drifted { direction: Direction, share: f64 },
     /// In so many settings a driver had no CPU time left.

@@ -8,9 +8,7 @@ use sustain_disk::engine::EngineChoice;
 use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction};
-use sustain_disk::units::Rate;
 use sustain_document::host::Host;
-use sustain_document::setting::TIME_PER_POINT;
 use sustain_document::sweep::{SweepMeasurement, SweepResult};
 use sustain_document::system::System;
 use sustain_host::Roots;
@@ -26,12 +24,14 @@ use sustain_targets::{Monitor, Stop};
 use super::array::{ArrayCost, Arrays};
 use super::axes::{Grid, LeftOut};
 use super::conclude::{PointObservation, Swept};
+use super::course::{Course, FirstRun};
 use super::event::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
-use super::open::{announcement, left_out_note, names, open, runs_max};
+use super::open::{announcement, left_out_note, names, open};
 use super::plan::SweepPlan;
 use super::point::{PointOutcome, outcome_of, run_point, setup_of};
 use super::schedule::{RoundsSoFar, Schedule};
 use super::setting::{Axis, Setting};
+use super::too_long::leave_out_long_windows;
 use crate::error::MeasureError;
 use crate::sweep::setting::AXES;
 
@@ -42,8 +42,6 @@ const FIRST_DEPTH: u32 = 8;
 const FIRST_NS_MIN: u64 = 1_500_000_000;
 /// Through the page cache, the first run is given this much for each target.
 const FIRST_BUFFERED_BYTES: u64 = 64 << 20;
-/// The requests in flight of a point must be transferred within this part of its time.
-const WINDOW_SHARE: f64 = 0.5;
 
 /// Measures settings and says which is best.
 ///
@@ -114,13 +112,19 @@ impl Sweep<'_, '_> {
         let started_unix_s = unix_seconds();
         self.prewrite()?;
         let start = self.session.clock.now();
-        let rate = self.first_run(&grid)?;
+        let first = self.first_run(&grid)?;
+        let names = names(self.session);
+        // Also an axis of which only one value is left must be named.
+        let varying = varying(&grid, &names);
         if self.stop.reason().is_none() {
-            self.leave_out_long_windows(&mut grid, rate)?;
+            leave_out_long_windows(
+                &mut grid,
+                self.plan.time_per_point_ns,
+                first.rate_bytes_per_s,
+                (&names, &varying),
+            )?;
         }
         let deadline = self.plan.budget_ns.map(|budget_ns| start + budget_ns);
-        let names = names(self.session);
-        let varying = varying(&grid, &names);
         let mut swept = Swept {
             plan: self.plan,
             names,
@@ -134,10 +138,11 @@ impl Sweep<'_, '_> {
             arrays: ArrayCost::default(),
             host,
             elapsed_s: 0.0,
+            is_cut_short: false,
             started_unix_s,
             is_simulated: self.session.clock.is_virtual(),
         };
-        let ended = self.points(&mut swept, deadline, rate);
+        let ended = self.points(&mut swept, deadline, &first);
         let taken_down = self.arrays.end(self.session);
         swept.arrays = self.arrays.cost();
         // An array that is left behind is worse than the error that ended the points.
@@ -166,8 +171,8 @@ impl Sweep<'_, '_> {
     }
 
     /// Makes a run that does not count: caches fill, disks wake up, and the run shows how fast they
-    /// are and how many drivers they need. Returns their rate.
-    fn first_run(&mut self, grid: &Grid) -> Result<f64, MeasureError> {
+    /// are and how many drivers they need.
+    fn first_run(&mut self, grid: &Grid) -> Result<FirstRun, MeasureError> {
         let distance = |setting: &Setting| {
             let record = setting
                 .record_bytes
@@ -207,9 +212,11 @@ impl Sweep<'_, '_> {
         let (mut phase, threads, _) = prepared.run_with_threads(change, &mut tell)?;
         self.threads = threads;
         let setup = change(prepared.setup(threads));
+        let ended = session.clock.now();
         if self.stop.reason().is_none() {
             prepared.flush_after(&setup, &mut phase, &mut tell)?;
         }
+        let flush_ns = session.clock.now().since_ns(ended);
         let rate = outcome_of(&setting, &setup, session, &phase).rate_bytes_per_s;
         let series = phase.collected.targets.iter().zip(&setup.targets);
         let mut failures = series.filter_map(|(series, target)| {
@@ -219,38 +226,11 @@ impl Sweep<'_, '_> {
         match failures.next() {
             // A target that still fails will fail in the points that follow.
             Some(failure) if rate <= 0.0 => Err(LoadError::Prewrite(failure).into()),
-            _ => Ok(rate),
+            _ => Ok(FirstRun {
+                rate_bytes_per_s: rate,
+                flush_ns,
+            }),
         }
-    }
-
-    /// Leaves out settings whose requests in flight take longer than a point to transfer, because a
-    /// point cannot measure these.
-    fn leave_out_long_windows(&self, grid: &mut Grid, rate: f64) -> Result<(), MeasureError> {
-        let time_s = self.plan.time_per_point_ns as f64 / 1e9;
-        let window_bytes_max = rate * time_s * WINDOW_SHARE;
-        let is_long = |setting: &Setting| setting.window_bytes() as f64 > window_bytes_max;
-        let points = std::mem::take(&mut grid.points);
-        let (long, short): (Vec<_>, Vec<_>) = points
-            .into_iter()
-            .partition(|point| is_long(&point.setting));
-        grid.points = short;
-        for point in long {
-            let why = format!(
-                "too few requests would end within one point at {}, the rate of the first run: use \
-                 a longer {TIME_PER_POINT} to include them",
-                Rate(rate)
-            );
-            grid.leave_out(point.setting, why);
-        }
-        if grid.points.is_empty() {
-            return Err(MeasureError::Usage(format!(
-                "nothing is left to measure: all settings have more bytes in flight than are \
-                 transferred in half a point of {time_s} s at {}; use a longer {TIME_PER_POINT}, \
-                 or smaller records and depths",
-                Rate(rate)
-            )));
-        }
-        Ok(())
     }
 
     fn take_path(&mut self, path: DataPath) -> Result<(), MeasureError> {
@@ -267,18 +247,22 @@ impl Sweep<'_, '_> {
         &mut self,
         swept: &mut Swept<'_>,
         deadline: Option<Timestamp>,
-        first_rate: f64,
+        first: &FirstRun,
     ) -> Result<Ended, MeasureError> {
-        let clock = self.session.clock.clone();
-        let start = clock.now();
-        let left_ns = |now: Timestamp| deadline.map(|deadline| deadline.since_ns(now));
-        let runs = runs_max(self.plan, left_ns(start));
+        let start = self.session.clock.now();
+        let mut course = Course::new(self.plan, first, start, deadline);
+        let runs = course.runs_left(swept, start);
         let mut schedule = Schedule::new(swept.grid, self.plan.rounds, runs, self.plan.load.seed);
-        self.note(announcement(self.plan, swept.grid, &schedule));
+        self.note(announcement(
+            self.plan,
+            swept.grid,
+            &schedule,
+            course.run_ns(swept, start),
+        ));
         for left_out in &swept.grid.left_out {
             self.note(left_out_note(left_out));
         }
-        let planned = schedule.runs();
+        course.planned = schedule.runs();
         let mut out = BTreeSet::new();
         for round in 0.. {
             if self.stop.reason().is_some() {
@@ -291,55 +275,66 @@ impl Sweep<'_, '_> {
                 answers: &answers,
                 out: &out,
             };
-            let now = clock.now();
-            // The time of a run is estimated by those so far, starting and stopping included.
-            let done = swept.measurements.len() as u64;
-            let per_run_ns = now.since_ns(start).checked_div(done).unwrap_or(0);
-            let per_run_ns = per_run_ns.max(self.plan.time_per_point_ns);
-            let runs_left = left_ns(now).map(|left_ns| (left_ns / per_run_ns) as usize);
+            let runs_left = course.runs_left(swept, self.session.clock.now());
             let Some(points) = schedule.next_round(&known, runs_left) else {
                 return Ok(Ended::Done);
             };
-            for point in points {
-                // The point, or its engine, may have failed since the round was chosen.
-                if out.contains(&point) {
-                    continue;
-                }
-                let now = clock.now();
-                if left_ns(now).is_some_and(|left_ns| left_ns < self.plan.time_per_point_ns) {
-                    return Ok(Ended::Done);
-                }
-                let measuring = MeasuringPoint {
-                    number: swept.measurements.len() + 1,
-                    of: planned,
-                    remaining_s: self.remaining_s(swept, planned, left_ns(now)),
-                    setting: swept.words(&swept.grid.points[point].setting),
-                };
-                let at_s = now.since_ns(start) as f64 / 1e9;
-                let setting = &swept.grid.points[point].setting;
-                let outcome = match self.measure(setting, &measuring, first_rate) {
-                    Ok(Some(outcome)) => outcome,
-                    Ok(None) => return Ok(Ended::Interrupted),
-                    Err(refusal) => {
-                        self.refuse(swept, &mut out, point, refusal)?;
-                        continue;
-                    }
-                };
-                swept.arrays = self.arrays.cost();
-                swept.elapsed_s = clock.now().since_ns(start) as f64 / 1e9;
-                self.take(swept, &mut out, (point, round, at_s), &outcome);
-                self.tell(measuring, &outcome);
-                (self.keep)(&swept.result(true, System::default()));
+            // Of the rounds of all points, only whole ones count the points alike.
+            let must_fit = course.planned.is_some() && round > 0;
+            if must_fit && runs_left.is_some_and(|runs| runs < points.len()) {
+                swept.is_cut_short = true;
+                return Ok(Ended::Done);
+            }
+            if let Some(ended) = self.round(swept, &mut out, (round, &points), &course)? {
+                return Ok(ended);
             }
         }
         Ok(Ended::Done)
     }
 
-    fn remaining_s(&self, swept: &Swept<'_>, planned: Option<usize>, left_ns: Option<u64>) -> f64 {
-        let done = swept.measurements.len();
-        let runs = planned.map(|planned| planned.saturating_sub(done) as u64);
-        let by_runs = runs.map(|runs| runs * self.plan.time_per_point_ns);
-        by_runs.or(left_ns).unwrap_or(0) as f64 / 1e9
+    /// Measures the points of a round; how the sweep ended, if it ended in it.
+    fn round(
+        &mut self,
+        swept: &mut Swept<'_>,
+        out: &mut BTreeSet<usize>,
+        (round, points): (usize, &[usize]),
+        course: &Course<'_>,
+    ) -> Result<Option<Ended>, MeasureError> {
+        let clock = self.session.clock.clone();
+        for &point in points {
+            // The point, or its engine, may have failed since the round was chosen.
+            if out.contains(&point) {
+                continue;
+            }
+            let now = clock.now();
+            // There is always time for one: a budget shorter than that is refused.
+            if course.runs_left(swept, now) == Some(0) && !swept.measurements.is_empty() {
+                swept.is_cut_short = true;
+                return Ok(Some(Ended::Done));
+            }
+            let measuring = MeasuringPoint {
+                number: swept.measurements.len() + 1,
+                of: course.planned,
+                remaining_s: course.remaining_s(swept, now),
+                setting: swept.words(&swept.grid.points[point].setting),
+            };
+            let at_s = course.elapsed_s(now);
+            let setting = &swept.grid.points[point].setting;
+            let outcome = match self.measure(setting, &measuring, course.first) {
+                Ok(Some(outcome)) => outcome,
+                Ok(None) => return Ok(Some(Ended::Interrupted)),
+                Err(refusal) => {
+                    self.refuse(swept, out, point, refusal)?;
+                    continue;
+                }
+            };
+            swept.arrays = self.arrays.cost();
+            swept.elapsed_s = course.elapsed_s(clock.now());
+            self.take(swept, out, (point, round, at_s), &outcome);
+            self.tell(measuring, &outcome);
+            (self.keep)(&swept.result(true, System::default()));
+        }
+        Ok(None)
     }
 
     /// Runs a point; `None` if it did not run to its end.
@@ -347,7 +342,7 @@ impl Sweep<'_, '_> {
         &mut self,
         setting: &Setting,
         measuring: &MeasuringPoint,
-        first_rate: f64,
+        first: &FirstRun,
     ) -> Result<Option<PointOutcome>, MeasureError> {
         if setting.array_shape().is_none() {
             self.arrays.end(self.session)?;
@@ -359,7 +354,7 @@ impl Sweep<'_, '_> {
         // take.
         let through_memory =
             setting.path == DataPath::Buffered && setting.direction == Direction::Write;
-        let all_bytes = first_rate * time_ns as f64 / 1e9;
+        let all_bytes = first.rate_bytes_per_s * time_ns as f64 / 1e9;
         let bytes = through_memory.then(|| {
             let each = (all_bytes / setting.order.len() as f64) as u64;
             (each / setting.record_bytes).max(1) * setting.record_bytes
@@ -417,6 +412,7 @@ impl Sweep<'_, '_> {
             return Err(refusal);
         }
         let left_out = LeftOut {
+            longer: None,
             why: refusal.to_string(),
             count: refused.len(),
             first: swept.grid.points[point].setting.clone(),

@@ -14,6 +14,16 @@ pub(super) fn remark(remark: &SweepRemark) -> String {
             "{not_measured} of {all} settings were not measured: within this {BUDGET} only those \
              near the best are measured closely"
         ),
+        SweepRemark::RoundsLeftOut {
+            left_out,
+            rounds,
+            run_s,
+            point_s,
+        } => format!(
+            "{left_out} of {rounds} rounds were left out, because the {BUDGET} was over: a run \
+             took {run_s:.1} s, its flush included, of which {point_s:.1} s are its \
+             {TIME_PER_POINT}"
+        ),
         SweepRemark::Drifted { direction, share } => format!(
             "the {direction} rates changed by up to {:.1} % from round to round, whatever the \
              setting; this drift has been removed",

@@ -28,6 +28,7 @@ pub fn sizes_and_depths() -> SweepResult {
     let why = "/dev/sda: write at 1 MiB: I/O error (os error 5)".to_owned();
     forget(&mut result.points[1], Some(why));
     result.left_out = vec![LeftOutSettings {
+        longer: None,
         why: "more than a point's time in flight".to_owned(),
         count: 3,
         first: SweepSetting {

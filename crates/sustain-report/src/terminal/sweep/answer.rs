@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use sustain_document::setting::TIME_PER_POINT;
 use sustain_document::sweep::{
     AgainstBest, Axis, SweepAnswer, SweepAxis, SweepPoint, SweepResult, SweepValue,
 };
@@ -121,12 +122,14 @@ fn meaning(layout: LayoutKind) -> &'static str {
 
 fn best_line(result: &SweepResult, answer: &SweepAnswer) -> String {
     let best = &result.points[answer.best];
-    let mut line = format!(
-        "The best setting to {} is {}: {}.",
-        answer.direction,
-        best.setting.words,
-        rate_with_interval(best)
-    );
+    let found = format!("{}: {}", best.setting.words, rate_with_interval(best));
+    let mut line = match too_long_words(result, answer) {
+        None => format!("The best setting to {} is {found}.", answer.direction),
+        Some(but) => format!(
+            "Of the settings that were measured, the best to {} is {found}; but {but}.",
+            answer.direction
+        ),
+    };
     match answer.alike.len() {
         0 => {}
         1 => line.push_str(" One other setting does not differ from it by more than noise."),
@@ -161,6 +164,29 @@ fn best_line(result: &SweepResult, answer: &SweepAnswer) -> String {
         }
     }
     line
+}
+
+/// The settings of this direction for which the points were too short, and what shows them.
+fn too_long_words(result: &SweepResult, answer: &SweepAnswer) -> Option<String> {
+    let mut left_out = result.left_out.iter();
+    let (left_out, longer) = left_out.find_map(|left_out| {
+        let is_of = left_out.first.direction == answer.direction;
+        Some((left_out, left_out.longer.as_ref().filter(|_| is_of)?))
+    })?;
+    let (were, their, them) = match left_out.count {
+        1 => ("1 other was".to_owned(), "its", "it"),
+        several => (format!("{several} others were"), "their", "them"),
+    };
+    let which = match (left_out.count, longer.unmeasured.is_empty()) {
+        (1, _) => left_out.first.words.clone(),
+        (_, true) => format!("such as {}", left_out.first.words),
+        (_, false) => format!("among them all with {}", longer.unmeasured.join("; ")),
+    };
+    Some(format!(
+        "{were} left out ({which}), because too few of {their} requests would end within a \
+         point: {} shows {them}",
+        TIME_PER_POINT.of(format_args!("{:.0}s", longer.time_per_point_s))
+    ))
 }
 
 fn cheapest_line(result: &SweepResult, answer: &SweepAnswer) -> String {

@@ -43,6 +43,10 @@ pub struct DiagnoseResult {
     pub runs: Option<u64>,
     /// Every subset that was measured, in order.
     pub measurements: Vec<Measurement>,
+    /// What pauses of targets took from those who were measured together, if that shows: all other
+    /// rates of this result are without pauses.
+    #[serde(default)]
+    pub pauses: Option<PausedRates>,
     /// Advice, the best first.
     pub advice: Vec<Advice>,
     /// Whether the disks stayed as fast as they were.
@@ -57,6 +61,17 @@ pub struct DiagnoseResult {
     pub ended: SearchEnd,
     /// What the monitor saw of the machine.
     pub system: System,
+}
+
+/// What targets reached without and with their pauses.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PausedRates {
+    /// The targets: all of them if their sum shows pauses, else those that lost most by them.
+    pub members: Vec<String>,
+    /// Their rate while none of them pauses, as all rates of the result are meant.
+    pub without_bytes_per_s: f64,
+    /// All their bytes over all of the time.
+    pub with_bytes_per_s: f64,
 }
 
 /// The request, and the values that were used.

@@ -135,7 +135,11 @@ fn diagnosed_cached(cache: &str) -> DiagnoseResult {
         )
         .unwrap();
     }
-    with_machine(&text, |machine| {
+    diagnosed(&text)
+}
+
+fn diagnosed(text: &str) -> DiagnoseResult {
+    with_machine(text, |machine| {
         let mut plan = DiagnosePlan::new([machine]);
         plan.load.direction = Some(Direction::Write);
         plan.load.destroy = vec![machine.to_owned()];
@@ -192,4 +196,24 @@ fn a_backlog_that_grows_is_told_though_a_cache_took_part_of_the_rate_as_well() {
         assert!(verdicts.into_cache.is_some());
         assert_eq!(verdicts.backlog_grows, grows, "{rate_bytes_per_s}");
     }
+}
+
+#[test]
+fn only_targets_with_a_cache_are_said_to_have_one() {
+    let plain = |name: &str| {
+        format!(
+            "[[disk]]\nname = \"{name}\"\ncapacity = \"1TB\"\nwrite = \"300MB/s\"\n\
+             through = [\"host\"]\n"
+        )
+    };
+    let cached = "[[disk]]\nname = \"cached\"\ncapacity = \"1TB\"\nwrite = \"100MB/s\"\n\
+                  cache = \"2GB\"\ncache_rate = \"300MB/s\"\nvolatile_cache = true\n\
+                  through = [\"host\"]\n[limit.host]\nrate = \"400MB/s\"\n";
+    let text = plain("plain") + &plain("plain2") + cached;
+    let result = diagnosed(&text);
+    let mut notes = result.notes.iter();
+    let caches = notes
+        .find(|note| note.contains("volatile caches of"))
+        .unwrap();
+    assert!(caches.contains("volatile caches of cached had"), "{caches}");
 }

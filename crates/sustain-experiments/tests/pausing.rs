@@ -189,3 +189,26 @@ fn pauses_hardly_ever_make_walls_or_hide_them() {
     assert!(said.falsely_sure * 50 <= said.sure, "{said:?}");
     assert!(said.missed * 25 <= said.there, "{said:?}");
 }
+
+#[test]
+fn what_pauses_take_is_told_beside_the_rates_without_them() {
+    let disk = |name: &str, stall: &str| {
+        format!(
+            "[[disk]]\nname = \"{name}\"\ncapacity = \"1TB\"\nread = \"100MB/s\"\n\
+             stall = {{ {stall} }}\n"
+        )
+    };
+    let first = disk("d0", "every = \"500ms\", for = \"100ms\"");
+    let text = first + &disk("d1", "every = \"550ms\", for = \"120ms\"");
+    let result = diagnosed(&text, 1);
+    let pauses = result.pauses.unwrap();
+    assert_eq!(pauses.members, ["d0", "d1"]);
+    assert!((pauses.without_bytes_per_s / 200e6 - 1.0).abs() < 0.03);
+    // A fifth of the one, a little more of the other.
+    let with = pauses.with_bytes_per_s;
+    assert!((150e6..170e6).contains(&with), "{with}");
+    let is_said = |note: &String| note.contains("without them") && note.contains("with them");
+    assert!(result.notes.iter().any(is_said), "{:?}", result.notes);
+    let even = diagnosed(&text.replace("stall", "# stall"), 1);
+    assert_eq!(even.pauses, None);
+}

@@ -16,6 +16,7 @@ use super::diagnosed::Diagnosed;
 use super::explain::Explanation;
 use super::fall;
 use super::member_limits;
+use super::paused_rates::paused_rates;
 use super::remarks;
 use super::suggestion::{KnownWall, SuggestedLayout, Suggestion};
 use super::sums::sums;
@@ -56,6 +57,7 @@ pub(super) fn conclude(diagnosed: Diagnosed<'_>) -> DiagnoseResult {
         walls,
         runs: Some(diagnosed.runs as u64),
         measurements,
+        pauses: paused_rates(&diagnosed),
         advice: diagnosed.advice(),
         drift: Drift {
             anchors: findings.drift.anchors,

@@ -27,6 +27,8 @@ pub(super) struct Diagnosed<'a> {
     pub(super) driver_cpu_share_max: f64,
     /// The longest flush after a run, of each target of which a volatile cache had taken a part.
     pub(super) cache_flushes_s: BTreeMap<usize, f64>,
+    /// For each subset, the parts of its readings that are left with pauses included.
+    pub(super) parts_with_pauses: BTreeMap<Vec<usize>, Vec<f64>>,
     /// The number of runs, those for repeats and for advice included.
     pub(super) runs: usize,
     pub(super) host: Host,

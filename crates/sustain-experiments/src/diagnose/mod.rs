@@ -11,6 +11,7 @@ mod event;
 mod explain;
 mod fall;
 mod member_limits;
+mod paused_rates;
 mod pauses;
 mod plan;
 mod probe;

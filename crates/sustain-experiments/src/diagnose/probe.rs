@@ -16,7 +16,7 @@ use sustain_targets::Stop;
 
 use super::event::{DiagnoseEvent, DiagnoseObserver, Measured, Measuring};
 use super::repeats::Repeats;
-use super::segments::reading_of_run;
+use super::segments::{rate_with_pauses, reading_of_run};
 use super::words;
 use crate::measure::media::flushed_runs;
 
@@ -57,6 +57,8 @@ pub(super) struct SubsetProbe<'a, 'b> {
     pub(super) engine: Option<(String, String)>,
     /// The highest part of a CPU that a driver took.
     pub(super) driver_cpu_share_max: f64,
+    /// For each subset, the parts of its readings that are left with pauses included.
+    pub(super) parts_with_pauses: BTreeMap<Vec<usize>, Vec<f64>>,
     /// The longest flush after a run, of each target of which a volatile cache had taken a part.
     pub(super) cache_flushes_s: BTreeMap<usize, f64>,
 }
@@ -133,14 +135,16 @@ impl SubsetProbe<'_, '_> {
         let rates = &mut reading.rates_bytes_per_s;
         // In a stripe, all targets together have one flush.
         let in_part = if is_independent { 1 } else { rates.len() };
-        let parts = setup.targets.chunks(in_part).zip(rates.chunks_mut(in_part));
         let flushed = flushed_runs(is_independent, outcome);
-        for ((targets, rates), flushed) in parts.zip(flushed) {
+        for (rates, flushed) in rates.chunks_mut(in_part).zip(flushed) {
             let Some(flushed) = flushed else { continue };
             let sum: f64 = rates.iter().sum();
             let part = (flushed.rate_bytes_per_s / sum).min(1.0);
             rates.iter_mut().for_each(|rate| *rate *= part);
-            for target in targets {
+        }
+        // Of a stripe, too, only those are named whose own flush was long.
+        for (target, flushed) in setup.targets.iter().zip(flushed_runs(true, outcome)) {
+            if let Some(flushed) = flushed {
                 let longest_s = self.cache_flushes_s.entry(*target).or_default();
                 *longest_s = longest_s.max(flushed.flush_s);
             }
@@ -163,6 +167,12 @@ impl SubsetProbe<'_, '_> {
         let duration_ns = setup.time_ns.unwrap_or(self.time_per_run_ns);
         let targets: Vec<_> = (0..setup.targets.len()).map(completions).collect();
         let mut reading = reading_of_run(&targets, duration_ns);
+        let without: f64 = reading.rates_bytes_per_s.iter().sum();
+        if setup.dummy.is_none() && setup.layout == Layout::Independent && without > 0.0 {
+            let with = rate_with_pauses(&targets, duration_ns);
+            let parts = self.parts_with_pauses.entry(setup.targets.clone());
+            parts.or_default().push(with / without);
+        }
         self.hold_to_media(&mut reading, setup, outcome);
         for (series, target) in series.iter().zip(&setup.targets) {
             let Some(failure) = series.failures.first() else {

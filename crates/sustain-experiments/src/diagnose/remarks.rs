@@ -2,12 +2,14 @@
 //! the English. Pure; `conclude` calls it.
 
 use sustain_disk::target::Direction;
+use sustain_document::diagnose::PausedRates;
 use sustain_load::collect::TOOL_SHARE;
 use sustain_statistics::walls::{
     self, FALLING_TARGETS_MAX, Findings, PAIRS_OF_MAX, TARGETS_MAX, WallKind, WallState,
 };
 
 use super::diagnosed::Diagnosed;
+use super::paused_rates::paused_rates;
 use super::sums::sums;
 
 /// What a reader of a diagnosis must know besides its findings.
@@ -20,6 +22,8 @@ pub(super) enum DiagnosisRemark {
     LargerCacheNotSeen { bytes: u64 },
     /// Of what was written to these targets, volatile caches had taken a part; the longest flush.
     IntoCaches { members: Vec<String>, flush_s: f64 },
+    /// Rates are without pauses, which took something from these targets together.
+    WithoutPauses(PausedRates),
     /// It is not known how the targets are connected.
     OrderUnknown,
     /// Rates changed during the diagnosis, by up to this part.
@@ -189,6 +193,7 @@ pub(super) fn remarks(diagnosed: &Diagnosed<'_>) -> Vec<DiagnosisRemark> {
         findings
             .scatter
             .map(|times| DiagnosisRemark::Scattered { times }),
+        paused_rates(diagnosed).map(DiagnosisRemark::WithoutPauses),
         not_seen(diagnosed),
         into_caches(diagnosed),
         diagnosed

@@ -214,6 +214,7 @@ impl Diagnosis<'_> {
             engine,
             driver_cpu_share_max,
             cache_flushes_s,
+            parts_with_pauses,
             measured,
             ..
         } = probe;
@@ -232,6 +233,7 @@ impl Diagnosis<'_> {
             threads,
             driver_cpu_share_max,
             cache_flushes_s,
+            parts_with_pauses,
             runs: measured,
             host: begun.host,
             system: prepared.monitor.finish(start),
@@ -264,6 +266,7 @@ impl Diagnosis<'_> {
             engine: None,
             driver_cpu_share_max: 0.0,
             cache_flushes_s: BTreeMap::new(),
+            parts_with_pauses: BTreeMap::new(),
         }
     }
 

@@ -52,6 +52,12 @@ pub(super) fn reading_of_run(completions: &[&[MeterInterval]], duration_ns: u64)
     reading(&targets, &total)
 }
 
+/// All bytes of the part of a run that counts, over its time, pauses included.
+pub(super) fn rate_with_pauses(completions: &[&[MeterInterval]], duration_ns: u64) -> f64 {
+    let targets = completions.iter().map(|one| segments(one, duration_ns));
+    targets.flatten().sum::<f64>() / SEGMENTS as f64
+}
+
 /// The segments of a target. A record that completes later than the run counts up to where its end
 /// cuts it.
 fn segments(completions: &[MeterInterval], duration_ns: u64) -> Vec<f64> {

@@ -2,6 +2,7 @@
 //! its advice and its remarks, from data only. The conclusion writes them into the document.
 
 use sustain_disk::units::{Rate, Size};
+use sustain_document::diagnose::PausedRates;
 use sustain_document::setting::{ENGINE, RECORD_SIZE, TIME_PER_RUN};
 use sustain_statistics::walls::{FALLING_TARGETS_MAX, PAIRS_OF_MAX, SearchStep, TARGETS_MAX};
 
@@ -294,6 +295,7 @@ pub(super) fn remark(remark: &DiagnosisRemark) -> String {
              show (use a longer {TIME_PER_RUN})",
             Size(*bytes)
         ),
+        DiagnosisRemark::WithoutPauses(paused) => without_pauses(paused),
         DiagnosisRemark::OrderUnknown => {
             "how the targets are connected is not known, so any of them may \
                                  share something, and a smaller limit inside a larger one is \
@@ -359,6 +361,23 @@ fn too_noisy(noise: f64, noise_max: f64) -> String {
          ({TIME_PER_RUN}), which help if the rate swings within a run",
         noise * 100.0,
         noise_max * 100.0,
+    )
+}
+
+/// What pauses took, which no rate of the result shows.
+fn without_pauses(paused: &PausedRates) -> String {
+    let together = match paused.members.len() {
+        1 => "alone",
+        _ => "together",
+    };
+    format!(
+        "targets pause now and then, and all rates here are those without their pauses, so that no \
+         pause is taken for a limit: {} {together} reach {} without them, and {} with them. What \
+         has to be sustained is the rate with them: `sustain measure` shows it, and how long the \
+         pauses are",
+        paused.members.join(", "),
+        Rate(paused.without_bytes_per_s),
+        Rate(paused.with_bytes_per_s)
     )
 }
 

@@ -140,6 +140,7 @@ pub fn without_wall(disks: usize) -> DiagnoseResult {
         unexplained: None,
         runs: None,
         measurements: vec![all],
+        pauses: None,
         advice: Vec::new(),
         drift: Drift::default(),
         noise: 0.008,

@@ -38,7 +38,12 @@ fn item(facts: &DiagnosisPicture<'_>, advice: &Advice, most: f64) -> String {
     };
     let mut bars = vec![(expected, advice.expected_bytes_per_s, "alone".to_owned())];
     if let Some(measured) = advice.measured_bytes_per_s {
-        bars.push(("measured", measured, "tried".to_owned()));
+        // What was given back for pauses is not what was measured.
+        let found = match facts.result.pauses {
+            None => "measured",
+            Some(_) => "no pauses",
+        };
+        bars.push((found, measured, "tried".to_owned()));
     }
     let left_out = if advice.leave_out.is_empty() {
         String::new()

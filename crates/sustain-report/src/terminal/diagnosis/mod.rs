@@ -5,15 +5,17 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use sustain_document::diagnose::{
-    Advice, DiagnoseResult, Measurement, SearchEnd, Wall, WallKind, WallState,
+    DiagnoseResult, Measurement, SearchEnd, Wall, WallKind, WallState,
 };
-use sustain_document::vocabulary::LayoutKind;
 use sustain_experiments::diagnose::{DiagnoseEvent, Measured, Measuring};
 use sustain_load::event::Live;
 
+use self::advice::{advice_line, best_words};
 use super::wrapped::wrapped;
 use super::{LiveKind, LiveView, SIMULATED, sentences, without_controls};
-use crate::format::{percent, rate, rates_of_each, size, stretch};
+use crate::format::{percent, rate, rates_of_each, stretch};
+
+mod advice;
 
 /// A longer list of names is cut, and the rest is counted.
 const NAMES_MAX: usize = 8;
@@ -106,7 +108,7 @@ pub fn diagnosis_text(result: &DiagnoseResult, width: usize) -> String {
     if !result.advice.is_empty() {
         text.push_str("\nWhat to do, the best first, other cables last\n");
         for (number, advice) in result.advice.iter().enumerate() {
-            text.push_str(&wrapped(&advice_line(number + 1, advice), width));
+            text.push_str(&wrapped(&advice_line(result, number + 1, advice), width));
         }
     }
     let notes = result.notes.iter().map(|note| format!("note: {note}"));
@@ -137,7 +139,12 @@ fn subsets(result: &DiagnoseResult) -> String {
             None => subsets.push((measurement, vec![sum])),
         }
     }
-    let mut text = format!("{:>9}  {:>9}  targets\n", "measured", "predicted");
+    // What was given back for pauses is not what was measured.
+    let found = match result.pauses {
+        None => "measured",
+        Some(_) => "no pauses",
+    };
+    let mut text = format!("{found:>9}  {:>9}  targets\n", "predicted");
     for (measurement, sums) in subsets.iter().take(SUBSETS_SHOWN) {
         let predicted = measurement
             .predicted_bytes_per_s
@@ -184,9 +191,13 @@ fn rates(result: &DiagnoseResult) -> Vec<String> {
     }
     if let Some(together) = &result.together {
         lines.push(format!(
-            "together: {}, {} of the sum of the rates alone",
+            "together: {}, {} of the sum of the rates alone{}",
             rate(together.rate_bytes_per_s),
-            percent(together.share_of_sum)
+            percent(together.share_of_sum),
+            match result.pauses {
+                None => "",
+                Some(_) => ", all without pauses",
+            }
         ));
     }
     if let Some(loss) = &result.unexplained {
@@ -327,39 +338,6 @@ fn shares(wall: &Wall) -> Vec<String> {
     lines
 }
 
-fn advice_line(number: usize, advice: &Advice) -> String {
-    let targets = if advice.move_elsewhere.is_empty() {
-        &advice.order
-    } else {
-        &advice.move_elsewhere
-    };
-    let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
-    let what = match (advice.layout, advice.chunk_bytes) {
-        (LayoutKind::Stripe, Some(chunk_bytes)) => {
-            format!("a stripe with chunks of {} over", size(chunk_bytes))
-        }
-        (LayoutKind::Span, _) => "one after the other (span):".to_owned(),
-        _ if !advice.move_elsewhere.is_empty() => "other cables for".to_owned(),
-        _ => "independent queues on".to_owned(),
-    };
-    let mut expected = rate(advice.expected_bytes_per_s);
-    if advice.is_at_most {
-        expected.insert_str(0, "at most ");
-    } else if advice.is_at_least {
-        expected.insert_str(0, "at least ");
-    }
-    let measured = advice
-        .measured_bytes_per_s
-        .map_or(String::new(), |measured| {
-            format!(", {} measured", rate(measured))
-        });
-    format!(
-        "  {number}. {what} {}: {expected} expected{measured}; {}",
-        list(&targets),
-        without_controls(&advice.why)
-    )
-}
-
 /// The answer in sentences.
 #[must_use]
 pub fn diagnosis_sentence(result: &DiagnoseResult) -> String {
@@ -387,7 +365,8 @@ pub fn diagnosis_sentence(result: &DiagnoseResult) -> String {
             rate(none.largest_hidden_loss_bytes_per_s)
         ));
     }
-    clauses.extend(result.advice.first().map(best_words));
+    let best = result.advice.first();
+    clauses.extend(best.map(|best| best_words(result, best)));
     if result.plan.simulated {
         clauses.push(SIMULATED.to_owned());
     }
@@ -439,31 +418,21 @@ pub(crate) fn ending_words(result: &DiagnoseResult) -> Option<String> {
 pub(crate) fn together_words(result: &DiagnoseResult) -> Option<String> {
     let together = result.together.as_ref()?;
     let targets = result.order.names.len();
+    let alive = targets.saturating_sub(result.dropped.len());
+    let pauses = match &result.pauses {
+        None => String::new(),
+        Some(pauses) if pauses.members.len() == alive => format!(
+            " without pauses ({} with them)",
+            rate(pauses.with_bytes_per_s)
+        ),
+        Some(_) => " without pauses".to_owned(),
+    };
     Some(format!(
-        "These {} targets {} {} together, {} of the sum of their rates alone",
-        targets.saturating_sub(result.dropped.len()),
+        "These {alive} targets {} {} together{pauses}, {} of the sum of their rates alone",
         result.plan.direction,
         rate(together.rate_bytes_per_s),
         percent(together.share_of_sum)
     ))
-}
-
-/// The best advice with its rate.
-fn best_words(best: &Advice) -> String {
-    let order: Vec<&str> = best.order.iter().map(String::as_str).collect();
-    let order = list(&order);
-    let what = match best.layout {
-        LayoutKind::Independent => format!("independent queues on {order}"),
-        LayoutKind::Stripe => format!("a stripe over {order}"),
-        LayoutKind::Span => format!("one after the other (span): {order}"),
-        other => format!("{other} on {order}"),
-    };
-    let reached = match (best.measured_bytes_per_s, best.is_at_most) {
-        (Some(measured), _) => format!("{} measured", rate(measured)),
-        (None, true) => format!("at most {} expected", rate(best.expected_bytes_per_s)),
-        (None, false) => format!("{} expected", rate(best.expected_bytes_per_s)),
-    };
-    format!("The best way to use them is {what} ({reached})")
 }
 
 /// The same answer in lines of at most `width` columns, each ending with a newline.

@@ -104,6 +104,9 @@ fn ask(socket: &UnixStream, request: &ControlRequest, path: &Path) -> anyhow::Re
              members, or its process was stopped",
             ANSWER_WITHIN.as_secs()
         ),
-        Ok(_) | Err(_) => bail!("{name}: the recording has ended and gave no answer"),
+        Ok(_) | Err(_) => bail!(
+            "{name}: it gave no answer: the recording has ended, or this user may not command it, \
+             which only root and the user who records may"
+        ),
     }
 }

@@ -310,6 +310,19 @@ fn a_synthetic_source_that_waits_has_nothing_to_make_up_for() {
     members.verify(0);
 }
 
+/// The time has to be long enough for the commands on a busy machine.
+#[test]
+fn a_recording_whose_time_is_over_in_a_pause_keeps_what_lies_in_the_pipe() {
+    let mut commanded = Commanded::start(&[32 * MIB], &["--time", "5s"]);
+    commanded.control(&["pause"]).expect(0);
+    let mut stdin = commanded.running.stdin.take().unwrap();
+    stdin.write_all(b"sent in the pause").unwrap();
+    let (members, result) = commanded.finish(0);
+    assert_eq!(result["ended"], "time");
+    assert_eq!(extract(&members, 1, "main").bytes, b"sent in the pause");
+    drop(stdin);
+}
+
 #[test]
 fn a_paused_recording_ends_by_a_command_with_what_lies_in_the_pipe() {
     let mut commanded = Commanded::start(&[32 * MIB], &[]);

@@ -132,7 +132,8 @@ impl Intake {
         let mut read_error = None;
         let ending = loop {
             if let Some(ending) = self.bound_reached() {
-                if ending == Ending::Interrupted {
+                // In a pause, what was sent lies in the pipe still.
+                if ending == Ending::Interrupted || self.is_held() {
                     self.drain(source.as_fd());
                 }
                 break ending;

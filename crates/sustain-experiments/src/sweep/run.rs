@@ -24,7 +24,7 @@ use sustain_targets::{Monitor, Stop};
 use super::array::{ArrayCost, Arrays};
 use super::axes::{Grid, LeftOut};
 use super::conclude::{PointObservation, Swept};
-use super::course::{Course, FirstRun};
+use super::course::{FirstRun, SweepCourse};
 use super::event::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
 use super::open::{announcement, left_out_note, names, open};
 use super::plan::SweepPlan;
@@ -250,7 +250,7 @@ impl Sweep<'_, '_> {
         first: &FirstRun,
     ) -> Result<Ended, MeasureError> {
         let start = self.session.clock.now();
-        let mut course = Course::new(self.plan, first, start, deadline);
+        let mut course = SweepCourse::new(self.plan, first, start, deadline);
         let runs = course.runs_left(swept, start);
         let mut schedule = Schedule::new(swept.grid, self.plan.rounds, runs, self.plan.load.seed);
         self.note(announcement(
@@ -298,7 +298,7 @@ impl Sweep<'_, '_> {
         swept: &mut Swept<'_>,
         out: &mut BTreeSet<usize>,
         (round, points): (usize, &[usize]),
-        course: &Course<'_>,
+        course: &SweepCourse<'_>,
     ) -> Result<Option<Ended>, MeasureError> {
         let clock = self.session.clock.clone();
         for &point in points {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use super::cut::RecordingCut;
 use super::lost::{Doubt, is_crashed, is_recovered, was_durable, was_durable_in_part};
 use crate::error::RecordError;
 use crate::format::{AppendPlace, Descriptor, Kind, Position};
@@ -30,19 +31,6 @@ pub(super) enum Trace {
     End { recording_id: Uuid, member: usize },
     /// All that a member had of a recording may be gone, before this sequence.
     Gone { recording_id: Uuid, sequence: u64 },
-}
-
-/// Where a recording begins by now, as one member tells.
-#[derive(Debug)]
-pub(super) struct RecordingCut {
-    recording_id: Uuid,
-    /// Place of the member in the table of members.
-    member: usize,
-    /// Behind the last append that is not whole.
-    place: AppendPlace,
-    sequence: u64,
-    /// How far each stream had come there; none if nothing of the recording is left behind.
-    positions: Option<Vec<Position>>,
 }
 
 /// An append that is not whole, or not there: a trace if it is lost by that.
@@ -462,41 +450,6 @@ impl Trace {
                     recording.count_as_gone(sequence);
                 }
             }
-        }
-    }
-}
-
-impl RecordingCut {
-    fn apply(self, recordings: &mut [Recording]) {
-        let mut recordings = recordings.iter_mut();
-        let Some(recording) = recordings.find(|one| one.id == self.recording_id) else {
-            return;
-        };
-        recording.readable_from_sequence =
-            recording.readable_from_sequence.max(Some(self.sequence));
-        for (number, stream) in recording.streams.iter_mut().enumerate() {
-            let from = match &self.positions {
-                Some(positions) => positions.get(number).copied().unwrap_or_default(),
-                None => Position {
-                    next_offset_bytes: stream.offered_bytes,
-                    frames: stream.frames,
-                    gap_bytes: stream.gap_bytes,
-                    ..Position::default()
-                },
-            };
-            if from.next_offset_bytes > stream.readable_from_bytes {
-                stream.readable_from_bytes = from.next_offset_bytes;
-                stream.readable_from_frame = from.frames;
-                stream.readable_from_gap_bytes = from.gap_bytes;
-                let before_bytes = from.next_offset_bytes.saturating_sub(from.gap_bytes);
-                let left_bytes = stream.recorded_bytes.saturating_sub(before_bytes);
-                stream.hole_bytes = stream.hole_bytes.min(left_bytes);
-                stream.absent_bytes = stream.absent_bytes.min(left_bytes);
-            }
-        }
-        if let Some(extent) = recording.per_member[self.member].as_mut() {
-            extent.first = extent.first.max(self.place);
-            extent.is_overwritten = true;
         }
     }
 }

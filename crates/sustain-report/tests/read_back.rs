@@ -9,7 +9,7 @@ use sustain_report::terminal::{sentence, summary};
 
 mod sample;
 
-/// Both disks of the sample, of which half the rate is left.
+/// The disk of the sample, of which half the rate is left while it is read back.
 fn read_back() -> MeasureResult {
     let result = sample::one_target();
     let sustained = |part: f64| {

@@ -1,5 +1,4 @@
-//! The rows of a comparison: each quantity in A and in B, whether it differs, and, where the
-//! noise
+//! The rows of a comparison: each quantity in A and in B, whether it differs, and, where the noise
 //! is not known, why. Pure; `conclude` calls it for all targets together and for each.
 
 use sustain_document::compare::ComparedRow;

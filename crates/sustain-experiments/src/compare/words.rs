@@ -1,5 +1,4 @@
-//! All English of a comparison's document: where a row's interval comes from or why there is
-//! none,
+//! All English of a comparison's document: where a row's interval comes from or why there is none,
 //! what the limit says of each target, and the notes. Functions of data only; errors tell theirs
 //! where they arise.
 

@@ -1,9 +1,7 @@
 //! Paced runs that confirm a recommendation. The recommended rate was computed from a run with
-//! full
-//! queues; only a paced run shows what a source that does not wait would have met. If a rate
-//! does
-//! not hold, lower ones are tried until one does, in bounded time, because a rate that holds is
-//! what the user asked for. The run calls this module.
+//! full queues; only a paced run shows what a source that does not wait would have met. If a rate
+//! does not hold, lower ones are tried until one does, in bounded time, because a rate that holds
+//! is what the user asked for. The run calls this module.
 
 use sustain_disk::data::DataKind;
 use sustain_disk::layout::Layout;
@@ -28,8 +26,7 @@ use crate::error::MeasureError;
 
 /// A paced run is no longer than this.
 pub(super) const CONFIRM_NS_MAX: u64 = 10_000_000_000;
-/// After a run that did not hold, the next is paced at most at this part of the rate. So there
-/// are
+/// After a run that did not hold, the next is paced at most at this part of the rate. So there are
 /// at most six runs, which take a minute in all.
 const STEPS_DOWN: [f64; 5] = [0.95, 0.9, 0.8, 0.65, 0.5];
 /// The most paced runs.
@@ -45,8 +42,7 @@ pub(super) const STILL_GROWS: f64 = 0.9;
 /// Ten seconds of a paced run at this part of its rate or more had the pace of the source.
 const SOURCE_PACE: f64 = 0.99;
 
-/// A longer stall is a pause, which a buffer rides out; a run that falls behind without one is
-/// too
+/// A longer stall is a pause, which a buffer rides out; a run that falls behind without one is too
 /// slow.
 const PAUSE_NS_MIN: u64 = 2_500_000_000;
 
@@ -119,8 +115,7 @@ impl MeasureRun<'_> {
     }
 
     /// The setup of a confirming phase, but for its rate. Its data is new for each write where
-    /// that
-    /// is slower, because the data of a recorder is.
+    /// that is slower, because the data of a recorder is.
     pub(crate) fn confirming(&self, is_slower_rewritten: bool, threads: u32) -> PhaseSetup {
         let setup = self.prepared.setup(threads);
         if !is_slower_rewritten {
@@ -238,10 +233,8 @@ impl MeasureRun<'_> {
         offered_bytes < least_bytes.saturating_mul(RECORDS_DUE_MIN) as f64
     }
 
-    /// Whether the backlog of a paced run grew steadily, and no stretch of the run itself that
-    /// was
-    /// as slow explains that. It may be small beside the buffer: a rate that is 1 % too high
-    /// needs
+    /// Whether the backlog of a paced run grew steadily, and no stretch of the run itself that was
+    /// as slow explains that. It may be small beside the buffer: a rate that is 1 % too high needs
     /// more than the ten seconds of a paced run to fill that, and a recording has more.
     fn grows_steadily(&self, search: &RateSearch, paced: &PhaseOutcome, seconds: f64) -> bool {
         let rate_bytes_per_s = search.recommended.rate_bytes_per_s;
@@ -264,10 +257,8 @@ impl MeasureRun<'_> {
         })
     }
 
-    /// Whether a paced run ended with a backlog that was as large as it ever was, and larger
-    /// than
-    /// the curves seen before would explain. As far as is known, a longer run would then fill
-    /// any
+    /// Whether a paced run ended with a backlog that was as large as it ever was, and larger than
+    /// the curves seen before would explain. As far as is known, a longer run would then fill any
     /// buffer.
     fn grows(
         &self,
@@ -287,8 +278,7 @@ impl MeasureRun<'_> {
     }
 }
 
-/// Whether paced runs follow a recommendation. The bytes that a bounded run touched elsewhere
-/// are
+/// Whether paced runs follow a recommendation. The bytes that a bounded run touched elsewhere are
 /// not known as a part of each target that begins at 0.
 pub(super) fn confirms(plan: &MeasurePlan) -> bool {
     let is_elsewhere = plan.load.at.is_some() && plan.load.bytes.is_some();

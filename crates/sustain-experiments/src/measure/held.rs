@@ -1,8 +1,6 @@
-//! Decides whether a run paced by `--rate` held that rate. There are three answers, and only
-//! this
-//! module decides which one it is: the terminal, the document, the report and the exit code
-//! all use
-//! it. The conclusion calls it.
+//! Decides whether a run paced by `--rate` held that rate. There are three answers, and only this
+//! module decides which one it is: the terminal, the document, the report and the exit code all
+//! use it. The conclusion calls it.
 
 use sustain_disk::layout::Layout;
 use sustain_document::measure::TargetResult;
@@ -26,11 +24,9 @@ const SECOND_OF_END_S: f64 = 1.0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PacedOutcome {
     /// The backlog stayed within the buffer, and did not grow steadily; and no cache had taken
-    /// what
-    /// the medium could not.
+    /// what the medium could not.
     Yes,
-    /// The backlog was larger than the buffer or grew steadily to the end, or only caches took
-    /// the
+    /// The backlog was larger than the buffer or grew steadily to the end, or only caches took the
     /// rate, or a target failed.
     No,
     /// Nothing shows that it did not hold, but this run is no proof; the reason.
@@ -56,8 +52,7 @@ impl PacedOutcome {
     }
 }
 
-/// Whether the rate held, with a backlog of `backlog_bytes` at most. A run that is no proof
-/// that a
+/// Whether the rate held, with a backlog of `backlog_bytes` at most. A run that is no proof that a
 /// rate holds may well prove that it does not.
 pub(crate) fn held(
     plan: &MeasurePlan,
@@ -129,8 +124,7 @@ fn grows(
 }
 
 /// A target that is full takes nothing more, so that only the time before tells whether all of
-/// them
-/// hold the rate. `None` if no target was full, or if the backlog was too large before.
+/// them hold the rate. `None` if no target was full, or if the backlog was too large before.
 fn held_until_full(
     plan: &MeasurePlan,
     targets: &[TargetResult],

@@ -26,8 +26,7 @@ const HALF_WIDTH_PART_MAX: f64 = 0.1;
 const PAUSE_SHARES: f64 = 4.0;
 
 /// The rate to record at, not confirmed yet. `None` if a rate was given, or if none can be
-/// promised. If writing data that is new for each write is slower than the run's, the
-/// recommended
+/// promised. If writing data that is new for each write is slower than the run's, the recommended
 /// rate is lower in proportion.
 pub(crate) fn recommend(
     plan: &MeasurePlan,
@@ -74,10 +73,8 @@ pub(crate) fn recommend(
     })
 }
 
-/// The buffer of a recorder, and what a source at work needs of it beyond the curve. The curve
-/// is
-/// of a stream of single bytes that meets the run's worst pause with nothing waiting; a source
-/// has
+/// The buffer of a recorder, and what a source at work needs of it beyond the curve. The curve is
+/// of a stream of single bytes that meets the run's worst pause with nothing waiting; a source has
 /// a record half come by then that cannot be written yet, and one on the way to each target.
 pub(crate) struct BufferAllowance {
     buffer_bytes: u64,
@@ -137,10 +134,8 @@ fn ceiling(sustained: &Sustained, least: Option<f64>, active: &[Step]) -> f64 {
     worst(active, half_s).unwrap_or(0.0)
 }
 
-/// The rate at which bytes reached the media, the flush after the run included; `None` if no
-/// flush
-/// was so long that it says anything about caches. Each target counts after its own burst,
-/// because
+/// The rate at which bytes reached the media, the flush after the run included; `None` if no flush
+/// was so long that it says anything about caches. Each target counts after its own burst, because
 /// that of another one may be in no flush.
 fn rate_with_flush(
     plan: &MeasurePlan,

@@ -1,5 +1,4 @@
-//! What a measurement tells besides its figures, as data: who measures decides it, and
-//! `words.rs`
+//! What a measurement tells besides its figures, as data: who measures decides it, and `words.rs`
 //! has the English.
 
 use sustain_document::verdicts::{BacklogNotSeen, RhythmNotSeen};

@@ -1,7 +1,6 @@
 //! Decides what the figures of a measurement mean: every threshold of its answer stands here, in
 //! `rhythm.rs`, in `media.rs` or in `backlog.rs`. It works on the result document alone; the
-//! conclusion calls it
-//! once, and the views word what it decided.
+//! conclusion calls it once, and the views word what it decided.
 
 use std::borrow::Cow;
 
@@ -15,8 +14,7 @@ use sustain_statistics::judge::steady::WINDOW_S_MIN;
 use super::confirm::STILL_GROWS;
 use super::{backlog, media, rhythm};
 
-/// If the rates of several targets lie further apart than this, all of them are named. Stalls
-/// that
+/// If the rates of several targets lie further apart than this, all of them are named. Stalls that
 /// differ by less are the same one, seen by two meters.
 const RATES_APART: f64 = 0.02;
 /// The stall of a paced run is named beside the run's own if it is this many times longer.
@@ -34,8 +32,7 @@ const PAUSE_FROM: f64 = 0.9;
 /// What needs this part of the buffer needs most of it.
 const MOST_OF_BUFFER: f64 = 0.5;
 
-/// The verdicts of a document: its own or, where an earlier version wrote it without any,
-/// those on
+/// The verdicts of a document: its own or, where an earlier version wrote it without any, those on
 /// its figures.
 #[must_use]
 pub fn of(result: &MeasureResult) -> Cow<'_, MeasureVerdicts> {
@@ -172,10 +169,9 @@ fn buffer_is_for(result: &MeasureResult) -> Option<BufferPurpose> {
 }
 
 /// What most of the memory is for: records that are being filled or written, where these are
-/// large;
-/// pauses, where there were any; the time in which the run was slower, where its intervals show
-/// that much; or else nothing that was seen, because the curve between its rates is an estimate
-/// from above.
+/// large; pauses, where there were any; the time in which the run was slower, where its intervals
+/// show that much; or else nothing that was seen, because the curve between its rates is an
+/// estimate from above.
 fn most_is_for(result: &MeasureResult, found: &Recommendation) -> BufferPurpose {
     let is_most = |bytes: f64| bytes >= found.buffer_bytes as f64 * MOST_OF_BUFFER;
     let records = 1 + result.targets.len() as u64;

@@ -144,8 +144,7 @@ impl Superblock {
     ///
     /// # Errors
     /// If there is none, or it is damaged, or of a later version. The version is checked first,
-    /// because a
-    /// later one may keep its checksum elsewhere.
+    /// because a later one may keep its checksum elsewhere.
     pub fn decode(bytes: &[u8]) -> Result<Superblock, SuperblockError> {
         if !bytes.starts_with(&MAGIC) {
             return Err(SuperblockError::Foreign);
@@ -203,8 +202,7 @@ impl Superblock {
 ///
 /// # Errors
 /// If no copy is valid: that of a later version if there is one, or else that a superblock is
-/// damaged,
-/// or else that there is none.
+/// damaged, or else that there is none.
 pub fn newest(
     copies: impl IntoIterator<Item = Result<Superblock, SuperblockError>>,
 ) -> Result<Superblock, SuperblockError> {

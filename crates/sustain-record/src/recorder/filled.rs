@@ -174,8 +174,7 @@ impl Filling {
     ///
     /// # Panics
     /// If there are more bytes than fit, or if marks are out of order, lie behind these bytes, or
-    /// begin a
-    /// frame without a time, because then no one could read them.
+    /// begin a frame without a time, because then no one could read them.
     pub fn take(&mut self, count: usize, marks: &[PayloadMark], time_ns: i64) -> (usize, usize) {
         assert!(count <= self.room_bytes(), "no more bytes than spare room");
         if let Err(refused) = check_marks(marks, count as u64) {

@@ -1,9 +1,7 @@
-//! Judges a finished or running series: whether it is steady, at which rate, what came before,
-//! and
+//! Judges a finished or running series: whether it is steady, at which rate, what came before, and
 //! which rate may be recorded. The run calls it, and so does everything that judges saved
-//! intervals
-//! again. All functions are pure and work on slices: nothing here reads a clock, a disk or a
-//! file.
+//! intervals again. All functions are pure and work on slices: nothing here reads a clock, a disk
+//! or a file.
 
 pub mod batch_means;
 pub mod burst;
@@ -41,8 +39,7 @@ pub struct Step {
 /// Whether a run comes back to positions where it has been before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Revisits {
-    /// `Some(n)`: the run starts at position 0 and wraps after `n` bytes, so that its position
-    /// is
+    /// `Some(n)`: the run starts at position 0 and wraps after `n` bytes, so that its position is
     /// the bytes completed modulo `n`. `None`: one pass, no position is seen twice.
     pub lap_bytes: Option<u64>,
 }

@@ -1,7 +1,6 @@
 //! The answer of a measurement in sentences, with everything that a reader must know not to
-//! misread
-//! it. The terminal prints it last and the page shows it first; it must never say more than was
-//! seen.
+//! misread it. The terminal prints it last and the page shows it first; it must never say more
+//! than was seen.
 
 use sustain_document::measure::{MeasureResult, TargetResult, Total};
 use sustain_document::verdicts::IntoCache;

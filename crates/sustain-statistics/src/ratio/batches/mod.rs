@@ -1,16 +1,11 @@
 //! The ratio of two correlated series of a run each, by batch means. Pure; `conclude` calls it.
 //!
-//! Neighbouring seconds of a disk are alike, so a test on single intervals calls every other
-//! pair
-//! of equal runs different. Means of ten long batches are nearly independent (B. Schmeiser,
-//! "Batch
-//! size effects in the analysis of simulation output", Operations Research 30, 1982). What is
-//! left
-//! of their correlation, r, widens: the variance of the mean is s^2/n * (1+r)/(1-r), the
-//! factor of
-//! a first-order autoregression. An estimate of r from n batches is too small by about
-//! (1+3r)/n (F.
-//! H. C. Marriott and J. A. Pope, "Bias in the estimation of autocorrelations", Biometrika 41,
+//! Neighbouring seconds of a disk are alike, so a test on single intervals calls every other pair
+//! of equal runs different. Means of ten long batches are nearly independent (B. Schmeiser, "Batch
+//! size effects in the analysis of simulation output", Operations Research 30, 1982). What is left
+//! of their correlation, r, widens: the variance of the mean is s^2/n * (1+r)/(1-r), the factor of
+//! a first-order autoregression. An estimate of r from n batches is too small by about (1+3r)/n
+//! (F. H. C. Marriott and J. A. Pope, "Bias in the estimation of autocorrelations", Biometrika 41,
 //! 1954); that is added first, so that short runs do not look more certain than they are.
 //!
 //! A block bootstrap (D. N. Politis and J. P. Romano, 1994) would need more blocks than half a
@@ -118,9 +113,8 @@ fn welch(of_a: f64, of_b: f64) -> f64 {
 
 /// B's rate over A's for the bytes that both transferred, piece by piece: changes that both go
 /// through alike, such as the zones of a disk or a cache that fills, do not count as noise. A
-/// stretch
-/// in which one of them was faster counts as one that could have lasted for any part of the run.
-/// `None` with too few intervals.
+/// stretch in which one of them was faster counts as one that could have lasted for any part of
+/// the run. `None` with too few intervals.
 pub fn ratio_over_same_bytes(
     a: &CumulativeBytes,
     b: &CumulativeBytes,

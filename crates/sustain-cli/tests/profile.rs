@@ -83,8 +83,8 @@ fn the_answer_comes_first_and_the_table_after_it() {
     };
     let without_bad_spot = FALLING.split("slow").next().unwrap();
     insta::assert_snapshot!(said(without_bad_spot), @"
-    hda, read: reading all of it reaches 42.1 MB/s on average; 30.0 MB/s can be promised at every
-      position; slow places shorter than 1.19 GB could lie between the samples
+    hda, read: reading all of it reaches 42.1 MB/s on average; every position reaches at least
+      30.0 MB/s; slow places shorter than 1.19 GB could lie between the samples
       the rate falls in 4 zones from 60.0 MB/s at its start to 30.0 MB/s at its end, 50 % less
       to look closer, use --budget 8m: its samples leave at most about 656 MB between them
     These figures are of a simulated machine, not of real disks.
@@ -101,7 +101,7 @@ fn the_answer_comes_first_and_the_table_after_it() {
     ");
     insta::assert_snapshot!(said(FALLING), @"
     hda, read: reading all of it reaches 38.8 MB/s on average, 1 bad spot included; outside the bad spot
-      the rate is 42.0 MB/s on average, and 30.0 MB/s can be promised at every position; in the bad spot
+      the rate is 42.0 MB/s on average, and every position reaches at least 30.0 MB/s; in the bad spot
       it is as low as 5.00 MB/s on average over 29.4 MB; slow places shorter than 1.19 GB could lie
       between the samples
       the rate falls in 4 zones from 60.0 MB/s at its start to 30.0 MB/s at its end, 50 % less
@@ -160,17 +160,17 @@ fn a_limit_that_binds_on_the_outer_zones_only_is_named_with_its_end() {
     let ran = place.run(&[&["profile", "sim:machine.toml"][..], &flags].concat());
     let ran = ran.expect(0);
     insta::assert_snapshot!(ran.stdout, @"
-    read: all at once they reach 50.4 MB/s on average; 40.0 MB/s can be promised at every position
+    read: all at once they reach 50.4 MB/s on average; every position reaches at least 40.0 MB/s
       they share a limit of 55.0 MB/s: the sum stays at that rate, where their rates alone add up to
         63.2 MB/s
       it binds on the first 48 % of their capacity; after that each target is as fast as alone, and the
         sum is 55.0 MB/s or less (a loss below 1.0 % would not show)
-    hda, read: reading all of it reaches 26.7 MB/s on average; 20.0 MB/s can be promised at every
-      position; slow places shorter than 3.32 GB could lie between the samples
+    hda, read: reading all of it reaches 26.7 MB/s on average; every position reaches at least
+      20.0 MB/s; slow places shorter than 3.32 GB could lie between the samples
       the rate falls in 9 zones from 35.0 MB/s at its start to 20.0 MB/s at its end, 43 % less
       to look closer, use --budget 32m: its samples leave at most about 1.05 GB between them
-    hdb, read: reading all of it reaches 26.7 MB/s on average; 20.0 MB/s can be promised at every
-      position; slow places shorter than 3.32 GB could lie between the samples
+    hdb, read: reading all of it reaches 26.7 MB/s on average; every position reaches at least
+      20.0 MB/s; slow places shorter than 3.32 GB could lie between the samples
       the rate falls in 9 zones from 35.0 MB/s at its start to 20.0 MB/s at its end, 43 % less
       to look closer, use --budget 32m: its samples leave at most about 1.05 GB between them
     These figures are of a simulated machine, not of real disks.

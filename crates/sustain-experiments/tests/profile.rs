@@ -290,7 +290,7 @@ fn a_shared_limit_binds_on_the_outer_zones_only() {
     let until = limit.binds_until.unwrap();
     assert!((0.35..0.55).contains(&until), "{until}");
     insta::assert_snapshot!(found.verdict.join("\n"), @"
-    all at once they reach 50.4 MB/s on average; 40.0 MB/s can be promised at every position
+    all at once they reach 50.4 MB/s on average; every position reaches at least 40.0 MB/s
     they share a limit of 55.0 MB/s: the sum stays at that rate, where their rates alone add up to 63.2 MB/s
     it binds on the first 48 % of their capacity; after that each target is as fast as alone, and the sum is 55.0 MB/s or less (a loss below 1.0 % would not show)
     ");
@@ -335,7 +335,7 @@ fn what_a_bad_spot_does_not_reach_is_not_promised_at_every_position() {
     let mut bench = Bench::new(&format!("{z}{y}[limit.c]\nrate = \"270MB/s\"\n"));
     bench.plan.budget_ns = 1_800_000_000_000;
     let together = &bench.run().together[0];
-    insta::assert_snapshot!(together.verdict[0], @"all at once they reach 230 MB/s on average; 180 MB/s can be promised outside the bad spots; in them as little as 135 MB/s was measured");
+    insta::assert_snapshot!(together.verdict[0], @"all at once they reach 230 MB/s on average; every position outside the bad spots reaches at least 180 MB/s; in them as little as 135 MB/s was measured");
 }
 
 #[test]

@@ -221,8 +221,8 @@ fn a_collapse_whose_members_reach_the_most_together_tells_which_fell() {
 
     Wall 1: 58.6 MB/s shared by /dev/sda, /dev/sdb, /dev/sdc, /dev/sdd
       where: PCIe link: so much of so much
-      a collapse: sda, sdb together reach less than sda (33.1 MB/s against 35.0 MB/s); all of them together reach the most, 58.6 MB/s; rates fall to a half, a third or less of those alone, as where disks miss revolutions; confirmed, confidence 100 %; the least certain point is that /dev/sde does not share it (6.5 standard deviations)
-      tested: 252 MB/s predicted for /dev/sda, /dev/sdb, /dev/sdc, 250 MB/s measured
+      a collapse: sda, sdb together reach less than sda (33.1 MB/s against 35.0 MB/s); all of them together reach the most, 58.6 MB/s; rates fall to a half, a third or less of those alone, as where disks miss revolutions; confirmed, confidence 100 %; the least certain point is that /dev/sde does not share it: the reading that shows it is 6.5 standard deviations from what the other answer predicts
+      tested with /dev/sda, /dev/sdb, /dev/sdc: 252 MB/s predicted, 250 MB/s measured
       shares: 46.0 MB/s to 70.0 MB/s, the same in each reading
       /dev/sdd gets only 46.0 MB/s; an even share is 63.0 MB/s
 

@@ -74,8 +74,9 @@ fn what_is_least_sure_says_whether_the_target_is_in_the_wall() {
     Wall 1: 252 MB/s shared by /dev/sda, /dev/sdb, /dev/sdc, /dev/sdd
       where: PCIe link: so much of so much
       a plain limit: the sum stays the same when more of them are active; confirmed, confidence 100 %;
-        the least certain point is that /dev/sda shares it (6.5 standard deviations)
-      tested: 252 MB/s predicted for /dev/sda, /dev/sdb, /dev/sdc, 250 MB/s measured
+        the least certain point is that /dev/sda shares it: the reading that shows it is 6.5 standard
+        deviations from what the other answer predicts
+      tested with /dev/sda, /dev/sdb, /dev/sdc: 252 MB/s predicted, 250 MB/s measured
       shares: 46.0 MB/s to 70.0 MB/s, the same in each reading
       /dev/sdd gets only 46.0 MB/s; an even share is 63.0 MB/s
     ");
@@ -84,8 +85,9 @@ fn what_is_least_sure_says_whether_the_target_is_in_the_wall() {
     Wall 1: 252 MB/s shared by /dev/sda, /dev/sdb, /dev/sdc, /dev/sdd
       where: PCIe link: so much of so much
       a plain limit: the sum stays the same when more of them are active; confirmed, confidence 100 %;
-        the least certain point is that /dev/sde does not share it (6.5 standard deviations)
-      tested: 252 MB/s predicted for /dev/sda, /dev/sdb, /dev/sdc, 250 MB/s measured
+        the least certain point is that /dev/sde does not share it: the reading that shows it is 6.5
+        standard deviations from what the other answer predicts
+      tested with /dev/sda, /dev/sdb, /dev/sdc: 252 MB/s predicted, 250 MB/s measured
       shares: 46.0 MB/s to 70.0 MB/s, the same in each reading
       /dev/sdd gets only 46.0 MB/s; an even share is 63.0 MB/s
     ");
@@ -203,7 +205,8 @@ fn an_uncertain_wall_is_told_as_one_that_may_be() {
     Wall 2: 140 MB/s perhaps shared by /dev/sdc, /dev/sdd
       where: port 1: so much of so much
       a plain limit: the sum stays the same when more of them are active; not certain, confidence 50 %;
-        the least certain point is that /dev/sde does not share it (6.5 standard deviations)
+        the least certain point is that /dev/sde does not share it: the reading that shows it is 6.5
+        standard deviations from what the other answer predicts
       shares: 46.0 MB/s to 66.0 MB/s, the same in each reading
       /dev/sdd gets only 46.0 MB/s; an even share is 70.0 MB/s
     ");

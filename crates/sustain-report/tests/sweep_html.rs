@@ -128,7 +128,7 @@ fn the_map_has_every_pair_and_says_what_is_not_known() {
     256 KiB | 336 | 365 | 382 | 391
     1 MiB | 382 | 391 | 395 | 398
     4 MiB | 395 | 398 | 399 | 399
-    Each figure is the rate in MB/s of the fastest setting with this record size and depth; the deeper the colour, the higher the rate. Bold: it does not differ from the best by more than noise. Full frame: the best setting. Dashed frame: the cheapest setting within 2 %. A dot was not measured; a dash was left out.
+    Each figure is the rate in MB/s of the fastest setting with this record size and depth, whatever its other settings are; the deeper the colour, the higher the rate. Bold: it does not differ from the best by more than noise. Full frame: the best setting. Dashed frame: the cheapest setting within 2 %. A dot stands for settings that were not measured, a dash for settings that are no part of this sweep.
     ");
 }
 

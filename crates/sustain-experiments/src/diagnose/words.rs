@@ -196,19 +196,16 @@ fn one_after_the_other(
     all_at_once_gain: Option<f64>,
 ) -> String {
     let meets = match at_limit {
-        [] => "meets no shared limit".to_owned(),
-        [one] => format!("meets a limit as well, as {one} reaches it alone"),
-        some => format!(
-            "meets limits as well, as {} reach them alone",
-            some.join(", ")
-        ),
+        [] => String::new(),
+        [one] => format!(" ({one} reaches the limit even alone)"),
+        some => format!(" ({} reach the limits even alone)", some.join(", ")),
     };
     let compared = match all_at_once_gain {
-        None => "using all at once is hardly faster, or slower".to_owned(),
-        Some(gain) => format!("using all at once reaches {:.0} % more", gain * 100.0),
+        None => "all at once are hardly faster, or slower".to_owned(),
+        Some(gain) => format!("all at once reach {:.0} % more", gain * 100.0),
     };
     format!(
-        "using one after the other {meets}, and reaches {} on the slowest; {compared}",
+        "one after the other, the slowest gives {}{meets}; {compared}",
         Rate(slowest_bytes_per_s)
     )
 }

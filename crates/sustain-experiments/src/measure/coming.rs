@@ -160,7 +160,9 @@ mod tests {
         assert_eq!(at(Phase::Rewrite, 0, 0), Some([90.0, 240.0]));
         assert_eq!(at(Phase::Confirm, 0, 1), Some([80.0, 230.0]));
         assert_eq!(at(Phase::ReadBack, 1, 0), Some([50.0, 150.0]));
+        assert_eq!(at(Phase::Flush, 1, 0), Some([50.0, 150.0]));
         assert_eq!(at(Phase::Confirm, 1, 2), Some([40.0, 130.0]));
+        assert_eq!(at(Phase::Flush, 1, 2), Some([40.0, 130.0]));
         assert_eq!(at(Phase::ReadAlone, 2, 0), Some([10.0, 60.0]));
         assert_eq!(at(Phase::Confirm, 2, 6), Some([0.0, 0.0]));
         let words = words::coming(&coming);

@@ -182,16 +182,18 @@ impl ForeseenParts {
             let least_s = if self.may_end_early { 0.0 } else { run_s };
             [from_after[0] + least_s, from_after[1] + run_s]
         });
+        let most_s = runs(self.confirming_runs_max.saturating_sub(so_far.runs));
+        let after_confirming = add([0.0, most_s], still_read_back);
         match phase {
+            // The runs that read back and those that confirm are flushed as well.
+            Phase::Flush if so_far.runs > 0 => Some(after_confirming),
+            Phase::Flush if so_far.read_back > 0 => Some(confirming),
             Phase::Prewrite => from_run.map(|ends| ends.map(|time_s| time_s + self.idle_s)),
             Phase::Before => from_run,
             Phase::Measure | Phase::Flush => Some(from_after),
             Phase::After => Some(from_turns),
             Phase::Rewrite | Phase::ReadBack | Phase::ReadAlone => Some(confirming),
-            Phase::Confirm => {
-                let most_s = runs(self.confirming_runs_max.saturating_sub(so_far.runs));
-                Some(add([0.0, most_s], still_read_back))
-            }
+            Phase::Confirm => Some(after_confirming),
             Phase::Subset => None,
         }
     }

@@ -45,8 +45,8 @@ pub(super) fn of(
     };
     notices.push(format!(
         "the stream is readable from byte {readable_bytes}{frame} on, and is written from there: \
-         earlier bytes are overwritten, all or in part. --from-byte 0 --holes fill \
-         -o FILE writes what is left of that, too"
+         earlier bytes are overwritten, all or in part. To have what is left of them as well, \
+         extract with --from-byte 0 --holes fill -o FILE"
     ));
     Ok(Range::Bytes(readable_bytes..u64::MAX))
 }

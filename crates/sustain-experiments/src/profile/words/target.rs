@@ -105,10 +105,10 @@ fn least(target: &ProfileTarget) -> Option<String> {
 fn of_promise(target: &ProfileTarget, all: &str, mean: f64, inner: f64) -> String {
     let (mean, inner) = (Rate(mean), Rate(inner));
     let promise = match Spotted::of(target) {
-        None => format!("{all} {mean} on average; {inner} can be promised at every position"),
+        None => format!("{all} {mean} on average; every position reaches at least {inner}"),
         Some(spotted) => format!(
             "{all} {mean} on average, {} included; outside {} the rate is {} on average, and \
-             {inner} can be promised at every position; in {} it is as low as {}",
+             every position reaches at least {inner}; in {} it is as low as {}",
             spotted.count,
             spotted.them,
             Rate(spotted.outside),
@@ -336,12 +336,12 @@ mod tests {
     #[test]
     fn what_is_promised_is_promised_outside_the_bad_spots() {
         let bare = of_target(&target(&[120.0, 90.0]), CurveShape::Zones, true);
-        let promise = "a full recording reaches 100 MB/s on average; 90.0 MB/s can be promised at \
-                       every position";
+        let promise = "a full recording reaches 100 MB/s on average; every position reaches at \
+                       least 90.0 MB/s";
         assert_eq!(bare[0], promise);
         let words = of_target(&spotted(&[120.0, 90.0]), CurveShape::Zones, true);
         insta::assert_snapshot!(words.join("\n"), @"
-        a full recording reaches 100 MB/s on average, 1 bad spot included; outside the bad spot the rate is 102 MB/s on average, and 90.0 MB/s can be promised at every position; in the bad spot it is as low as 5.00 MB/s on average over 4.00 MB
+        a full recording reaches 100 MB/s on average, 1 bad spot included; outside the bad spot the rate is 102 MB/s on average, and every position reaches at least 90.0 MB/s; in the bad spot it is as low as 5.00 MB/s on average over 4.00 MB
         the rate falls in 2 zones from 120 MB/s at its start to 90.0 MB/s at its end, 25 % less
         at 40.0 GB, about 300 MB wide: 5.00 MB/s in a zone of 100 MB/s at every visit: a bad spot, where sectors are read again or were moved elsewhere
         ");
@@ -356,7 +356,7 @@ mod tests {
     fn ends_that_are_alike_neither_fall_nor_rise() {
         let words = of_target(&target(&[120.0, 60.0, 119.5]), CurveShape::Zones, true);
         insta::assert_snapshot!(words.join("\n"), @"
-        a full recording reaches 100 MB/s on average; 60.0 MB/s can be promised at every position
+        a full recording reaches 100 MB/s on average; every position reaches at least 60.0 MB/s
         its ends are alike: 120 MB/s at its start, 120 MB/s at its end; between them the rate changes in 3 zones, as far as 60.0 MB/s
         the slowest zone is not the last one: 60.0 MB/s at 100 GB, 100 GB wide
         ");
@@ -378,7 +378,7 @@ mod tests {
             true,
         );
         insta::assert_snapshot!(words.join("\n"), @"
-        a full recording reaches 100 MB/s on average; 3.36 MB/s can be promised at every position
+        a full recording reaches 100 MB/s on average; every position reaches at least 3.36 MB/s
         the rate changes in 5 zones, up and down between 3.36 MB/s and 5.25 MB/s: 4.11 MB/s at its start, 3.36 MB/s at its end
         ");
     }
@@ -401,7 +401,7 @@ mod tests {
                 assert!(!of_target(&noisy, shape, true)[0].contains("rough"));
                 (noisy.resolution, noisy.noise) = (0.25, 0.3);
                 let said = of_target(&noisy, shape, true).remove(0);
-                assert!(said.contains("can be promised at every position"), "{said}");
+                assert!(said.contains("every position reaches at least"), "{said}");
                 let caveat = "these figures are rough: the samples differ by 30 %, so only \
                               differences above 25 % would show";
                 assert!(said.contains(caveat), "{said}");

@@ -51,11 +51,14 @@ fn of_promise(fit: &Fit, spots: &[Spot], has_bad_spots: bool) -> String {
     let least = sums.fold(f64::INFINITY, f64::min);
     match (least < zone.rate * (1.0 - FAR_BELOW), has_bad_spots) {
         (true, _) => format!(
-            "; {rate} can be promised outside the bad spots; in them as little as {} was measured",
+            "; every position outside the bad spots reaches at least {rate}; in them as little as \
+             {} was measured",
             Rate(least)
         ),
-        (false, true) => format!("; {rate} can be promised outside the bad spots of each"),
-        (false, false) => format!("; {rate} can be promised at every position"),
+        (false, true) => {
+            format!("; every position outside the bad spots of each reaches at least {rate}")
+        }
+        (false, false) => format!("; every position reaches at least {rate}"),
     }
 }
 

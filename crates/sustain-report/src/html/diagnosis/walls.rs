@@ -10,7 +10,7 @@ use super::super::escape;
 use super::super::table::{Table, glued};
 use super::facts::{DiagnosisPicture, DrawnWall, off_by};
 use crate::format::{percent, rate, rates_of_each};
-use crate::terminal::diagnosis::collapse_words;
+use crate::terminal::diagnosis::{collapse_words, margin};
 
 const WIDTH: f64 = 560.0;
 const STRIP_HEIGHT: f64 = 56.0;
@@ -154,9 +154,8 @@ fn weakest(facts: &DiagnosisPicture<'_>, wall: &Wall) -> Option<String> {
         facts.list(&weakest.members)
     };
     Some(format!(
-        "{about}: with {subset} active, the reading was {:.1} standard deviations from what the \
-         other answer predicts",
-        weakest.margin_sd
+        "{about}: with {subset} active, the reading was {} from what the other answer predicts",
+        margin(weakest.margin_sd)
     ))
 }
 

@@ -43,9 +43,10 @@ pub(super) fn map(facts: &DirectionPicture<'_>) -> String {
          </table></div>\n<figcaption>{}</figcaption></figure>\n",
         escape::text(
             "Each figure is the rate in MB/s of the fastest setting with this record size and \
-             depth; the deeper the colour, the higher the rate. Bold: it does not differ from the \
-             best by more than noise. Full frame: the best setting. Dashed frame: the cheapest \
-             setting within 2 %. A dot was not measured; a dash was left out."
+             depth, whatever its other settings are; the deeper the colour, the higher the rate. \
+             Bold: it does not differ from the best by more than noise. Full frame: the best \
+             setting. Dashed frame: the cheapest setting within 2 %. A dot stands for settings \
+             that were not measured, a dash for settings that are no part of this sweep."
         )
     )
 }

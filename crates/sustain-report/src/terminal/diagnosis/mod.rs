@@ -236,9 +236,9 @@ fn wall_lines(number: usize, wall: &Wall) -> Vec<String> {
     if let Some(prediction) = &wall.prediction {
         let names: Vec<&str> = prediction.members.iter().map(String::as_str).collect();
         lines.push(format!(
-            "  tested: {} predicted for {}, {} measured",
-            rate(prediction.predicted_bytes_per_s),
+            "  tested with {}: {} predicted, {} measured",
             list(&names),
+            rate(prediction.predicted_bytes_per_s),
             rate(prediction.measured_bytes_per_s)
         ));
     }
@@ -277,11 +277,20 @@ fn kind(wall: &Wall) -> String {
         };
         let _ = write!(
             words,
-            "; {least} ({:.1} standard deviations)",
-            weakest.margin_sd
+            "; {least}: the reading that shows it is {} from what the other answer predicts",
+            margin(weakest.margin_sd)
         );
     }
     words
+}
+
+/// How far a reading is from what the other answer predicts. Beyond ten standard deviations no
+/// reader weighs the number.
+pub(crate) fn margin(standard_deviations: f64) -> String {
+    if standard_deviations > 10.0 {
+        return "more than 10 standard deviations".to_owned();
+    }
+    format!("{standard_deviations:.1} standard deviations")
 }
 
 /// What the readings of a collapse show. All members together may reach the most: then fewer of

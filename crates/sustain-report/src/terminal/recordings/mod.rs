@@ -426,7 +426,9 @@ pub fn recover_text(document: &RecoverDocument, width: usize) -> String {
         ));
     }
     if document.superblocks_renewed {
-        lines.push("the superblocks were renewed".to_owned());
+        let renewed = "the superblocks, which say where the recordings of a store begin and end, \
+                       were written anew";
+        lines.push(renewed.to_owned());
     }
     if document.recording.is_none() && !document.superblocks_renewed {
         lines.push(nothing_repaired(document).to_owned());

@@ -472,7 +472,7 @@ fn what_was_found_after_a_crash_is_told_with_what_was_written() {
     recording 2, stream camera: 20.0 MB, 2.00 MB of it lost before it reached a member, 1.00 MB of it missing; ended:
       recovered
     recording 2 had an open end: an end mark was written on /dev/sda1, /dev/sdb1
-    the superblocks were renewed
+    the superblocks, which say where the recordings of a store begin and end, were written anew
     ");
     document.recording = None;
     document.superblocks_renewed = false;

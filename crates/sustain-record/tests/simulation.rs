@@ -54,7 +54,7 @@ const SEEDS: u64 = 2000;
 const SEEDS_OF_RINGS: u64 = 60;
 
 /// Others that have found what none of those does.
-const SEEDS_THAT_FAILED: [u64; 23] = [
+const SEEDS_THAT_FAILED: [u64; 24] = [
     2357,
     6234,
     8320,
@@ -78,6 +78,7 @@ const SEEDS_THAT_FAILED: [u64; 23] = [
     170_000_854,
     190_000_666,
     190_000_736,
+    230_001_719,
 ];
 /// The same of rings that are cut.
 const RINGS_THAT_FAILED: [u64; 10] = [279, 526, 730, 742, 2564, 3693, 3945, 11_213, 20_345, 33_285];

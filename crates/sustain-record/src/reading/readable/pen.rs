@@ -221,6 +221,7 @@ impl<'a> Seeker<'a> {
             .damaged
             .iter()
             .filter(|(_, why)| matches!(why, HoleReason::Damaged { .. }));
+        let is_bare = !append.origin.sealed || append.origin.marks.is_none();
         if !is_crashed(recording) {
             // What a member that failed had not flushed was written elsewhere. One without an end
             // mark need not have failed if the mark itself may have been written over.
@@ -230,10 +231,10 @@ impl<'a> Seeker<'a> {
                     || descriptor.sequence <= extent.flushed_sequence
                     || self.window.contains(&extent.last.slot_serial)
             });
-            if !was_flushed {
-                return false;
-            }
-            let is_bare = !append.origin.sealed || append.origin.marks.is_none();
+            return was_flushed && (is_bare || damaged.next().is_some());
+        }
+        if descriptor.kind == Kind::End {
+            // Recovering has written and flushed it, before the next recording began.
             return is_bare || damaged.next().is_some();
         }
         let offset_bytes = descriptor.stream_offset_bytes;

@@ -447,6 +447,55 @@ fn a_member_that_comes_back_older_fails_recovering_in_a_ring_that_has_not_gone_r
 }
 
 #[test]
+fn bytes_lost_in_a_ring_that_has_gone_round_fail_recovering_as_they_fail_the_check() {
+    for is_cut in [false, true] {
+        let place = Place::new(&[2048, 2048, 2048]);
+        let options = RecordOptions {
+            ring: true,
+            ..options()
+        };
+        let mut recorder = Recorder::start(place.open(Mode::Record), ["main"], options).unwrap();
+        let mut writer = recorder.writer("main").unwrap();
+        let mut written = 0;
+        let mut old = Vec::new();
+        // Each append tells of those before it that they are durable.
+        for count in [9_000_000, 600_000, 200_000, 200_000, 200_000, 200_000] {
+            if written == 9_000_000 {
+                old = place.bytes();
+            }
+            write(&mut writer, &content(count));
+            written += count as u64;
+            let durable =
+                |standing: &RecordingProgress| standing.streams[0].settled_bytes >= written;
+            let standing = recorder.board().wait_for(durable, AT_MOST);
+            assert!(durable(&standing), "{standing:?}");
+        }
+        let crashed = place.bytes();
+        drop(writer);
+        recorder.finish().unwrap();
+        if is_cut {
+            place.restore(&crashed);
+        }
+        let whole = place.verify();
+        assert!(whole.ok, "{whole:#?}");
+        let overwritten_bytes = whole.recordings[0].streams[0].overwritten_bytes;
+        assert!(overwritten_bytes > 0, "{whole:#?}");
+        std::fs::write(place.path(2), &old[2]).unwrap();
+        for _ in 0..2 {
+            let checked = place.verify();
+            let stream = &checked.recordings[0].streams[0];
+            let lost_bytes = stream.hole_bytes - stream.torn_bytes;
+            assert!(!checked.ok && lost_bytes > 0, "{checked:#?}");
+            let recovered = place.recover();
+            assert_eq!(recovered.lost_bytes, lost_bytes, "{recovered:?}");
+            let mut notes = recovered.notes.iter();
+            let is_told = notes.any(|note| note.contains("are on no member any more"));
+            assert!(is_told, "{recovered:?}");
+        }
+    }
+}
+
+#[test]
 fn what_was_durable_before_an_open_end_and_is_gone_fails_recovering_as_it_fails_the_check() {
     let place = Place::new(&[2048, 2048, 2048, 2048]);
     let old = place.bytes();

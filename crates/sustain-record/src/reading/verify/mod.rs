@@ -4,6 +4,7 @@
 mod account;
 mod flaws;
 mod given_up;
+mod lost;
 mod meanwhile;
 mod names;
 mod on_member;
@@ -17,6 +18,7 @@ use sustain_disk::units::Size;
 use sustain_targets::Stop;
 
 use self::account::Account;
+pub(crate) use self::lost::lost_by_reading;
 pub use self::meanwhile::{RemainingFrom, left_by_now};
 use self::names::Names;
 pub(crate) use self::tail::{TailFindings, torn_tail};
@@ -163,18 +165,7 @@ pub fn verify(
         .map(|recording| Scope::of(recording, store.members, store.machines, store.clock))
         .collect();
     let total_bytes = scopes.iter().map(Scope::slot_bytes).sum();
-    let mut result = VerifyResult {
-        schema: SCHEMA,
-        ok: false,
-        complete: true,
-        checked_bytes: 0,
-        bad: Vec::new(),
-        bad_unlisted: 0,
-        not_durable: Vec::new(),
-        not_durable_unlisted: 0,
-        recordings: Vec::new(),
-        notes: store.unknown_mark_notes(),
-    };
+    let mut result = VerifyResult::begun(store.unknown_mark_notes());
     observer(VerifyProgress {
         checked_bytes: 0,
         total_bytes,
@@ -185,10 +176,7 @@ pub fn verify(
     for number in store.unseen_recordings() {
         result.add(Bad::of_store(Some(number), &store.unseen_words()));
     }
-    let given = VerifyBasis {
-        has_laps: store.has_laps(),
-        is_all_there: is_all_there(&store),
-    };
+    let given = VerifyBasis::of(&store);
     for (recording, scope) in recordings.into_iter().zip(&scopes) {
         if let Some(why) = store.unknown_end(recording) {
             result.add(Bad::of_store(Some(recording.number), &why));
@@ -228,6 +216,22 @@ impl Bad {
 }
 
 impl VerifyResult {
+    /// That nothing has been found so far.
+    fn begun(notes: Vec<String>) -> VerifyResult {
+        VerifyResult {
+            schema: SCHEMA,
+            ok: false,
+            complete: true,
+            checked_bytes: 0,
+            bad: Vec::new(),
+            bad_unlisted: 0,
+            not_durable: Vec::new(),
+            not_durable_unlisted: 0,
+            recordings: Vec::new(),
+            notes,
+        }
+    }
+
     fn add(&mut self, bad: Bad) {
         if self.bad.len() < BAD_MAX {
             self.bad.push(bad);
@@ -253,6 +257,15 @@ fn is_all_there(store: &Checkable<'_>) -> bool {
 struct VerifyBasis {
     has_laps: bool,
     is_all_there: bool,
+}
+
+impl VerifyBasis {
+    fn of(store: &Checkable<'_>) -> VerifyBasis {
+        VerifyBasis {
+            has_laps: store.has_laps(),
+            is_all_there: is_all_there(store),
+        }
+    }
 }
 
 /// Checks one recording. Returns whether the check came to its end.

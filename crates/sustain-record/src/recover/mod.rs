@@ -2,6 +2,8 @@
 //! superblocks that are whole and up to date. Nothing depends on it, because readers find the same
 //! without it.
 
+mod losses;
+
 use sustain_disk::clock::WallClock;
 
 use crate::error::RecordError;
@@ -11,10 +13,7 @@ use crate::format::{
     append_bytes_for, crc32c,
 };
 use crate::member_io::ReadOrder;
-use crate::opening::{Recording, StreamExtent};
-use crate::reading::part::{HoleReason, StreamPart};
-use crate::reading::readable::behind_cuts;
-use crate::reading::verify::{Checkable, IS_GONE, TailFindings, torn_tail};
+use crate::opening::Recording;
 use crate::store::{OpenMember, Renewal, Store, superblocks};
 
 /// What `recover` has written.
@@ -29,7 +28,8 @@ pub struct Recovered {
     /// Number of start and end marks that were durable and are lost. `verify` calls them bad.
     pub lost_marks: u64,
     /// Bytes that were recorded, and that are on no member any more or cannot be read, as far as
-    /// that shows without reading all. `verify` calls them bad.
+    /// that shows without reading all. Where a ring has gone round, a recording that seems to lack
+    /// some is read, and damaged bytes of it count, too. `verify` calls them bad.
     pub lost_bytes: u64,
     /// Notes for the user.
     pub notes: Vec<String>,
@@ -54,17 +54,14 @@ impl Store {
             *begun = (*begun).max(tail.newest_serial.map_or(0, |newest| newest + 1));
         }
         let mut have_end = vec![false; self.members.len()];
-        self.tell_losses(recordings, &mut recovered, observer)?;
-        let mut newest_first = recordings.iter();
-        if let Some(newest) = newest_first.next().filter(|newest| newest.open_end) {
-            // The end mark will promise what is found whole here, so it must be durable before.
+        if recordings.first().is_some_and(|newest| newest.open_end) {
+            // The end mark will promise what is found whole now, so it must be durable before.
             self.flush()?;
-            let found = torn_tail(self, newest, observer)?;
-            self.tell_unreadable(newest, &found, &mut recovered);
-            if !Checkable::of(self, recordings).has_gone_round() {
-                tell_lost_before_end(newest, &found, &mut recovered);
-            }
-            let marks = self.marks_for(newest, found.torn, &mut recovered.notes);
+        }
+        let tail = self.tell_losses(recordings, &mut recovered, observer)?;
+        let mut newest_first = recordings.iter();
+        if let (Some(newest), Some(tail)) = (newest_first.next(), tail) {
+            let marks = self.marks_for(newest, tail.torn, &mut recovered.notes);
             self.write_marks(&marks)?;
             for mark in &marks {
                 have_end[mark.member] = true;
@@ -92,89 +89,6 @@ impl Store {
             recovered.superblocks_renewed = true;
         }
         Ok(recovered)
-    }
-
-    /// Tells of what was durable and is not found, be it marks or bytes. Nothing takes its place.
-    fn tell_losses(
-        &self,
-        recordings: &[Recording],
-        recovered: &mut Recovered,
-        observer: &mut dyn FnMut(u64),
-    ) -> Result<(), RecordError> {
-        let store = Checkable::of(self, recordings);
-        for (member, place) in store.gone_ends() {
-            recovered.lost_marks += 1;
-            recovered.notes.push(format!(
-                "{}: at byte {}: {IS_GONE}. `sustain verify` goes on telling this",
-                member.name,
-                member.superblock.geometry.offset_of(place)
-            ));
-        }
-        for recording in &behind_cuts(store, observer)? {
-            self.tell_lost_marks(recording, recovered);
-            let has_gone_round = store.has_gone_round();
-            // What lies behind its durable mark is read before its end mark is written.
-            let is_newest = recordings.first().is_some_and(|one| one.id == recording.id);
-            if has_gone_round || !recording.open_end || !is_newest {
-                tell_lost_bytes(recording, has_gone_round, recovered);
-            }
-        }
-        Ok(())
-    }
-
-    fn tell_lost_marks(&self, recording: &Recording, recovered: &mut Recovered) {
-        let left: Vec<String> = recording
-            .streams
-            .iter()
-            .map(|stream| format!("{} ends at byte {}", stream.name, stream.offered_bytes))
-            .collect();
-        for member in &self.members {
-            let extent = recording.per_member.get(member.index()).copied().flatten();
-            for (place, why) in extent.iter().flat_map(StreamExtent::lost_marks) {
-                recovered.lost_marks += 1;
-                recovered.notes.push(format!(
-                    "{}: recording {}, at byte {}: {why}. What is left of {}. `sustain verify` \
-                     names what is missing, and goes on telling this",
-                    member.name,
-                    recording.number,
-                    member.superblock.geometry.offset_of(place),
-                    left.join(", and of ")
-                ));
-            }
-        }
-    }
-
-    /// Tells of what the medium refused at the end of a recording, which is no work of a crash.
-    fn tell_unreadable(
-        &self,
-        recording: &Recording,
-        found: &TailFindings,
-        recovered: &mut Recovered,
-    ) {
-        for (stream, part) in &found.unreadable {
-            let StreamPart::Hole { why, .. } = part else {
-                continue;
-            };
-            let HoleReason::Unreadable {
-                member,
-                offset_bytes,
-                errno,
-            } = why
-            else {
-                continue;
-            };
-            recovered.lost_bytes += part.length_bytes();
-            let why = errno.map_or(String::new(), |errno| format!(" ({errno})"));
-            recovered.notes.push(format!(
-                "{}: it cannot be read at byte {offset_bytes}{why}, where bytes {} to {} of \
-                 recording {}, stream {}, lie. `sustain verify` goes on telling this",
-                self.name_of(*member),
-                part.offset_bytes(),
-                part.end_bytes(),
-                recording.number,
-                recording.streams[usize::from(*stream)].name,
-            ));
-        }
     }
 
     /// The end marks to write: one for each member that holds part of the recording and has a free
@@ -281,45 +195,6 @@ impl Store {
 
 fn begun_as_hinted(member: &OpenMember) -> u64 {
     member.superblock.slots_begun
-}
-
-/// Tells how much of a recording is missing by the sums that its appends keep. Of what is there and
-/// damaged, only reading tells. The sums still count what a ring has overwritten, so where one has
-/// gone round they prove no loss.
-fn tell_lost_bytes(recording: &Recording, has_gone_round: bool, recovered: &mut Recovered) {
-    for (number, stream) in (0..).zip(&recording.streams) {
-        let crash_bytes = recording.crash_bytes(number);
-        let lost_bytes = stream.hole_bytes.saturating_sub(crash_bytes);
-        if lost_bytes == 0 {
-            continue;
-        }
-        let what = format!(
-            "recording {}, stream {}: {lost_bytes} bytes were recorded and are on no member any \
-             more",
-            recording.number, stream.name
-        );
-        recovered.notes.push(match has_gone_round {
-            true => format!(
-                "{what}. The ring may have overwritten them, or they are lost: `sustain verify` \
-                 tells which"
-            ),
-            false => format!("{what}. `sustain verify` names them"),
-        });
-        if !has_gone_round {
-            recovered.lost_bytes += lost_bytes;
-        }
-    }
-}
-
-/// Tells how much is missing of what was durable of a recording with an open end: all that is on no
-/// member, but for what reading has found missing behind the durable mark.
-fn tell_lost_before_end(recording: &Recording, found: &TailFindings, recovered: &mut Recovered) {
-    let mut durable = recording.clone();
-    for (number, stream) in (0..).zip(&mut durable.streams) {
-        let behind_bytes = found.missing_bytes.get(&number).copied().unwrap_or(0);
-        stream.hole_bytes = stream.absent_bytes.saturating_sub(behind_bytes);
-    }
-    tell_lost_bytes(&durable, false, recovered);
 }
 
 /// Whether an end mark of it was durable on a member and is not found.

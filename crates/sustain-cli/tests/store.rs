@@ -19,8 +19,12 @@ mod devices;
 mod extract;
 #[path = "store/frames.rs"]
 mod frames;
+#[path = "store/index.rs"]
+mod index;
 #[path = "store/medium.rs"]
 mod medium;
+#[path = "store/places.rs"]
+mod places;
 #[path = "store/recorded.rs"]
 mod recorded;
 #[path = "store/refused.rs"]

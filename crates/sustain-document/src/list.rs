@@ -53,6 +53,25 @@ pub struct ListedRecording {
     /// them, they lie on a member that is not there or are damaged, or there are too many.
     #[serde(default)]
     pub marks_made: u64,
+    /// Where it lies on each member that has anything of it, in the order of the members.
+    #[serde(default)]
+    pub places: Vec<ListedPlace>,
+}
+
+/// Where a recording lies on a member. In a ring it may go on in the first slot behind the last
+/// one: then `to_device_byte` is not above `from_device_byte`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ListedPlace {
+    /// The member's name as typed.
+    pub member: String,
+    /// The member's place in the store, from 0.
+    pub index: u64,
+    /// The byte of the device or file at which the oldest append begins that is left of it.
+    pub from_device_byte: u64,
+    /// The byte behind its newest append.
+    pub to_device_byte: u64,
+    /// Whether a ring has overwritten what came before on this member.
+    pub overwritten: bool,
 }
 
 /// A stream of a recording: `bytes = recorded_bytes + gap_bytes + crash_bytes`.

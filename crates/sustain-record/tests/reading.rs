@@ -20,7 +20,7 @@ use sustain_disk::simulated::{DiskDescription, FaultDescription, FaultKind, Mach
 use sustain_disk::target::{Target, TargetKind};
 use sustain_record::format::{Gap, GapReason, Kind, MarkKind, PIECE_BYTES, PayloadMark};
 use sustain_record::reading::file::{LossHandling, LostRange, StreamFile};
-use sustain_record::reading::frames::{Frame, FrameReader, Framed};
+use sustain_record::reading::frames::{Frame, FrameLoss, FrameReader, Framed};
 use sustain_record::reading::part::{HoleReason, StreamPart};
 use sustain_record::reading::readable::readable as readable_now;
 use sustain_record::reading::scope::Scope;
@@ -1143,7 +1143,8 @@ fn frames_that_lost_bytes_or_their_beginning_are_told() {
     assert_eq!(found.len(), 5);
     assert!(found.contains(&Framed::Missing {
         numbers: 2..3,
-        before_bytes: 300
+        before_bytes: 300,
+        loss: FrameLoss::Hole,
     }));
 }
 

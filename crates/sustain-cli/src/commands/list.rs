@@ -4,14 +4,18 @@ use sustain::record::document::{list_document, list_notes};
 use sustain::record::reading::readable::behind_cuts;
 use sustain::record::reading::verify::Checkable;
 use sustain::record::store::Mode;
-use sustain::report::terminal::list_text;
+use sustain::report::terminal::{list_text, places_text};
 
+use super::extract::list_frames;
 use super::progress::{SEARCH, watched};
 use super::{output, stores};
 use crate::Exit;
 use crate::flags::list::ListFlags;
 
 pub(crate) fn run(flags: &ListFlags) -> anyhow::Result<Exit> {
+    if flags.frames {
+        return list_frames(flags);
+    }
     stores::check_result(flags.json.as_deref(), &flags.members)?;
     let mut store = stores::open(&flags.members, Mode::Read)?;
     let mut recordings = store.recordings()?;
@@ -25,7 +29,10 @@ pub(crate) fn run(flags: &ListFlags) -> anyhow::Result<Exit> {
         super::say(&format!("note: {note}"));
     }
     let document = list_document(&store, &recordings)?;
-    let text = list_text(&document, output::width());
+    let mut text = list_text(&document, output::width());
+    if flags.verbose {
+        text.push_str(&places_text(&document, output::width()));
+    }
     stores::present(flags.json.as_deref(), &document, &text)?;
     Ok(Exit::Done)
 }

@@ -15,18 +15,23 @@ Examples:
       A hundred frames, one file for each.
   sustain extract /data1 --from-time 2026-03-01T10:00:00Z --to-time 2026-03-01T10:05:00Z | player
       Five minutes of a stream, passed to another program.
+  sustain extract /data1 --from-time -5m -o last.mjpg
+      The last five minutes of the recording.
   sustain extract /data1 --around 'door opened' --before 10s --after 5s -o door.raw
       What arrived around a mark that somebody has set during the recording.
+  sustain extract /data1 -o camera.mjpg --index camera.csv
+      And where each of its frames begins, in the stream and on the disk.
   sustain extract /data1 --holes fill -o image.raw
       Lost bytes become zeros, so that every other byte keeps its place.
 
 The end of a range is exclusive. Times are those that the source gave with its data. If the clock
 of the source differs from this machine's, or was set during the recording, the clock of the
 source decides, and a time range may consist of several parts of the stream. What is lost in a
-range, or was overwritten by a ring, is named. Nothing is written to the members. Exit codes: 0
-done; 1 bytes are lost and --holes does not say what to do, or the output could not be written or
-was closed before its end; 2 usage error, or something that is not a member of a store; 130
-interrupted.";
+range, or was overwritten by a ring, is named. A time of +10s counts from when the recording was
+begun, and one of -5m back from the arrival of its last byte, whichever stream that is of. Nothing
+is written to the members. Exit codes: 0 done; 1 bytes are lost and --holes does not say what to
+do, or the output could not be written or was closed before its end; 2 usage error, or something
+that is not a member of a store; 130 interrupted.";
 
 const OUTPUT: &str = "\
 What the output means:
@@ -36,7 +41,22 @@ What the output means:
   lost
       Bytes of the range that the recorder could not keep; --holes says what stands for them.
   overwritten
-      What a ring has used again for newer data.";
+      What a ring has used again for newer data.
+The columns of --index:
+  frame, frames
+      The frame's number, from 0. A line for lost frames has the first of them, and how many.
+  time
+      When its first byte arrived, by the clock of its source, in UTC.
+  length_bytes
+      Its length; if it is not whole, up to its first byte that is not there.
+  stream_offset_bytes
+      Where it begins in the stream.
+  member, device_offset_bytes, adjacent_bytes
+      On which member and at which byte of the device or file it begins, and how many of its bytes
+      follow each other there: if fewer than its length, the rest is in other appends.
+  state
+      whole; cut (the stream or the range ends within it); gap (lost before it reached a member);
+      hole (missing or damaged); overwritten (by a ring).";
 
 #[derive(Debug, Args)]
 #[command(after_help = help::short("extract", EXAMPLES))]
@@ -63,16 +83,17 @@ pub(crate) struct ExtractFlags {
         "from_time", "to_time", "from_frame", "to_frame",
     ])]
     pub(crate) to_byte: Option<u64>,
-    /// Start of the time range, such as 2026-03-01T10:00:00Z or 2026-03-01T11:00:00+01:00.
-    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = [
+    /// Start of the time range: a time such as 2026-03-01T10:00:00Z or 2026-03-01T11:00:00+01:00,
+    /// +10s from the recording's beginning, or -5m before its end.
+    #[arg(long, value_name = "TIME", value_parser = parse_moment, conflicts_with_all = [
         "from_frame", "to_frame",
-    ])]
-    pub(crate) from_time: Option<i64>,
-    /// End of the time range, exclusive.
-    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = [
+    ], allow_hyphen_values = true)]
+    pub(crate) from_time: Option<MomentFlag>,
+    /// End of the time range, exclusive; in the same forms.
+    #[arg(long, value_name = "TIME", value_parser = parse_moment, conflicts_with_all = [
         "from_frame", "to_frame",
-    ])]
-    pub(crate) to_time: Option<i64>,
+    ], allow_hyphen_values = true)]
+    pub(crate) to_time: Option<MomentFlag>,
     /// What was recorded around a mark: its number, or its text if only one has it. `sustain list`
     /// shows the marks of `sustain control SOCKET mark`.
     #[arg(long, value_name = "MARK", conflicts_with_all = [
@@ -102,6 +123,11 @@ pub(crate) struct ExtractFlags {
     #[arg(help_heading = group::OUTPUT)]
     #[arg(short, long, value_name = "FILE|DIR/")]
     pub(crate) output: Option<PathBuf>,
+    /// Write an index of the frames as CSV to this new file: for each frame its number, time and
+    /// length, and where it begins in the stream and on a member. - is standard output.
+    #[arg(help_heading = group::OUTPUT)]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) index: Option<PathBuf>,
     /// Write what was extracted and what is lost as JSON to this file; - is standard output.
     #[arg(help_heading = group::OUTPUT)]
     #[arg(long, value_name = "FILE")]
@@ -116,10 +142,34 @@ pub(crate) enum HolesFlag {
     Skip,
 }
 
+/// A moment as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MomentFlag {
+    /// Nanoseconds since 1970.
+    At(i64),
+    /// Nanoseconds from the recording's beginning.
+    FromBeginning(u64),
+    /// Nanoseconds before its end.
+    BeforeEnd(u64),
+}
+
+fn parse_moment(text: &str) -> Result<MomentFlag, String> {
+    let duration = |typed| parse_duration(typed).map_err(|error| error.to_string());
+    if let Some(typed) = text.strip_prefix('+') {
+        return duration(typed).map(MomentFlag::FromBeginning);
+    }
+    if let Some(typed) = text.strip_prefix('-') {
+        return duration(typed).map(MomentFlag::BeforeEnd);
+    }
+    parse_time(text).map(MomentFlag::At)
+}
+
 /// Nanoseconds since 1970.
 fn parse_time(text: &str) -> Result<i64, String> {
     let time = text.parse::<jiff::Timestamp>().map_err(|_| {
-        "write it with its zone, as 2026-03-01T10:00:00Z or 2026-03-01T11:00:00.5+01:00".to_owned()
+        "write it with its zone, as 2026-03-01T10:00:00Z or 2026-03-01T11:00:00.5+01:00, or as \
+         +10s from the recording's beginning or -5m before its end"
+            .to_owned()
     })?;
     i64::try_from(time.as_nanosecond()).map_err(|_| {
         "nothing recorded has such a time: times go from 1677-09-22 to 2262-04-11; leave the flag \
@@ -131,6 +181,34 @@ fn parse_time(text: &str) -> Result<i64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_moment_may_count_from_the_beginning_or_the_end() {
+        assert_eq!(
+            parse_moment("+1.5s"),
+            Ok(MomentFlag::FromBeginning(1_500_000_000))
+        );
+        assert_eq!(
+            parse_moment("-5m"),
+            Ok(MomentFlag::BeforeEnd(300_000_000_000))
+        );
+        assert_eq!(
+            parse_moment("1970-01-01T00:00:01Z"),
+            Ok(MomentFlag::At(1_000_000_000))
+        );
+        for text in [
+            "+",
+            "-",
+            "+-5s",
+            "--5s",
+            "+5",
+            "-1e400s",
+            "5s",
+            "+2026-01-01T00:00:00Z",
+        ] {
+            assert!(parse_moment(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn times_have_a_zone_and_nanoseconds() {

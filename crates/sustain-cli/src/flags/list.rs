@@ -10,6 +10,10 @@ const EXAMPLES: &str = "\
 Examples:
   sustain list /data1 /data2
       The recordings of this store, and how much of each is lost.
+  sustain list -v /data1 /data2
+      Where each recording lies on each member, as well.
+  sustain list /data1 /data2 --frames --stream left > frames.csv
+      Where each frame of a stream begins; `sustain extract --help` has the columns.
   sustain list /dev/sdb1 --json list.json
       One member is enough. What lies on the others is listed as missing.
 
@@ -29,7 +33,11 @@ What the output means:
   lost
       Bytes that came and could not be written; they are named gaps.
   missing
-      Bytes that lie on members that are not there.";
+      Bytes that lie on members that are not there.
+  on MEMBER: device bytes
+      With -v: the byte of the device or file (of a directory: of the file in it) at which the
+      oldest append begins that is left of the recording there, and the byte behind its newest
+      one. In a ring that has come round, it goes on from the last slot to the first.";
 
 #[derive(Debug, Args)]
 #[command(after_help = help::short("list", EXAMPLES))]
@@ -38,6 +46,19 @@ pub(crate) struct ListFlags {
     /// Members of one store, in any order: block devices, files, or directories that hold one.
     #[arg(required = true, value_name = "MEMBER")]
     pub(crate) members: Vec<String>,
+    /// Show where each recording begins and ends on each member, too.
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    /// Instead of the list, write an index of a stream's frames as CSV to standard output: number,
+    /// time and length of each, and where it begins. This reads the whole stream.
+    #[arg(long, conflicts_with_all = ["verbose", "json"])]
+    pub(crate) frames: bool,
+    /// With --frames, the recording's number [default: the newest].
+    #[arg(long, value_name = "N", requires = "frames")]
+    pub(crate) recording: Option<u32>,
+    /// With --frames, the stream's name [default: the only one].
+    #[arg(long, value_name = "NAME", requires = "frames")]
+    pub(crate) stream: Option<String>,
     /// Write the list as JSON to this file; - is standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

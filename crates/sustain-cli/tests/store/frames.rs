@@ -456,3 +456,46 @@ fn a_time_in_which_nothing_arrived_is_told() {
         assert!(!place.path(output).exists(), "{output}");
     }
 }
+
+#[test]
+fn a_time_may_count_from_the_beginning_or_back_from_the_end() {
+    let pictures = pictures(40);
+    let stream = pictures.concat();
+    let place = store_of(Stream::framed("cam", "jpeg", &stream), End::InOrder);
+    // A frame has arrived in each millisecond.
+    let (code, bytes, words) = extract(&place, &["a", "--from-time", "-5ms"]);
+    assert!(code == 0 && bytes == pictures[34..].concat(), "{words}");
+    let range = ["a", "--from-time", "-5ms", "--to-time", "-3ms"];
+    assert!(extract(&place, &range).1 == pictures[34..36].concat());
+    let both = ["a", "--from-time=-1h", "--to-time", "+1h"];
+    assert!(extract(&place, &both).1 == stream);
+    // By the clock of this source, all came years before the recording was begun.
+    let (code, _, words) = extract(&place, &["a", "--from-time", "+0s"]);
+    assert!(
+        code == 2 && words.contains("nothing of the stream cam arrived in that time"),
+        "{words}"
+    );
+    let refusals = place.refusals(
+        &["extract", "a"],
+        &[
+            &["--from-time", "-3ms", "--to-time", "-5ms"],
+            &["--from-time", "+5"],
+            &["--from-time", "-1y"],
+            &["--from-time", "-9999999999h"],
+        ],
+    );
+    insta::assert_snapshot!(refusals);
+}
+
+#[test]
+fn a_time_from_the_beginning_goes_by_when_the_recording_was_begun() {
+    let place = Place::new();
+    recorded::create(&place, &["a"], "8MiB");
+    std::fs::write(place.path("text"), "one\ntwo\n").unwrap();
+    let flags = ["record", "a", "--from", "text", "--frames", "lines"];
+    place.run(&flags).expect(0);
+    let (code, bytes, words) = extract(&place, &["a", "--from-time", "+0s", "--to-time", "+24h"]);
+    assert!(code == 0 && bytes == b"one\ntwo\n", "{words}");
+    let (code, bytes, _) = extract(&place, &["a", "--from-time", "+24h"]);
+    assert!(code == 2 && bytes.is_empty());
+}

@@ -1,6 +1,8 @@
 //! Makes the document of `sustain list --json`.
 
-use sustain_document::list::{LIST_SCHEMA, ListDocument, ListedRecording, ListedStream};
+use sustain_document::list::{
+    LIST_SCHEMA, ListDocument, ListedPlace, ListedRecording, ListedStream,
+};
 use sustain_document::record::RecordingEnd;
 
 use super::{listed_members, time_text, uuid_text};
@@ -8,7 +10,7 @@ use crate::error::RecordError;
 use crate::opening::{Recording, StreamSummary};
 use crate::reading::user_marks::{FoundMarks, find_marks};
 use crate::reading::verify::Checkable;
-use crate::store::Store;
+use crate::store::{OpenMember, Store};
 
 /// Of a recording with more marks, the newest so many are listed.
 const MARKS_LISTED_MAX: u64 = 1000;
@@ -38,7 +40,10 @@ pub fn list_document(store: &Store, recordings: &[Recording]) -> Result<ListDocu
             .iter()
             .rev()
             .zip(marks)
-            .map(|(recording, marks)| listed_recording(recording, running(recording), marks))
+            .map(|(recording, marks)| ListedRecording {
+                places: places(recording, &store.members),
+                ..listed_recording(recording, running(recording), marks)
+            })
             .collect(),
         notes: [store.notes.clone(), list_notes(store, recordings)].concat(),
     })
@@ -90,7 +95,26 @@ fn listed_recording(
             .collect(),
         marks: marks.marks,
         marks_made: marks.made,
+        places: Vec::new(),
     }
+}
+
+/// Where a recording begins and ends on each member that is there and has anything of it.
+fn places(recording: &Recording, members: &[OpenMember]) -> Vec<ListedPlace> {
+    let place = |member: &OpenMember| {
+        let extent = recording.per_member.get(member.index())?.as_ref()?;
+        let geometry = member.superblock.geometry;
+        Some(ListedPlace {
+            member: member.name.clone(),
+            index: member.index() as u64,
+            from_device_byte: geometry.offset_of(extent.first),
+            to_device_byte: geometry.offset_of(extent.last) + u64::from(extent.last_bytes),
+            overwritten: extent.is_overwritten,
+        })
+    };
+    let mut places: Vec<ListedPlace> = members.iter().filter_map(place).collect();
+    places.sort_by_key(|place| place.index);
+    places
 }
 
 /// Why a recording ended; `None` for an open end.

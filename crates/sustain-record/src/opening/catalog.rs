@@ -49,6 +49,8 @@ pub struct StreamExtent {
     pub first: AppendPlace,
     /// The newest append.
     pub last: AppendPlace,
+    /// The length of the newest append.
+    pub last_bytes: u32,
     /// Whether what came before the oldest append has been written over in a ring.
     pub is_overwritten: bool,
     /// The first slot from which on nothing has been written over, nor can have been hit by a crash
@@ -349,6 +351,7 @@ fn recording(
         per_member[*index] = Some(StreamExtent {
             first: chapter.first.place,
             last: chapter.last.place,
+            last_bytes: chapter.last.append_bytes,
             is_overwritten: chapter.is_overwritten,
             kept_from_slot: chapter.kept_from_slot,
             start: chapter.last.start,

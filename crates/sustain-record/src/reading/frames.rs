@@ -1,64 +1,16 @@
 //! Puts the frames of a framed stream together across appends, and says of each whether it is
 //! whole. A frame is never made of bytes that do not follow each other.
 
-use std::collections::VecDeque;
-use std::ops::Range as Span;
-
-use super::bytes::SharedBytes;
-use super::choice::{Choice, ChoiceSide};
-use super::located_byte::LocatedByte;
+pub use super::frame::{Frame, FrameLoss, FramePlace, Framed};
+pub use super::joiner::FRAME_BYTES_MAX;
+use super::joiner::Joiner;
 use super::part::StreamPart;
-use super::placed_marks::marks_in;
 use super::stream::StreamReader;
 use crate::error::RecordError;
 use crate::format::MarkKind;
-use crate::source::framing::Framing;
 
-/// Larger frames are cut at this length, and are not whole. Read them as bytes.
-pub const FRAME_BYTES_MAX: usize = 1 << 30;
-const LENGTH_PREFIX_BYTES: usize = 4;
 /// The most lost stretches that are kept for the caller.
 const LOST_MAX: usize = 10_000;
-
-/// A frame.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frame {
-    /// Its number, counted from 0 through the whole stream, lost frames included.
-    pub number: u64,
-    /// When its first byte arrived, in nanoseconds since 1970.
-    pub time_ns: i64,
-    /// Offset of its first byte in the stream.
-    pub offset_bytes: u64,
-    /// Its bytes. If it is not whole, they are those before the first byte that is lost.
-    pub bytes: SharedBytes,
-    /// Whether this is the complete frame.
-    pub whole: bool,
-    framing: Framing,
-}
-
-/// An item of a stream of frames.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Framed {
-    /// A frame.
-    Frame(Frame),
-    /// Frames whose beginnings are lost.
-    Missing {
-        /// Their numbers.
-        numbers: Span<u64>,
-        /// The first byte behind them.
-        before_bytes: u64,
-    },
-    /// Frames that a ring has overwritten. No other item comes before them.
-    Overwritten {
-        /// Their numbers; `None` where a time was asked for, because their times are not known any
-        /// more.
-        numbers: Option<Span<u64>>,
-        /// The number of the oldest frame that is left, if it was recorded.
-        oldest: u64,
-        /// Offset in the stream at which the rest begins.
-        before_bytes: u64,
-    },
-}
 
 /// The frames of a stream, in order.
 pub struct FrameReader {
@@ -69,54 +21,12 @@ pub struct FrameReader {
     lost: Vec<StreamPart>,
 }
 
-/// Puts frames together from parts. It is pure.
-#[derive(Debug)]
-struct Joiner {
-    framing: Framing,
-    /// Which frames are wanted; `None` if all are.
-    choice: Option<Choice>,
-    open: Option<OpenFrame>,
-    /// The number of the next frame, once it is known.
-    next_number: Option<u64>,
-    /// The side of the last frame whose beginning was met.
-    side: ChoiceSide,
-    /// Reported before the first frame, unless that shows that none of these was wanted.
-    overwritten: Option<Framed>,
-    readable: LocatedByte,
-    /// Whether bytes of no frame belong to what is wanted.
-    counts_unframed: bool,
-    ready: VecDeque<Framed>,
-    unframed_bytes: u64,
-}
-
-#[derive(Debug)]
-struct OpenFrame {
-    is_wanted: bool,
-    number: u64,
-    time_ns: i64,
-    offset_bytes: u64,
-    bytes: Joined,
-    whole: bool,
-}
-
-/// The bytes of a frame. One stretch is not copied; several are.
-#[derive(Debug)]
-enum Joined {
-    None,
-    One(SharedBytes),
-    Many(Vec<u8>),
-}
-
-impl Frame {
-    /// The frame without its length: for length-prefixed frames the bytes behind the first four,
-    /// for others all bytes.
-    pub fn body(&self) -> &[u8] {
-        let skip = match self.framing {
-            Framing::LengthPrefixed { .. } => LENGTH_PREFIX_BYTES.min(self.bytes.len()),
-            Framing::None | Framing::Lines | Framing::Jpeg => 0,
-        };
-        &self.bytes[skip..]
-    }
+/// The parts of a stream, as [`StreamReader`] returns them, and meanwhile what an index tells of
+/// the frames in them. It keeps none of their bytes.
+pub struct IndexedReader {
+    parts: StreamReader,
+    joiner: Joiner,
+    is_finished: bool,
 }
 
 /// Whether a frame ends at the end of a part that goes on beyond what is wanted.
@@ -136,7 +46,7 @@ impl FrameReader {
     /// passed over.
     pub fn new(parts: StreamReader) -> FrameReader {
         FrameReader {
-            joiner: Joiner::new(&parts),
+            joiner: Joiner::new(&parts, true),
             parts,
             is_at_end: false,
             lost: Vec::new(),
@@ -204,222 +114,52 @@ impl FrameReader {
     }
 }
 
-impl Joiner {
-    fn new(parts: &StreamReader) -> Joiner {
-        let (readable, is_overwritten) = parts.readable();
-        let mut joiner = Joiner {
-            framing: parts.framing(),
-            choice: parts.choice().cloned(),
-            open: None,
-            next_number: parts.next_number(),
-            side: ChoiceSide::Before,
-            overwritten: None,
-            readable,
-            counts_unframed: parts.choice().is_none(),
-            ready: VecDeque::new(),
-            unframed_bytes: 0,
-        };
-        if is_overwritten {
-            joiner.overwrite();
-        }
-        joiner
-    }
-
-    /// Notes that frames before the rest of the stream may have been wanted.
-    fn overwrite(&mut self) {
-        let readable = self.readable;
-        let numbers = match &self.choice {
-            Some(Choice::Frames(wanted)) => Some(wanted.start..wanted.end.min(readable.frames)),
-            Some(Choice::Time(_)) => None,
-            None => Some(0..readable.frames),
-        };
-        let overwritten = Framed::Overwritten {
-            numbers,
-            oldest: readable.frames,
-            before_bytes: readable.bytes,
-        };
-        match &self.choice {
-            Some(Choice::Time(_)) => self.overwritten = Some(overwritten),
-            _ => self.ready.push_back(overwritten),
+impl IndexedReader {
+    /// Reads what `parts` returns. Bytes before the first frame that begins there are in no frame.
+    pub fn new(parts: StreamReader) -> IndexedReader {
+        IndexedReader {
+            joiner: Joiner::new(&parts, false),
+            parts: parts.tapped(),
+            is_finished: false,
         }
     }
 
-    /// Whether a wanted frame is open.
-    fn is_within(&self) -> bool {
-        self.open.as_ref().is_some_and(|open| open.is_wanted)
+    /// The frames that have ended, or were found to be lost, since the last call.
+    pub fn frames(&mut self) -> impl Iterator<Item = Framed> {
+        self.joiner.ready.drain(..)
     }
 
-    /// Whether no wanted frame can follow.
-    fn is_past(&self) -> bool {
-        matches!(self.choice, Some(Choice::Frames(_))) && self.side == ChoiceSide::Behind
+    /// Takes note that the rest is not wanted. What has begun of a frame is told as it is.
+    pub fn finish(&mut self) {
+        if !self.is_finished {
+            self.is_finished = true;
+            self.joiner.finish(None, false, self.parts.next_bytes());
+        }
     }
 
-    fn take(&mut self, part: &StreamPart) {
-        let is_all_before =
-            |part: &StreamPart| part.offset_bytes() == 0 && part.end_bytes() == self.readable.bytes;
-        if matches!(part, StreamPart::Overwritten { .. })
-            && is_all_before(part)
-            && self.choice.is_none()
-        {
-            self.overwrite();
-        }
-        let marks = marks_in(part);
-        let (start, end) = (part.offset_bytes(), part.end_bytes());
-        // Where the marks are unknown, it is not known whether the frame goes on here.
-        if marks.is_none() && start < end {
-            self.damage();
-        }
-        let mut at = start;
-        for mark in marks.unwrap_or_default() {
-            self.extend(part, at..mark.offset_bytes);
-            at = mark.offset_bytes;
-            if mark.kind != MarkKind::Begin {
-                self.close();
+    fn take_tapped(&mut self) {
+        for part in self.parts.take_tapped() {
+            self.joiner.take(&part);
+            let end_bytes = part.end_bytes();
+            if self.parts.is_cut_at(end_bytes) {
+                self.joiner.cut(end_bytes, ends_frame_at(&part, end_bytes));
             }
-            if let Some((number, time_ns)) = mark.number {
-                // The end of the frame before is lost.
-                self.damage();
-                self.close();
-                self.begin(number, time_ns, at);
-            }
-        }
-        self.extend(part, at..end);
-    }
-
-    /// Notes that nothing more is wanted from there on, where a frame ends or not.
-    fn cut(&mut self, end_bytes: u64, ends_frame: bool) {
-        self.open = self
-            .open
-            .take()
-            .filter(|open| open.offset_bytes < end_bytes);
-        if ends_frame {
-            self.close();
-        }
-    }
-
-    /// Takes note that no more parts come. `frames` have begun before `end_bytes`, if that is
-    /// known.
-    fn finish(&mut self, frames: Option<u64>, is_end_of_stream: bool, end_bytes: u64) {
-        self.damage();
-        self.close();
-        let after = self.side.at_end(is_end_of_stream);
-        self.tell_overwritten(after);
-        if let Some(frames) = frames {
-            self.miss(frames, after, end_bytes);
-        }
-    }
-
-    fn begin(&mut self, number: u64, time_ns: i64, offset_bytes: u64) {
-        let choice = self.choice.as_ref();
-        let side = choice.map_or(ChoiceSide::Inside, |choice| choice.side(number, time_ns));
-        self.tell_overwritten(side);
-        self.miss(number, side, offset_bytes);
-        self.next_number = Some(number.saturating_add(1));
-        self.side = side;
-        self.open = Some(OpenFrame {
-            is_wanted: side == ChoiceSide::Inside,
-            number,
-            time_ns,
-            offset_bytes,
-            bytes: Joined::None,
-            whole: true,
-        });
-    }
-
-    /// Reports overwritten frames before the first frame. If the first frame that is left lies
-    /// before those that are wanted, none of them was overwritten.
-    fn tell_overwritten(&mut self, side: ChoiceSide) {
-        let overwritten = self.overwritten.take();
-        self.ready
-            .extend(overwritten.filter(|_| side != ChoiceSide::Before));
-    }
-
-    /// Notes that the next frame that is there has this number. Those before it are lost.
-    fn miss(&mut self, number: u64, after: ChoiceSide, before_bytes: u64) {
-        let Some(next) = self.next_number.filter(|next| *next < number) else {
-            return;
-        };
-        let numbers = match &self.choice {
-            Some(choice) => choice.of_lost(next..number, self.side, after),
-            None => next..number,
-        };
-        if !numbers.is_empty() {
-            self.ready.push_back(Framed::Missing {
-                numbers,
-                before_bytes,
-            });
-        }
-    }
-
-    /// Continues the open frame with a range of a part, or damages it.
-    fn extend(&mut self, part: &StreamPart, range: Span<u64>) {
-        if range.is_empty() {
-            return;
-        }
-        let Some(open) = &mut self.open else {
-            let counts = matches!(part, StreamPart::Data { .. }) && self.counts_unframed;
-            self.unframed_bytes += if counts { range.end - range.start } else { 0 };
-            return;
-        };
-        if !open.whole || !open.is_wanted {
-            return;
-        }
-        let start = part.offset_bytes();
-        let cut = (range.start - start) as usize..(range.end - start) as usize;
-        match part {
-            StreamPart::Data { bytes, .. } => open.whole = open.bytes.push(&bytes.slice(cut)),
-            _ => open.whole = false,
-        }
-    }
-
-    fn damage(&mut self) {
-        if let Some(open) = &mut self.open {
-            open.whole = false;
-        }
-    }
-
-    fn close(&mut self) {
-        let Some(open) = self.open.take() else { return };
-        if let Some(choice) = &self.choice {
-            self.counts_unframed = choice.goes_with(Some(open.number), self.side);
-        }
-        if open.is_wanted {
-            self.ready.push_back(Framed::Frame(Frame {
-                number: open.number,
-                time_ns: open.time_ns,
-                offset_bytes: open.offset_bytes,
-                bytes: open.bytes.into_bytes(),
-                whole: open.whole,
-                framing: self.framing,
-            }));
         }
     }
 }
 
-impl Joined {
-    /// Adds bytes. Returns whether they fit.
-    fn push(&mut self, more: &SharedBytes) -> bool {
-        let (mut bytes, is_first) = match std::mem::replace(self, Joined::None) {
-            Joined::None => (Vec::new(), true),
-            Joined::One(one) => (one.to_vec(), false),
-            Joined::Many(many) => (many, false),
-        };
-        let fits = bytes.len() + more.len() <= FRAME_BYTES_MAX;
-        *self = if is_first && fits {
-            Joined::One(more.clone())
-        } else {
-            let room = FRAME_BYTES_MAX - bytes.len();
-            bytes.extend_from_slice(&more[..more.len().min(room)]);
-            Joined::Many(bytes)
-        };
-        fits
-    }
+impl Iterator for IndexedReader {
+    type Item = Result<StreamPart, RecordError>;
 
-    fn into_bytes(self) -> SharedBytes {
-        match self {
-            Joined::None => SharedBytes::from(Vec::new()),
-            Joined::One(one) => one,
-            Joined::Many(many) => SharedBytes::from(many),
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.parts.next();
+        self.take_tapped();
+        if next.is_none() && !self.is_finished {
+            self.is_finished = true;
+            let (frames, is_end_of_stream) = self.parts.frames_at_end();
+            let end_bytes = self.parts.next_bytes();
+            self.joiner.finish(frames, is_end_of_stream, end_bytes);
         }
+        next
     }
 }

@@ -33,6 +33,8 @@ pub struct StreamReader {
     /// Frames that have begun before the first part, if that is known.
     next_number: Option<u64>,
     is_overwritten: bool,
+    /// Copies of the parts of the window, wanted or not, for who asks for them.
+    tapped: Option<Vec<StreamPart>>,
 }
 
 enum PartSource {
@@ -93,7 +95,21 @@ impl StreamReader {
             readable,
             next_number: window.next_number,
             is_overwritten: window.is_overwritten,
+            tapped: None,
         })
+    }
+
+    /// Keeps a copy of each part of the window for [`StreamReader::take_tapped`].
+    pub(super) fn tapped(self) -> StreamReader {
+        StreamReader {
+            tapped: Some(Vec::new()),
+            ..self
+        }
+    }
+
+    /// The parts of the window since the last call, wanted or not.
+    pub(super) fn take_tapped(&mut self) -> Vec<StreamPart> {
+        self.tapped.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// How its frames are told apart.
@@ -153,7 +169,12 @@ impl StreamReader {
             None => None,
         };
         match &part {
-            Some(part) => self.next_bytes = part.end_bytes(),
+            Some(part) => {
+                self.next_bytes = part.end_bytes();
+                self.tapped
+                    .iter_mut()
+                    .for_each(|tapped| tapped.push(part.clone()));
+            }
             None => self.parts = None,
         }
         if self.next_bytes >= self.end_bytes {

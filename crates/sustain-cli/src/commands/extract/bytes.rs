@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use sustain::record::reading::part::StreamPart;
-use sustain::record::reading::stream::{Range, StreamReader};
+use sustain::record::reading::stream::Range;
 use sustain::record::store::Store;
 
 use super::destination::Destination;
@@ -25,7 +25,7 @@ const ZEROS_BYTES: usize = 1 << 20;
 /// Writes all parts of `reader`, or those before the first loss if the user has not said what to do
 /// with losses.
 pub(super) fn give(
-    reader: StreamReader,
+    reader: &mut dyn Iterator<Item = anyhow::Result<StreamPart>>,
     selection: &Selection<'_>,
     store: &Store,
     destination: &Destination,
@@ -80,7 +80,7 @@ struct ByteExtraction {
 impl ByteExtraction {
     fn give(
         &mut self,
-        reader: StreamReader,
+        reader: &mut dyn Iterator<Item = anyhow::Result<StreamPart>>,
         selection: &Selection<'_>,
         store: &Store,
         work: &mut Work<'_>,
@@ -96,7 +96,7 @@ impl ByteExtraction {
                 Err(error) => {
                     // The user gets what was read before the error.
                     self.output.finish()?;
-                    return Err(error.into());
+                    return Err(error);
                 }
             };
             for part in ring.tell(part) {

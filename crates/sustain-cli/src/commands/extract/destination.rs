@@ -65,6 +65,22 @@ impl Destination {
         }
     }
 
+    /// Checks that an index of frames may be written there, and returns an error in words if not.
+    pub(super) fn check_index(&self) -> Result<(), UsageError> {
+        match self {
+            Destination::StandardOutput => output::check_standard_output(),
+            Destination::Frames(path) => Err(UsageError(format!(
+                "--index {} is a directory: name a file",
+                path.display()
+            ))),
+            Destination::File(path) => {
+                check_takes_writes(path).map_err(|error| UsageError(error.to_string()))?;
+                let why = |why| UsageError(format!("cannot write {}: {why}", path.display()));
+                check_file(path).map_err(why)
+            }
+        }
+    }
+
     /// Opens what bytes go to. The path is given back if it is a new file.
     ///
     /// # Errors

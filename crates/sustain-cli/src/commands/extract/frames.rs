@@ -17,6 +17,7 @@ use sustain::record::store::Store;
 
 use super::super::say;
 use super::durable::DestinationFileSystem;
+use super::index::FrameIndex;
 use super::losses::{Losses, gap_words};
 use super::overwritten::OverwrittenRing;
 use super::selection::Selection;
@@ -37,6 +38,7 @@ pub(super) fn give(
     selection: &Selection<'_>,
     store: &Store,
     directory: &Path,
+    index: Option<&mut FrameIndex<'_>>,
     work: &mut Work<'_>,
 ) -> anyhow::Result<ExtractedStream> {
     let is_new = !directory.exists();
@@ -47,7 +49,7 @@ pub(super) fn give(
     let file_system = DestinationFileSystem::of(directory)?;
     let mut giving = FrameExtraction::new(directory, selection, store);
     let mut frames = FrameReader::new(reader);
-    let complete = giving.give(&mut frames, work)?;
+    let complete = giving.give(&mut frames, index, work)?;
     giving.watch.during(WriteCall::Keep, || {
         file_system.keep(directory, giving.counts.written)
     })?;
@@ -142,7 +144,12 @@ impl<'a> FrameExtraction<'a> {
     }
 
     /// Writes or reports all frames. Returns whether the user let it come to the end.
-    fn give(&mut self, frames: &mut FrameReader, work: &mut Work<'_>) -> anyhow::Result<bool> {
+    fn give(
+        &mut self,
+        frames: &mut FrameReader,
+        mut index: Option<&mut FrameIndex<'_>>,
+        work: &mut Work<'_>,
+    ) -> anyhow::Result<bool> {
         // A frame that is not whole is judged once it is known whether anything follows it.
         let mut not_whole: Option<Frame> = None;
         let mut complete = true;
@@ -153,6 +160,9 @@ impl<'a> FrameExtraction<'a> {
                 break;
             }
             let framed = framed?;
+            if let Some(index) = &mut index {
+                index.take(&framed)?;
+            }
             if let Some(frame) = not_whole.take() {
                 self.lose_damaged(&frame, begins_at(&framed));
             }
@@ -163,6 +173,7 @@ impl<'a> FrameExtraction<'a> {
                 Framed::Missing {
                     numbers,
                     before_bytes,
+                    ..
                 } => self.lose(numbers, "missing", self.given_to_byte..before_bytes),
                 Framed::Overwritten {
                     numbers,

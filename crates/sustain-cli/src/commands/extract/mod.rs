@@ -5,6 +5,8 @@ mod bytes;
 mod destination;
 mod durable;
 mod frames;
+mod index;
+mod list_frames;
 mod losses;
 mod overwritten;
 mod range;
@@ -12,6 +14,7 @@ mod selection;
 mod watch;
 
 use std::io::{ErrorKind, IsTerminal};
+use std::path::Path;
 
 use sustain::Stop;
 use sustain::document::extract::{EXTRACT_SCHEMA, ExtractDocument, Lost, LostKind};
@@ -22,6 +25,8 @@ use sustain::record::store::{Mode, Store};
 use sustain::report::terminal::LiveKind;
 
 use self::destination::Destination;
+use self::index::{FrameIndex, IndexedParts};
+pub(super) use self::list_frames::list_frames;
 use self::losses::Losses;
 use self::selection::Selection;
 use super::output;
@@ -84,6 +89,9 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
         Destination::StandardOutput | Destination::File(_) => selection.scope_of_bytes(&store),
     };
     destination.check(&selection, flags)?;
+    if flags.index.is_some() {
+        check_has_frames(&selection)?;
+    }
     selection
         .notices()
         .iter()
@@ -95,14 +103,7 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
         progress: &mut progress,
         holes: flags.holes,
     };
-    let given = match &destination {
-        Destination::Frames(directory) => {
-            frames::give(reader, &selection, &store, directory, &mut work)
-        }
-        Destination::StandardOutput | Destination::File(_) => {
-            bytes::give(reader, &selection, &store, &destination, &mut work)
-        }
-    };
+    let given = give(flags, reader, &selection, &store, &destination, &mut work);
     progress.finish();
     let mut given = match given {
         // The reader of the output has closed it on purpose, and needs no message.
@@ -126,6 +127,58 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
     Ok(exit(&given, &stop, flags.holes))
 }
 
+/// Writes what is selected, and the index of its frames if the flags ask for one.
+fn give(
+    flags: &ExtractFlags,
+    reader: StreamReader,
+    selection: &Selection<'_>,
+    store: &Store,
+    destination: &Destination,
+    work: &mut Work<'_>,
+) -> anyhow::Result<ExtractedStream> {
+    let mut index = match &flags.index {
+        Some(path) => {
+            let indexed = Destination::of(Some(path));
+            Some(FrameIndex::create(&indexed, selection, store, work)?)
+        }
+        None => None,
+    };
+    let given = match (destination, &mut index) {
+        (Destination::Frames(directory), index) => {
+            frames::give(reader, selection, store, directory, index.as_mut(), work)
+        }
+        (_, None) => {
+            let mut parts = reader.map(|part| part.map_err(Into::into));
+            bytes::give(&mut parts, selection, store, destination, work)
+        }
+        (_, Some(index)) => {
+            let mut parts = IndexedParts::new(reader, index);
+            let given = bytes::give(&mut parts, selection, store, destination, work);
+            given.and_then(|given| parts.finish().map(|()| given))
+        }
+    };
+    match (given, index) {
+        (Ok(given), Some(index)) => index.finish().map(|()| given),
+        (Err(error), Some(index)) => {
+            index.discard_if_empty();
+            Err(error)
+        }
+        (given, None) => given,
+    }
+}
+
+/// Refuses to make an index of a stream that has no frames.
+fn check_has_frames(selection: &Selection<'_>) -> Result<(), UsageError> {
+    if selection.has_frames() {
+        return Ok(());
+    }
+    let name = &selection.stream.name;
+    Err(UsageError(format!(
+        "the stream {name} has no frames, of which an index could be made: frames are marked while \
+         they are recorded, with `sustain record --frames`"
+    )))
+}
+
 /// Checks where the result and the stream go, before anything is read.
 fn check_outputs(flags: &ExtractFlags, destination: &Destination) -> Result<(), UsageError> {
     stores::check_json(flags.json.as_deref(), &flags.members)?;
@@ -143,6 +196,9 @@ fn check_outputs(flags: &ExtractFlags, destination: &Destination) -> Result<(), 
     if matches!(destination, Destination::StandardOutput) {
         output::check_standard_output()?;
     }
+    if let Some(index) = &flags.index {
+        check_index(index, flags, destination)?;
+    }
     let Some(path) = &flags.output else {
         return Ok(());
     };
@@ -156,6 +212,26 @@ fn check_outputs(flags: &ExtractFlags, destination: &Destination) -> Result<(), 
         ));
     }
     stores::check_no_member(path, &flags.members)
+}
+
+fn check_index(
+    index: &Path,
+    flags: &ExtractFlags,
+    destination: &Destination,
+) -> Result<(), UsageError> {
+    let is_same = |other: Option<&Path>| other.is_some_and(|other| output::is_same(other, index));
+    let on_stdout = output::is_standard_output(index);
+    if is_same(flags.json.as_deref())
+        || is_same(flags.output.as_deref())
+        || on_stdout && matches!(destination, Destination::StandardOutput)
+    {
+        return Err(UsageError(
+            "--index and the stream or --json would go to the same place: use different files"
+                .to_owned(),
+        ));
+    }
+    stores::check_no_member(index, &flags.members)?;
+    Destination::of(Some(index)).check_index()
 }
 
 fn progress(destination: &Destination) -> ProgressLine {

@@ -2,11 +2,11 @@
 //! reported, never guessed at. It is pure.
 
 use sustain::record::document::time_text;
-use sustain::record::opening::StreamSummary;
+use sustain::record::opening::{Recording, StreamSummary};
 use sustain::record::reading::stream::Range;
 use sustain::record::source::framing::Framing;
 
-use crate::flags::extract::ExtractFlags;
+use crate::flags::extract::{ExtractFlags, MomentFlag};
 use crate::usage_error::UsageError;
 
 /// Whether the flags ask for no range.
@@ -23,6 +23,7 @@ pub(super) fn is_all(flags: &ExtractFlags) -> bool {
 /// Returns the range that the flags ask for. Notes for the user are added to `notices`.
 pub(super) fn of(
     flags: &ExtractFlags,
+    recording: &Recording,
     stream: &StreamSummary,
     notices: &mut Vec<String>,
 ) -> Result<Range, UsageError> {
@@ -30,7 +31,13 @@ pub(super) fn of(
         return frames(stream, flags.from_frame, flags.to_frame, notices);
     }
     if flags.from_time.is_some() || flags.to_time.is_some() {
-        return time(stream, flags.from_time, flags.to_time);
+        let moment = |typed: Option<MomentFlag>, flag| {
+            typed
+                .map(|typed| moment(typed, flag, recording))
+                .transpose()
+        };
+        let from = moment(flags.from_time, "--from-time")?;
+        return time(stream, from, moment(flags.to_time, "--to-time")?);
     }
     if flags.from_byte.is_some() || flags.to_byte.is_some() {
         return bytes(stream, flags.from_byte, flags.to_byte, notices);
@@ -72,6 +79,35 @@ fn bytes(
         ));
     }
     Ok(Range::Bytes(start..end))
+}
+
+/// A moment in nanoseconds since 1970, by the recorder's clock where it counts from the beginning
+/// of a recording. Its end is when the last byte arrived, because a recording may be closed long
+/// after that.
+fn moment(typed: MomentFlag, flag: &str, recording: &Recording) -> Result<i64, UsageError> {
+    let saturated = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+    let streams = recording.streams.iter().filter(|stream| !stream.is_marks());
+    let streams = streams.filter(|stream| stream.offered_bytes > 0);
+    let found = match typed {
+        MomentFlag::At(time_ns) => return Ok(time_ns),
+        MomentFlag::FromBeginning(ns) => recording
+            .started_ns
+            .map(|start_ns| start_ns.saturating_add(saturated(ns))),
+        MomentFlag::BeforeEnd(ns) => streams
+            .map(|stream| stream.last_time_ns)
+            .max()
+            .map(|end_ns| end_ns.saturating_sub(saturated(ns))),
+    };
+    found.ok_or_else(|| {
+        let (number, what) = match typed {
+            MomentFlag::BeforeEnd(_) => (recording.number, "no byte of it arrived"),
+            _ => (recording.number, "none of its starts can be read"),
+        };
+        UsageError(format!(
+            "{flag} cannot be counted in recording {number}, because {what}: give the time itself, \
+             as 2026-03-01T10:00:00Z"
+        ))
+    })
 }
 
 /// The range of time from one moment up to another.

@@ -42,7 +42,7 @@ impl<'a> Selection<'a> {
         };
         selection.range = match around {
             Some(time) => range::time(stream, Some(time.start), Some(time.end))?,
-            None => range::of(flags, stream, &mut selection.notices)?,
+            None => range::of(flags, recording, stream, &mut selection.notices)?,
         };
         if recording.open_end {
             selection.notices.push(format!(
@@ -52,6 +52,28 @@ impl<'a> Selection<'a> {
             ));
         }
         Ok(selection)
+    }
+
+    /// Selects all of a stream.
+    pub(super) fn all(
+        number: Option<u32>,
+        name: Option<&str>,
+        recordings: &'a [Recording],
+    ) -> Result<Selection<'a>, UsageError> {
+        let recording = recording(number, recordings)?;
+        let (number, stream) = stream(name, recording)?;
+        let readable_bytes = stream.readable_from_bytes;
+        Ok(Selection {
+            recording,
+            number,
+            stream,
+            range: match readable_bytes {
+                0 => Range::All,
+                _ => Range::Bytes(readable_bytes..u64::MAX),
+            },
+            is_all: true,
+            notices: Vec::new(),
+        })
     }
 
     pub(super) fn scope(&self, store: &Store) -> Scope {

@@ -218,6 +218,7 @@ mod tests {
             per_member: vec![Some(StreamExtent {
                 first: place(0),
                 last: place(offered_bytes),
+                last_bytes: 0,
                 is_overwritten: false,
                 kept_from_slot: 0,
                 start: Some(place(0)),

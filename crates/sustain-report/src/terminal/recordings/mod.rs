@@ -1,6 +1,7 @@
 //! Shows the results of `create`, `list`, `verify` and `recover` as text and tables. The commands
 //! print them; they must fit the width that they are given.
 
+mod places;
 mod verify;
 
 use std::fmt::Write as _;
@@ -11,6 +12,7 @@ use sustain_document::list::{ListDocument, ListedMember, ListedRecording, Listed
 use sustain_document::record::RecordingEnd;
 use sustain_document::recover::RecoverDocument;
 
+pub use self::places::places_text;
 pub use self::verify::verify_text;
 use super::columns::text_of;
 use super::control::mark_line;

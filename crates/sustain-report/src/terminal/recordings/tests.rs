@@ -57,6 +57,7 @@ fn recording(
         streams,
         marks: Vec::new(),
         marks_made: 0,
+        places: Vec::new(),
     }
 }
 

@@ -5,7 +5,7 @@ pub use super::frame::{Frame, FrameLoss, FramePlace, Framed};
 pub use super::joiner::FRAME_BYTES_MAX;
 use super::joiner::Joiner;
 use super::part::StreamPart;
-use super::stream::StreamReader;
+use super::stream::{OrderedParts, PartSource, StreamReader};
 use crate::error::RecordError;
 use crate::format::MarkKind;
 
@@ -13,8 +13,8 @@ use crate::format::MarkKind;
 const LOST_MAX: usize = 10_000;
 
 /// The frames of a stream, in order.
-pub struct FrameReader {
-    parts: StreamReader,
+pub struct FrameReader<P = PartSource> {
+    parts: StreamReader<P>,
     joiner: Joiner,
     is_at_end: bool,
     /// The losses that were met, until the caller takes them.
@@ -41,10 +41,10 @@ fn ends_frame_at(part: &StreamPart, end_bytes: u64) -> bool {
         .any(|mark| mark.kind != MarkKind::Begin && base + mark.offset_bytes == end_bytes)
 }
 
-impl FrameReader {
+impl<P> FrameReader<P> {
     /// Reads the frames of what `parts` returns. Bytes before the first frame that begins there are
     /// passed over.
-    pub fn new(parts: StreamReader) -> FrameReader {
+    pub fn new(parts: StreamReader<P>) -> FrameReader<P> {
         FrameReader {
             joiner: Joiner::new(&parts, true),
             parts,
@@ -66,7 +66,7 @@ impl FrameReader {
     }
 }
 
-impl Iterator for FrameReader {
+impl<P: OrderedParts> Iterator for FrameReader<P> {
     type Item = Result<Framed, RecordError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -89,7 +89,7 @@ impl Iterator for FrameReader {
     }
 }
 
-impl FrameReader {
+impl<P: OrderedParts> FrameReader<P> {
     fn take(&mut self, part: &StreamPart) {
         self.joiner.take(part);
         let is_there = matches!(part, StreamPart::Data { .. } | StreamPart::OpenEnd { .. });

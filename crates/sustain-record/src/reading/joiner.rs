@@ -62,7 +62,7 @@ enum Joined {
 }
 
 impl Joiner {
-    pub(super) fn new(parts: &StreamReader, keeps_bytes: bool) -> Joiner {
+    pub(super) fn new<P>(parts: &StreamReader<P>, keeps_bytes: bool) -> Joiner {
         let (readable, is_overwritten) = parts.readable();
         let mut joiner = Joiner {
             framing: parts.framing(),

@@ -16,9 +16,9 @@ use crate::source::framing::Framing;
 
 /// The parts of one stream in order. A loss is a part, too. In a range of time, or of frames of
 /// which some are lost, unwanted parts in between are left out. After an error the stream is at its
-/// end.
-pub struct StreamReader {
-    parts: Option<PartSource>,
+/// end. `P` is where they are read: one that reads in a thread of its own can pass between threads.
+pub struct StreamReader<P = PartSource> {
+    parts: Option<P>,
     end_bytes: u64,
     next_bytes: u64,
     framing: Framing,
@@ -37,10 +37,18 @@ pub struct StreamReader {
     tapped: Option<Vec<StreamPart>>,
 }
 
-enum PartSource {
+/// Where the parts of a stream are read.
+pub enum PartSource {
+    /// In the caller's thread, from simulated members.
     Here(Box<Parts>),
+    /// In a thread of their own.
     Background(Background),
 }
+
+/// The parts of some streams in order, each with the number of its stream.
+pub trait OrderedParts: Iterator<Item = Result<(u16, StreamPart), RecordError>> {}
+
+impl<P: Iterator<Item = Result<(u16, StreamPart), RecordError>>> OrderedParts for P {}
 
 impl Iterator for PartSource {
     type Item = Result<(u16, StreamPart), RecordError>;
@@ -61,6 +69,44 @@ impl StreamReader {
     /// [`RecordError::Usage`] if there is no such stream; other errors if the members cannot be
     /// driven.
     pub fn open(scope: &Scope, stream: u16, range: &Range) -> Result<StreamReader, RecordError> {
+        StreamReader::over(scope, stream, range, None, |order| {
+            Ok(if scope.is_simulated() {
+                PartSource::Here(Box::new(Parts::open(scope, order)?))
+            } else {
+                PartSource::Background(Background::start(scope, order)?)
+            })
+        })
+    }
+}
+
+impl StreamReader<Background> {
+    /// Opens a stream of a recording on real members like [`StreamReader::open`], for whoever may
+    /// be in any thread. With `reads_ahead` no more is read ahead of what is taken than so many
+    /// reads of each member; else as much as is useful.
+    ///
+    /// # Errors
+    /// The same as of [`StreamReader::open`].
+    pub fn open_between_threads(
+        scope: &Scope,
+        stream: u16,
+        range: &Range,
+        reads_ahead: Option<usize>,
+    ) -> Result<StreamReader<Background>, RecordError> {
+        StreamReader::over(scope, stream, range, reads_ahead, |order| {
+            Background::start(scope, order)
+        })
+    }
+}
+
+impl<P> StreamReader<P> {
+    /// Opens it over the parts that `read` makes of an order.
+    fn over(
+        scope: &Scope,
+        stream: u16,
+        range: &Range,
+        reads_ahead: Option<usize>,
+        read: impl FnOnce(&PartOrder) -> Result<P, RecordError>,
+    ) -> Result<StreamReader<P>, RecordError> {
         let Some(framing) = scope.framings.get(usize::from(stream)).copied() else {
             return Err(RecordError::Usage(format!(
                 "the recording has no stream {stream}: it has {}, counted from 0",
@@ -69,12 +115,10 @@ impl StreamReader {
         };
         let window = WantedWindow::of(scope, stream, range)?;
         let wanted = scope.wanted(stream, window.start_bytes);
-        let order = order(scope, wanted, window.located.clone());
-        let parts = if scope.is_simulated() {
-            PartSource::Here(Box::new(Parts::open(scope, &order)?))
-        } else {
-            PartSource::Background(Background::start(scope, &order)?)
-        };
+        let parts = read(&PartOrder {
+            reads_ahead,
+            ..order(scope, wanted, window.located.clone())
+        })?;
         let frames = scope.known_frames(stream);
         let is_framed = framing != Framing::None || frames > 0;
         let readable = scope.readable(stream);
@@ -100,7 +144,7 @@ impl StreamReader {
     }
 
     /// Keeps a copy of each part of the window for [`StreamReader::take_tapped`].
-    pub(super) fn tapped(self) -> StreamReader {
+    pub(super) fn tapped(self) -> StreamReader<P> {
         StreamReader {
             tapped: Some(Vec::new()),
             ..self
@@ -157,7 +201,9 @@ impl StreamReader {
             None => (None, false),
         }
     }
+}
 
+impl<P: OrderedParts> StreamReader<P> {
     /// Returns the next part, wanted or not.
     pub(super) fn next_in_window(&mut self) -> Option<Result<StreamPart, RecordError>> {
         let part = match self.parts.as_mut()?.next() {
@@ -184,7 +230,7 @@ impl StreamReader {
     }
 }
 
-impl Iterator for StreamReader {
+impl<P: OrderedParts> Iterator for StreamReader<P> {
     type Item = Result<StreamPart, RecordError>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -2,8 +2,11 @@
 //! recording goes on, and what a power cut has left of the oldest data if it is a ring.
 
 mod cut;
+mod live;
 mod lost;
 mod pen;
+
+pub use live::LiveRecordings;
 
 pub(super) use lost::{is_crashed, was_durable};
 

@@ -72,6 +72,7 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Control(flags) => commands::control::run(&flags),
         Command::List(flags) => commands::list::run(&flags),
         Command::Extract(flags) => commands::extract::run(&flags),
+        Command::Mount(flags) => commands::mount::run(&flags),
         Command::Verify(flags) => commands::verify::run(&flags),
         Command::Recover(flags) => commands::recover::run(&flags),
         Command::Report(flags) => commands::report::run(&flags),
@@ -101,6 +102,13 @@ impl Exit {
                 RecordError::Interrupted(_) => Exit::Interrupted,
                 error if error.is_usage() => Exit::Usage,
                 _ => Exit::Failed,
+            };
+        }
+        if let Some(error) = error.downcast_ref::<sustain::mount::MountError>() {
+            return if error.is_usage() {
+                Exit::Usage
+            } else {
+                Exit::Failed
             };
         }
         match error.downcast_ref::<sustain::measure::MeasureError>() {

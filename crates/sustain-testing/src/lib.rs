@@ -17,6 +17,8 @@ pub enum Requirement {
     LoopDevices,
     /// File systems that can be mounted.
     Mounts,
+    /// File systems that a program serves: `/dev/fuse`, and `fusermount3` to unmount them.
+    Fuse,
     /// Swap that can be switched on.
     Swap,
     /// The block I/O controller of control groups of version 1.
@@ -49,6 +51,7 @@ impl fmt::Display for Requirement {
             Requirement::Root => "root",
             Requirement::LoopDevices => "loop-devices",
             Requirement::Mounts => "mounts",
+            Requirement::Fuse => "fuse",
             Requirement::Swap => "swap",
             Requirement::Throttle => "throttle",
             Requirement::Guest => "guest",

@@ -101,6 +101,10 @@ pub use sustain_host as host;
 /// Driving disks: engines, layouts, meters, simulated machines, units.
 pub use sustain_disk as disk;
 
+/// Mounting a store: recordings as directories, streams and frames as files.
+#[cfg(feature = "mount")]
+pub use sustain_mount as mount;
+
 /// Drawing results: terminal, JSON, HTML.
 #[cfg(feature = "report")]
 pub use sustain_report as report;

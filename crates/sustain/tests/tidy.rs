@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates each crate may use, as ARCHITECTURE.md draws them.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("sustain-document", &[]),
     ("sustain-statistics", &["document"]),
     ("sustain-disk", &["document"]),
@@ -29,6 +29,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
         "sustain-record",
         &["document", "disk", "host", "hold-back", "targets"],
     ),
+    ("sustain-mount", &["document", "disk", "targets", "record"]),
     (
         "sustain-report",
         &[
@@ -51,6 +52,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "load",
             "experiments",
             "record",
+            "mount",
             "report",
         ],
     ),
@@ -91,7 +93,7 @@ const TWICE: [&str; 5] = ["bit-set", "bit-vec", "getrandom", "r-efi", "syn"];
 
 /// Libraries that name what a user sets as `sustain_document::setting` does: their callers type no
 /// flags.
-const WITHOUT_FLAGS: [&str; 5] = ["disk", "targets", "load", "record", "experiments"];
+const WITHOUT_FLAGS: [&str; 6] = ["disk", "targets", "load", "record", "mount", "experiments"];
 /// The program in whose messages and calls other flags are its own.
 const OTHER_PROGRAM: &str = "mdadm";
 

@@ -11,6 +11,7 @@ pub(crate) mod extract;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod measure;
+pub(crate) mod mount;
 mod output;
 pub(crate) mod profile;
 mod progress;

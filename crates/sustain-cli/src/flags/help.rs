@@ -72,11 +72,12 @@ pub(crate) fn see_also(command: &str) -> &'static [&'static str] {
         "compare" => &["measure", "sweep", "report"],
         "create" => &["record", "devices", "measure"],
         "record" => &[
-            "create", "control", "list", "extract", "verify", "recover", "measure",
+            "create", "control", "list", "extract", "mount", "verify", "recover", "measure",
         ],
         "control" => &["record", "list", "extract"],
-        "list" => &["record", "extract", "verify"],
-        "extract" => &["record", "list", "verify"],
+        "list" => &["record", "extract", "mount", "verify"],
+        "extract" => &["record", "list", "mount", "verify"],
+        "mount" => &["record", "list", "extract", "verify"],
         "verify" => &["record", "list", "recover", "extract"],
         "recover" => &["record", "verify", "list"],
         "report" => &[

@@ -11,6 +11,7 @@ pub(crate) mod generated;
 pub(crate) mod help;
 pub(crate) mod list;
 pub(crate) mod measure;
+pub(crate) mod mount;
 pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod recover;
@@ -55,6 +56,8 @@ pub(crate) enum Command {
     List(list::ListFlags),
     /// Read a recorded stream back: its bytes, or its frames as files.
     Extract(Box<extract::ExtractFlags>),
+    /// Mount a store: its recordings as directories, its streams and frames as files.
+    Mount(mount::MountFlags),
     /// Read everything in a store and account for every byte.
     Verify(verify::VerifyFlags),
     /// Note on the members, after a crash, where a recording ended.

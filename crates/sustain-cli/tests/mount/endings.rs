@@ -1,0 +1,131 @@
+//! How a mount ends: by Ctrl-C, from outside, while files are open, and by a kill.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::support::unwrapped;
+use super::{MountPlace, noise, wait_for};
+
+/// A mount in the foreground, once it says that it is there.
+fn in_foreground(mounted: &MountPlace) -> (Child, BufReader<impl Read>) {
+    let mut command = mounted
+        .place
+        .command(&["mount", "store", "view", "--foreground"]);
+    let mut serving = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(serving.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("mounted at") {
+        line.clear();
+        assert!(said.read_line(&mut line).unwrap() > 0, "it has ended");
+    }
+    (serving, said)
+}
+
+fn signal(process: &Child, signal: Signal) {
+    kill_process(Pid::from_child(process), signal).unwrap();
+}
+
+#[test]
+fn a_signal_unmounts_in_order() {
+    let Some(mounted) = MountPlace::new() else {
+        return;
+    };
+    mounted.record(b"bytes", &[]);
+    for sent in [Signal::INT, Signal::TERM] {
+        let (mut serving, _said) = in_foreground(&mounted);
+        assert_eq!(mounted.names(""), ["recording-1"]);
+        signal(&serving, sent);
+        assert_eq!(serving.wait().unwrap().code(), Some(0));
+        assert!(mounted.names("").is_empty());
+    }
+}
+
+#[test]
+fn open_files_stay_readable_until_they_are_closed() {
+    let Some(mounted) = MountPlace::new() else {
+        return;
+    };
+    let bytes = noise(9, 3_000_000);
+    mounted.record(&bytes, &["--stream", "cam"]);
+    let (mut serving, mut said) = in_foreground(&mounted);
+    let mut file = File::open(mounted.path("recording-1/cam")).unwrap();
+    signal(&serving, Signal::INT);
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(
+        line.contains("are open: it is unmounted for everybody else"),
+        "{line}"
+    );
+    assert!(mounted.names("").is_empty());
+    let mut read = Vec::new();
+    file.read_to_end(&mut read).unwrap();
+    assert!(read == bytes);
+    drop(file);
+    assert_eq!(serving.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn an_unmount_from_outside_ends_it() {
+    let Some(mounted) = MountPlace::new() else {
+        return;
+    };
+    mounted.record(b"bytes", &[]);
+    let (mut serving, _said) = in_foreground(&mounted);
+    mounted.unmount();
+    assert_eq!(serving.wait().unwrap().code(), Some(0));
+    assert!(mounted.names("").is_empty());
+}
+
+#[test]
+fn the_mount_of_a_killed_program_is_told_with_the_command_that_removes_it() {
+    let Some(mounted) = MountPlace::new() else {
+        return;
+    };
+    mounted.record(b"bytes", &[]);
+    let (mut serving, _said) = in_foreground(&mounted);
+    serving.kill().unwrap();
+    serving.wait().unwrap();
+    let refused = mounted.place.run(&["mount", "store", "view"]).expect(2);
+    assert!(
+        unwrapped(&refused.stderr).contains("was killed")
+            && refused.stderr.contains("`fusermount3 -u"),
+        "{refused:?}"
+    );
+    mounted.unmount();
+    mounted.mount(&[]);
+    assert_eq!(mounted.names(""), ["recording-1"]);
+    mounted.unmount();
+}
+
+#[test]
+fn in_the_background_it_leaves_nothing_in_the_way() {
+    let Some(mounted) = MountPlace::new() else {
+        return;
+    };
+    mounted.record(b"bytes", &[]);
+    let said = mounted
+        .place
+        .run(&["mount", "store", "view"])
+        .expect(0)
+        .stderr;
+    let process = said.split("process ").nth(1).unwrap();
+    let process = process.split(';').next().unwrap();
+    let of = format!("/proc/{process}");
+    assert_eq!(fs::read_link(format!("{of}/cwd")).unwrap().as_os_str(), "/");
+    for stream in 0..3 {
+        let link = fs::read_link(format!("{of}/fd/{stream}")).unwrap();
+        assert_eq!(link.as_os_str(), "/dev/null");
+    }
+    mounted.unmount();
+    wait_for("its end", || {
+        let status = fs::read_to_string(format!("{of}/status")).ok();
+        let is_there = status.is_some_and(|status| !status.contains("State:\tZ"));
+        (!is_there).then_some(())
+    });
+    let mut again = Command::new("fusermount3");
+    let again = again.arg("-u").arg(mounted.path("")).output().unwrap();
+    assert!(!again.status.success(), "nothing is mounted any more");
+}

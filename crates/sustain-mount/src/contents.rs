@@ -1,0 +1,323 @@
+//! What the files of a mount contain and what its directories list, by node. The kernel's requests
+//! come to it from `file_system.rs`.
+
+use std::sync::Arc;
+
+use fuser::{FileAttr, FileType};
+use sustain_record::store::Store;
+
+use crate::attributes::MountOwner;
+use crate::cursor::{ReadBytes, ReadFailure};
+use crate::error::MountError;
+use crate::frames::FrameShelf;
+use crate::names::{self, frames_of};
+use crate::node::{GROUP_FRAMES, INDEX_MAX, MountNode};
+use crate::shelf::{CursorShelf, LossReading};
+use crate::view::{ShownRecording, StoreView};
+
+/// Everything that a mount shows.
+pub(crate) struct MountContents {
+    view: StoreView,
+    cursors: CursorShelf,
+    frames: FrameShelf,
+    /// The size of the pieces of a stream, if streams are split.
+    split_bytes: Option<u64>,
+    owner: MountOwner,
+}
+
+/// Why a request for a node cannot be answered.
+#[derive(Debug)]
+pub(crate) enum NodeFailure {
+    /// There is no such file.
+    Absent,
+    /// It is no directory.
+    NoDirectory,
+    /// It is a directory.
+    Directory,
+    /// It cannot be read.
+    Read(ReadFailure),
+}
+
+/// An entry of a directory: its place in it, what it is, and its name.
+pub(crate) type ListedEntry<'a> = (u64, MountNode, FileType, &'a str);
+
+impl From<ReadFailure> for NodeFailure {
+    fn from(failure: ReadFailure) -> NodeFailure {
+        NodeFailure::Read(failure)
+    }
+}
+
+impl MountContents {
+    /// Looks at a store for the first time.
+    pub(crate) fn open(
+        store: Store,
+        losses: LossReading,
+        split_bytes: Option<u64>,
+        owner: MountOwner,
+    ) -> Result<MountContents, MountError> {
+        Ok(MountContents {
+            view: StoreView::open(store)?,
+            cursors: CursorShelf::new(losses),
+            frames: FrameShelf::default(),
+            split_bytes,
+            owner,
+        })
+    }
+
+    /// What `stat` shows of a node, and whether that may change at any time.
+    pub(crate) fn attributes(&self, node: MountNode) -> Result<(FileAttr, bool), NodeFailure> {
+        let Some(slot) = node.slot() else {
+            let shown = self.view.now();
+            let newest = shown.last().and_then(|newest| newest.recording.started_ns);
+            let root = self.owner.directory(node.inode(), newest.unwrap_or(0));
+            return Ok((root, true));
+        };
+        let shown = self.shown(slot)?;
+        let started_ns = shown.recording.started_ns.unwrap_or(0);
+        let time_ns = |number| {
+            let stream = shown.stream(number);
+            let stream = stream.filter(|stream| stream.offered_bytes > 0);
+            stream.map_or(started_ns, |stream| stream.last_time_ns)
+        };
+        let (length_bytes, time_ns) = match node {
+            MountNode::Document(_) => (self.document(slot)?.len() as u64, started_ns),
+            MountNode::Stream(_, stream) if self.split_bytes.is_none() => {
+                (length_of(&shown, stream)?, time_ns(stream))
+            }
+            MountNode::Piece(_, stream, index) => {
+                let piece = self.piece(&shown, stream, index)?;
+                (piece.end - piece.start, time_ns(stream))
+            }
+            MountNode::Frame(_, stream, number) => {
+                let place = self.frames.place(&shown, stream, number)?;
+                (place.length_bytes, place.time_ns)
+            }
+            MountNode::Stream(_, stream)
+            | MountNode::Frames(_, stream)
+            | MountNode::Group(_, stream, _) => {
+                let directory = self.owner.directory(node.inode(), time_ns(stream));
+                return Ok((directory, shown.may_move));
+            }
+            MountNode::Root | MountNode::Recording(_) => {
+                let directory = self.owner.directory(node.inode(), started_ns);
+                return Ok((directory, shown.may_move));
+            }
+        };
+        let file = self.owner.file(node.inode(), length_bytes, time_ns);
+        Ok((file, shown.may_move))
+    }
+
+    /// What has this name in a directory.
+    pub(crate) fn named(&self, parent: MountNode, name: &str) -> Result<MountNode, NodeFailure> {
+        let absent = NodeFailure::Absent;
+        let Some(slot) = parent.slot() else {
+            let shown = self.view.now();
+            let named = shown
+                .iter()
+                .find(|shown| names::of_recording(shown.recording.number) == name);
+            return named
+                .map(|shown| MountNode::Recording(shown.slot))
+                .ok_or(absent);
+        };
+        let shown = self.shown(slot)?;
+        let found = match parent {
+            MountNode::Recording(_) => {
+                let entries = names::in_recording(slot, &shown.recording);
+                let mut entries = entries.into_iter();
+                entries.find_map(|(entry, node)| (entry == name).then_some(node))
+            }
+            MountNode::Stream(_, stream) if self.split_bytes.is_some() => {
+                let of = shown.stream(stream).ok_or(NodeFailure::Absent)?;
+                let index = names::piece_named(of, name).filter(|index| *index < INDEX_MAX);
+                let index = index.filter(|index| self.piece(&shown, stream, *index).is_ok());
+                index.map(|index| MountNode::Piece(slot, stream, index))
+            }
+            MountNode::Frames(_, stream) => {
+                let groups = groups_of(&shown, stream)?;
+                let index = names::group_named(name).filter(|index| groups.contains(index));
+                index.map(|index| MountNode::Group(slot, stream, index))
+            }
+            MountNode::Group(_, stream, group) => {
+                let of = shown.stream(stream).ok_or(NodeFailure::Absent)?;
+                let number = names::frame_named(of, name).filter(|number| {
+                    frames_of(of).contains(number) && number / GROUP_FRAMES == group
+                });
+                number.map(|number| MountNode::Frame(slot, stream, number))
+            }
+            _ => return Err(NodeFailure::NoDirectory),
+        };
+        found.ok_or(absent)
+    }
+
+    /// Calls `add` for the entries of a directory from this place on, until it says that there is
+    /// no more room. Places do not change while a directory grows, or a ring takes its beginning.
+    pub(crate) fn list(
+        &self,
+        directory: MountNode,
+        from: u64,
+        add: &mut dyn FnMut(ListedEntry<'_>) -> bool,
+    ) -> Result<(), NodeFailure> {
+        let Some(slot) = directory.slot() else {
+            let shown = self.view.now();
+            for shown in shown.iter().filter(|shown| u64::from(shown.slot) >= from) {
+                let name = names::of_recording(shown.recording.number);
+                let node = MountNode::Recording(shown.slot);
+                let place = u64::from(shown.slot);
+                if add((place, node, FileType::Directory, &name)) {
+                    break;
+                }
+            }
+            return Ok(());
+        };
+        let shown = self.shown(slot)?;
+        let numbered = |number| shown.stream(number).ok_or(NodeFailure::Absent);
+        match directory {
+            MountNode::Recording(_) => {
+                let entries = names::in_recording(slot, &shown.recording);
+                for (place, (name, node)) in (0..).zip(entries).skip(from as usize) {
+                    if add((place, node, self.kind(node), &name)) {
+                        break;
+                    }
+                }
+            }
+            MountNode::Stream(_, number) if self.split_bytes.is_some() => {
+                let stream = numbered(number)?;
+                for index in from..self.pieces(&shown, number)? {
+                    let (name, node) = (
+                        names::of_piece(stream, index),
+                        MountNode::Piece(slot, number, index),
+                    );
+                    if add((index, node, FileType::RegularFile, &name)) {
+                        break;
+                    }
+                }
+            }
+            MountNode::Frames(_, number) => {
+                let groups = groups_of(&shown, number)?;
+                for index in groups.start.max(from)..groups.end {
+                    let node = MountNode::Group(slot, number, index);
+                    if add((index, node, FileType::Directory, &names::of_group(index))) {
+                        break;
+                    }
+                }
+            }
+            MountNode::Group(_, number, group) => {
+                let stream = numbered(number)?;
+                let frames = frames_of(stream);
+                let first = frames.start.max(group * GROUP_FRAMES).max(from);
+                for index in first..frames.end.min((group + 1) * GROUP_FRAMES) {
+                    let (name, node) = (
+                        names::of_frame(stream, index),
+                        MountNode::Frame(slot, number, index),
+                    );
+                    if add((index, node, FileType::RegularFile, &name)) {
+                        break;
+                    }
+                }
+            }
+            _ => return Err(NodeFailure::NoDirectory),
+        }
+        Ok(())
+    }
+
+    /// Reads a file. It returns less than was asked for at the end of the file only.
+    pub(crate) fn read(
+        &self,
+        node: MountNode,
+        offset: u64,
+        length: u32,
+    ) -> Result<ReadBytes, NodeFailure> {
+        let slot = node.slot().ok_or(NodeFailure::Directory)?;
+        let all = self.view.last();
+        let shown = all.iter().find(|shown| shown.slot == slot);
+        let shown = shown.ok_or(NodeFailure::Absent)?;
+        let (stream, file) = match node {
+            MountNode::Stream(_, stream) if self.split_bytes.is_none() => {
+                (stream, 0..length_of(shown, stream)?)
+            }
+            MountNode::Piece(_, stream, index) => (stream, self.piece(shown, stream, index)?),
+            MountNode::Frame(_, stream, number) => {
+                let place = self.frames.place(shown, stream, number)?;
+                let end = place.offset_bytes + place.length_bytes;
+                (stream, place.offset_bytes..end)
+            }
+            _ => return Err(NodeFailure::Directory),
+        };
+        let start = file.start.saturating_add(offset);
+        let end = start.saturating_add(u64::from(length)).min(file.end);
+        if start >= end {
+            return Ok(ReadBytes::Joined(Vec::new()));
+        }
+        let read = self.cursors.read(&self.view, shown, stream, start..end);
+        Ok(read?)
+    }
+
+    /// The text of `recording.json` by now.
+    pub(crate) fn document(&self, slot: u16) -> Result<String, NodeFailure> {
+        let shown = self.shown(slot)?;
+        let document = self.view.document(&shown);
+        let document = document.map_err(ReadFailure::Members)?;
+        let text = sustain_document::reader::write(&document);
+        text.map_err(|_| NodeFailure::Read(ReadFailure::Lost))
+    }
+
+    fn shown(&self, slot: u16) -> Result<Arc<ShownRecording>, NodeFailure> {
+        let all = self.view.now();
+        let shown = all.iter().find(|shown| shown.slot == slot);
+        shown.cloned().ok_or(NodeFailure::Absent)
+    }
+
+    fn kind(&self, node: MountNode) -> FileType {
+        match node {
+            MountNode::Stream(..) if self.split_bytes.is_some() => FileType::Directory,
+            MountNode::Document(_)
+            | MountNode::Stream(..)
+            | MountNode::Piece(..)
+            | MountNode::Frame(..) => FileType::RegularFile,
+            MountNode::Root
+            | MountNode::Recording(_)
+            | MountNode::Frames(..)
+            | MountNode::Group(..) => FileType::Directory,
+        }
+    }
+
+    /// How many pieces a stream has.
+    fn pieces(&self, shown: &ShownRecording, stream: u16) -> Result<u64, NodeFailure> {
+        let split_bytes = self.split_bytes.ok_or(NodeFailure::NoDirectory)?;
+        Ok(length_of(shown, stream)?
+            .div_ceil(split_bytes)
+            .min(INDEX_MAX))
+    }
+
+    /// The bytes of a stream that a piece has.
+    fn piece(
+        &self,
+        shown: &ShownRecording,
+        stream: u16,
+        index: u64,
+    ) -> Result<std::ops::Range<u64>, NodeFailure> {
+        let split_bytes = self.split_bytes.ok_or(NodeFailure::Absent)?;
+        if index >= self.pieces(shown, stream)? {
+            return Err(NodeFailure::Absent);
+        }
+        let start = index * split_bytes;
+        let end = length_of(shown, stream)?.min(start.saturating_add(split_bytes));
+        Ok(start..end)
+    }
+}
+
+/// The length of a stream, with all that is lost of it.
+fn length_of(shown: &ShownRecording, stream: u16) -> Result<u64, NodeFailure> {
+    let stream = shown.stream(stream).ok_or(NodeFailure::Absent)?;
+    Ok(stream.offered_bytes)
+}
+
+/// The directories of frames that a stream has.
+fn groups_of(shown: &ShownRecording, stream: u16) -> Result<std::ops::Range<u64>, NodeFailure> {
+    let frames = frames_of(shown.stream(stream).ok_or(NodeFailure::Absent)?);
+    let end = match frames.is_empty() {
+        true => frames.start / GROUP_FRAMES,
+        false => frames.end.div_ceil(GROUP_FRAMES),
+    };
+    Ok(frames.start / GROUP_FRAMES..end)
+}

@@ -1,0 +1,167 @@
+//! Finds frames by their numbers, and remembers for a while where they are: who lists a directory
+//! asks for one after the other, and for each one more than once.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+
+use sustain_record::reading::frames::{FrameReader, Framed};
+use sustain_record::reading::parts::Background;
+use sustain_record::reading::stream::{Range, StreamReader};
+use uuid::Uuid;
+
+use crate::cursor::ReadFailure;
+use crate::names::frames_of;
+use crate::view::ShownRecording;
+
+/// Frames whose places are remembered, and of which a part of a directory of a thousand is read in
+/// order.
+const REMEMBERED_MAX: usize = 100_000;
+/// From the frame that was found last, so many are read over to another one.
+const REACH_FRAMES: u64 = 32;
+/// Places in streams that are kept for whoever asks for the next frame.
+const READERS_MAX: usize = 4;
+
+/// Where a frame lies in its stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FrameExtent {
+    /// Offset of its first byte, behind a length that stands before it.
+    pub(crate) offset_bytes: u64,
+    pub(crate) length_bytes: u64,
+    /// When its first byte arrived, in nanoseconds since 1970.
+    pub(crate) time_ns: i64,
+}
+
+/// Frames that were looked for last.
+#[derive(Default)]
+pub(crate) struct FrameShelf {
+    found: Mutex<FoundFrames>,
+}
+
+type FrameKey = (Uuid, u16, u64);
+
+#[derive(Default)]
+struct FoundFrames {
+    places: HashMap<FrameKey, FrameExtent>,
+    /// The order in which they were found.
+    order: VecDeque<FrameKey>,
+    readers: VecDeque<ReaderOfFrames>,
+}
+
+struct ReaderOfFrames {
+    recording: Uuid,
+    stream: u16,
+    next: u64,
+    frames: FrameReader<Background>,
+}
+
+impl FrameShelf {
+    /// Finds a frame. One that is not whole is lost.
+    pub(crate) fn place(
+        &self,
+        shown: &ShownRecording,
+        stream: u16,
+        number: u64,
+    ) -> Result<FrameExtent, ReadFailure> {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (shown.recording.id, stream, number);
+        if let Some(place) = found.places.get(&key) {
+            return Ok(*place);
+        }
+        let mut reader = match found.take_reader(shown, stream, number) {
+            Some(reader) => reader,
+            None => ReaderOfFrames::open(shown, stream, number)?,
+        };
+        let place = loop {
+            match reader.next(number)? {
+                Some((at, Some(place))) => {
+                    found.remember((key.0, stream, at), place);
+                    if at == number {
+                        break Ok(place);
+                    }
+                }
+                Some((at, None)) if at == number => break Err(ReadFailure::Lost),
+                Some(_) => {}
+                None => return Err(ReadFailure::Lost),
+            }
+        };
+        found.readers.truncate(READERS_MAX - 1);
+        found.readers.push_front(reader);
+        place
+    }
+}
+
+impl FoundFrames {
+    fn take_reader(
+        &mut self,
+        shown: &ShownRecording,
+        stream: u16,
+        number: u64,
+    ) -> Option<ReaderOfFrames> {
+        let is_near = |one: &ReaderOfFrames| {
+            one.recording == shown.recording.id
+                && one.stream == stream
+                && (one.next..one.next + REACH_FRAMES).contains(&number)
+        };
+        let near = self.readers.iter().position(is_near)?;
+        self.readers.remove(near)
+    }
+
+    fn remember(&mut self, key: FrameKey, place: FrameExtent) {
+        if self.places.insert(key, place).is_none() {
+            self.order.push_back(key);
+        }
+        if self.order.len() > REMEMBERED_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.places.remove(&oldest);
+        }
+    }
+}
+
+impl ReaderOfFrames {
+    fn open(
+        shown: &ShownRecording,
+        stream: u16,
+        number: u64,
+    ) -> Result<ReaderOfFrames, ReadFailure> {
+        let end = shown
+            .stream(stream)
+            .map_or(number, |stream| frames_of(stream).end);
+        let range = Range::Frames(number..end.max(number + 1));
+        let parts = StreamReader::open_between_threads(&shown.scope, stream, &range, Some(1));
+        Ok(ReaderOfFrames {
+            recording: shown.recording.id,
+            stream,
+            next: number,
+            frames: FrameReader::new(parts.map_err(ReadFailure::Members)?),
+        })
+    }
+
+    /// Reads on to the next frame that is there: its number, and its place if it is whole. What is
+    /// lost before `wanted` is passed over. `None` if it is known not to come.
+    fn next(&mut self, wanted: u64) -> Result<Option<(u64, Option<FrameExtent>)>, ReadFailure> {
+        for framed in self.frames.by_ref() {
+            match framed.map_err(ReadFailure::Members)? {
+                Framed::Frame(frame) => {
+                    self.next = frame.number + 1;
+                    let length = frame.body().len();
+                    let place = FrameExtent {
+                        offset_bytes: frame.offset_bytes + (frame.bytes.len() - length) as u64,
+                        length_bytes: length as u64,
+                        time_ns: frame.time_ns,
+                    };
+                    return Ok(Some((frame.number, frame.whole.then_some(place))));
+                }
+                Framed::Missing { numbers, .. } => {
+                    self.next = numbers.end;
+                    if numbers.contains(&wanted) {
+                        return Ok(Some((wanted, None)));
+                    }
+                }
+                Framed::Overwritten { oldest, .. } if oldest > wanted => return Ok(None),
+                Framed::Overwritten { .. } => {}
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,205 @@
+//! A mounted store: from the mount to its end, whoever unmounts it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use fuser::{Config, MountOption, Session};
+use rustix::fs::stat;
+use rustix::io::Errno;
+use rustix::mount::{UnmountFlags, unmount};
+use rustix::process::{getgid, getuid};
+use sustain_disk::units::Size;
+use sustain_record::store::Store;
+use sustain_targets::Stop;
+
+use crate::attributes::MountOwner;
+use crate::contents::MountContents;
+use crate::error::MountError;
+use crate::file_system::RecordingFiles;
+use crate::plan::MountPlan;
+use crate::point;
+
+/// The least size of the files that a stream is split into.
+pub const SPLIT_BYTES_MIN: u64 = 1_000_000;
+/// Threads that answer the kernel. Some may wait for a disk while others go on.
+const THREADS: usize = 8;
+/// What the kernel reads ahead of who reads a file in order, where this user may set it.
+const READ_AHEAD_KIB: u32 = 4096;
+/// A wish to end is heeded within this time.
+const HEED_EVERY: Duration = Duration::from_millis(100);
+/// What unmounts for users other than root.
+const HELPER: &str = "fusermount3";
+
+/// A store that is mounted. It is unmounted when this is dropped.
+pub struct MountedStore {
+    directory: PathBuf,
+    ended: Receiver<io::Result<()>>,
+    has_ended: bool,
+}
+
+/// How unmounting went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unmounted {
+    Whole,
+    /// The mount is gone from its directory. Files that are open stay readable until they are
+    /// closed.
+    Detached,
+}
+
+/// Checks a plan, before the store is opened.
+///
+/// # Errors
+/// [`MountError::Refused`], with what to do.
+pub fn check(plan: &MountPlan) -> Result<PathBuf, MountError> {
+    if let Some(split_bytes) = plan.split_bytes.filter(|size| *size < SPLIT_BYTES_MIN) {
+        return Err(MountError::Refused(format!(
+            "streams cannot be split into files of {}: take at least {}",
+            Size(split_bytes),
+            Size(SPLIT_BYTES_MIN)
+        )));
+    }
+    let directory = point::check(&plan.directory, &plan.members)?;
+    point::check_machine()?;
+    Ok(directory)
+}
+
+/// Mounts an open store. `say` is told what cannot be returned to who reads a file.
+///
+/// # Errors
+/// [`MountError`], if it is not mounted.
+pub fn mount(plan: &MountPlan, store: Store, say: fn(&str)) -> Result<MountedStore, MountError> {
+    let directory = check(plan)?;
+    let owner = MountOwner {
+        user: getuid().as_raw(),
+        group: getgid().as_raw(),
+    };
+    let contents = MountContents::open(store, plan.losses, plan.split_bytes, owner)?;
+    let mut config = Config::default();
+    config.mount_options = vec![
+        MountOption::RO,
+        MountOption::NoSuid,
+        MountOption::NoDev,
+        MountOption::NoExec,
+        MountOption::DefaultPermissions,
+        MountOption::FSName("sustain".to_owned()),
+        MountOption::Subtype("sustain".to_owned()),
+    ];
+    config.n_threads = Some(THREADS);
+    config.clone_fd = true;
+    let files = RecordingFiles::new(contents, say);
+    let session = Session::new(files, &directory, &config)
+        .map_err(|error| point::failed(&plan.directory, error))?;
+    let (sender, ended) = channel();
+    let started = std::thread::Builder::new()
+        .name("mount".to_owned())
+        .spawn(move || {
+            // Nobody waits for it any more if that fails.
+            let _ = sender.send(session.run());
+        });
+    started.map_err(|error| MountError::Failed {
+        what: "cannot start a thread: is the limit on tasks reached (ulimit -u)?".to_owned(),
+        error,
+    })?;
+    read_far_ahead(&directory);
+    Ok(MountedStore {
+        directory,
+        ended,
+        has_ended: false,
+    })
+}
+
+impl MountedStore {
+    /// Where it is mounted.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Serves until somebody unmounts it, or until `stop` says so. Then it is unmounted here; if
+    /// files are open, it goes on for them until they are closed, and `say` is told.
+    ///
+    /// # Errors
+    /// [`MountError::Failed`] if the kernel or the unmounting fails.
+    pub fn serve(mut self, stop: &Stop, say: fn(&str)) -> Result<(), MountError> {
+        let failed = |what: String| move |error| MountError::Failed { what, error };
+        let name = self.directory.display().to_string();
+        let mut is_unmounted = false;
+        loop {
+            match self.ended.recv_timeout(HEED_EVERY) {
+                Ok(ended) => {
+                    self.has_ended = true;
+                    return ended.map_err(failed(format!("the mount at {name} has failed")));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.has_ended = true;
+                    let error = io::Error::other("its thread has ended");
+                    return Err(failed(format!("the mount at {name} has failed"))(error));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if is_unmounted || stop.reason().is_none() {
+                continue;
+            }
+            is_unmounted = true;
+            let what = format!("cannot unmount {name}");
+            if take_away(&self.directory).map_err(failed(what))? == Unmounted::Detached {
+                say(&format!(
+                    "files of {name} are open: it is unmounted for everybody else, and this ends \
+                     when they are closed; a second Ctrl-C ends it at once, and reading them fails"
+                ));
+            }
+        }
+    }
+}
+
+impl Drop for MountedStore {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            // If somebody has unmounted it just now, that is fine.
+            let _ = take_away(&self.directory);
+        }
+    }
+}
+
+/// Unmounts a directory: at once, or, while files are open, from everybody but these.
+fn take_away(directory: &Path) -> io::Result<Unmounted> {
+    match unmount(directory, UnmountFlags::NOFOLLOW) {
+        Ok(()) => Ok(Unmounted::Whole),
+        Err(Errno::BUSY) => {
+            unmount(directory, UnmountFlags::NOFOLLOW | UnmountFlags::DETACH)?;
+            Ok(Unmounted::Detached)
+        }
+        Err(Errno::PERM) => help(directory, &["-u"])
+            .map(|()| Unmounted::Whole)
+            .or_else(|_| help(directory, &["-u", "-z"]).map(|()| Unmounted::Detached)),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Unmounts with the helper.
+fn help(directory: &Path, flags: &[&str]) -> io::Result<()> {
+    let output = Command::new(HELPER)
+        .args(flags)
+        .arg("--")
+        .arg(directory)
+        .output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(io::Error::other(words))
+}
+
+/// Lets the kernel read far ahead in this mount, and in no other. Only root may set that; without
+/// it, reading in order is slower.
+fn read_far_ahead(directory: &Path) {
+    let Ok(found) = stat(directory) else { return };
+    let (major, minor) = (
+        rustix::fs::major(found.st_dev),
+        rustix::fs::minor(found.st_dev),
+    );
+    let setting = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
+    let _ = std::fs::write(setting, READ_AHEAD_KIB.to_string());
+}

@@ -1,0 +1,174 @@
+//! What a mount shows at a time, and looking at the store again when that is due. A recorder comes
+//! first: while its data waits for the disks, what is shown gets older.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sustain_disk::clock::{Clock, Timestamp};
+use sustain_disk::engine::RecorderBacklog;
+use sustain_document::list::{ListDocument, ListedRecording};
+use sustain_record::document::list_document;
+use sustain_record::error::RecordError;
+use sustain_record::opening::{Recording, StreamSummary};
+use sustain_record::reading::readable::LiveRecordings;
+use sustain_record::reading::scope::Scope;
+use sustain_record::store::Store;
+use sustain_targets::RecordersBeside;
+use uuid::Uuid;
+
+/// While the store is recorded to, what is shown is no older than this; else than [`REST_NS`].
+const LIVE_NS: u64 = 500_000_000;
+const REST_NS: u64 = 1_000_000_000;
+/// Above this part of its buffer a recorder is behind, and the store is looked at only so often.
+const BEHIND_PART: f64 = 0.04;
+const BEHIND_NS: u64 = 5_000_000_000;
+
+/// What a mount shows.
+pub(crate) struct StoreView {
+    state: Mutex<ViewState>,
+    clock: Clock,
+}
+
+struct ViewState {
+    live: LiveRecordings,
+    beside: RecordersBeside,
+    /// The recordings that this mount has met, in this order.
+    met: Vec<Uuid>,
+    shown: Arc<Vec<Arc<ShownRecording>>>,
+    /// What is told of all recordings, once somebody asks.
+    document: Option<Arc<ListDocument>>,
+    looked_at: Timestamp,
+}
+
+/// A recording as it is shown from one look on.
+pub(crate) struct ShownRecording {
+    /// Its place in the order in which the mount met recordings.
+    pub(crate) slot: u16,
+    pub(crate) recording: Recording,
+    pub(crate) scope: Scope,
+    /// Whether what is lost may be on its way, or may be what a ring overwrites.
+    pub(crate) may_move: bool,
+}
+
+impl ShownRecording {
+    /// A stream of it, by its number.
+    pub(crate) fn stream(&self, number: u16) -> Option<&StreamSummary> {
+        self.recording.streams.get(usize::from(number))
+    }
+}
+
+impl StoreView {
+    /// Looks at a store for the first time.
+    pub(crate) fn open(store: Store) -> Result<StoreView, RecordError> {
+        let clock = store.clock().clone();
+        let beside = store.recorders_beside();
+        let live = LiveRecordings::open(store)?;
+        let mut state = ViewState {
+            live,
+            beside,
+            met: Vec::new(),
+            shown: Arc::default(),
+            document: None,
+            looked_at: clock.now(),
+        };
+        state.show();
+        Ok(StoreView {
+            state: Mutex::new(state),
+            clock,
+        })
+    }
+
+    /// The recordings at the last look, oldest first.
+    pub(crate) fn last(&self) -> Arc<Vec<Arc<ShownRecording>>> {
+        Arc::clone(&self.state().shown)
+    }
+
+    /// The recordings now, oldest first: the store is looked at again if that is due.
+    pub(crate) fn now(&self) -> Arc<Vec<Arc<ShownRecording>>> {
+        let mut state = self.state();
+        let now = self.clock.now();
+        if state.is_due(now) {
+            // What cannot be looked at now stays as it was, and reading it fails by itself.
+            match state.live.look() {
+                Ok(true) => state.show(),
+                // Of a recorder more is told than how far it can be read.
+                Ok(false) if state.live.is_recorded_to() => state.document = None,
+                _ => {}
+            }
+            state.looked_at = self.clock.now();
+        }
+        Arc::clone(&state.shown)
+    }
+
+    /// Whether a recording is what it was when it was shown, and no recorder may change it. The
+    /// store is looked at again for that.
+    pub(crate) fn is_still(&self, shown: &ShownRecording) -> bool {
+        let mut state = self.state();
+        if shown.may_move || state.live.look().is_err() {
+            return false;
+        }
+        state.show();
+        let now = state.shown.iter().find(|now| now.slot == shown.slot);
+        now.is_some_and(|now| !now.may_move && now.recording == shown.recording)
+    }
+
+    /// What `sustain list --json` tells of one recording by now.
+    pub(crate) fn document(&self, shown: &ShownRecording) -> Result<ListDocument, RecordError> {
+        let mut state = self.state();
+        let whole = match &state.document {
+            Some(document) => Arc::clone(document),
+            None => {
+                let live = &state.live;
+                let document = Arc::new(list_document(live.store(), live.listed())?);
+                state.document = Some(Arc::clone(&document));
+                document
+            }
+        };
+        let is_it = |one: &&ListedRecording| one.recording == shown.recording.number;
+        Ok(ListDocument {
+            recordings: whole.recordings.iter().filter(is_it).cloned().collect(),
+            ..ListDocument::clone(&whole)
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, ViewState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ViewState {
+    fn is_due(&mut self, now: Timestamp) -> bool {
+        let age_ns = now.since_ns(self.looked_at);
+        let due_ns = match self.live.is_recorded_to() {
+            true => LIVE_NS,
+            false => REST_NS,
+        };
+        let is_behind = |part: f64| part > BEHIND_PART;
+        age_ns >= due_ns && (age_ns >= BEHIND_NS || !self.beside.part(now).is_some_and(is_behind))
+    }
+
+    fn show(&mut self) {
+        let (live, met) = (&self.live, &mut self.met);
+        let recordings = live.recordings();
+        let rings = recordings.first().is_some_and(|newest| newest.ring);
+        let shown = recordings.iter().rev().filter_map(|recording| {
+            let slot = slot_of(met, recording.id)?;
+            Some(Arc::new(ShownRecording {
+                slot,
+                scope: Scope::of_store(live.store(), recording),
+                recording: recording.clone(),
+                may_move: live.is_recorded_to() && (rings || recording.under_way),
+            }))
+        });
+        self.shown = Arc::new(shown.collect());
+        self.document = None;
+    }
+}
+
+/// The place of a recording among those that were met; `None` if there were too many.
+fn slot_of(met: &mut Vec<Uuid>, id: Uuid) -> Option<u16> {
+    let place = met.iter().position(|one| *one == id).unwrap_or_else(|| {
+        met.push(id);
+        met.len() - 1
+    });
+    u16::try_from(place).ok()
+}

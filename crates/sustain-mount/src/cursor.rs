@@ -15,7 +15,7 @@ use sustain_record::reading::stream::{Range, StreamReader};
 use crate::view::ShownRecording;
 
 /// What was read is kept for so long behind the last request.
-const KEPT_BYTES: u64 = 4 << 20;
+const KEPT_BYTES: u64 = 16 << 20;
 /// Who has read so much in order will read on, and then it is read far ahead.
 const IN_ORDER_BYTES: u64 = 2 << 20;
 
@@ -62,7 +62,7 @@ pub(crate) struct StreamCursor {
 
 impl StreamCursor {
     /// What lies up to so far ahead is read on to; farther ahead is another place.
-    pub(crate) const REACH_BYTES: u64 = 4 << 20;
+    pub(crate) const REACH_BYTES: u64 = 32 << 20;
 
     /// What of the stream can be had without beginning anew, roughly.
     pub(crate) fn near(&self) -> Span<u64> {

@@ -27,7 +27,7 @@ pub const SPLIT_BYTES_MIN: u64 = 1_000_000;
 /// Threads that answer the kernel. Some may wait for a disk while others go on.
 const THREADS: usize = 8;
 /// What the kernel reads ahead of who reads a file in order, where this user may set it.
-const READ_AHEAD_KIB: u32 = 4096;
+const READ_AHEAD_KIB: u32 = 2048;
 /// A wish to end is heeded within this time.
 const HEED_EVERY: Duration = Duration::from_millis(100);
 /// What unmounts for users other than root.
@@ -130,7 +130,8 @@ impl MountedStore {
             match self.ended.recv_timeout(HEED_EVERY) {
                 Ok(ended) => {
                     self.has_ended = true;
-                    return ended.map_err(failed(format!("the mount at {name} has failed")));
+                    return or_taken_away(ended)
+                        .map_err(failed(format!("the mount at {name} has failed")));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     self.has_ended = true;
@@ -160,6 +161,17 @@ impl Drop for MountedStore {
             // If somebody has unmounted it just now, that is fine.
             let _ = take_away(&self.directory);
         }
+    }
+}
+
+/// A connection that the kernel has broken off is an end that somebody wanted: of the last file of a
+/// mount that was taken away before, or by `umount -f`.
+fn or_taken_away(ended: io::Result<()>) -> io::Result<()> {
+    let is_broken_off =
+        |error: &io::Error| error.raw_os_error() == Some(Errno::CONNABORTED.raw_os_error());
+    match ended {
+        Err(error) if is_broken_off(&error) => Ok(()),
+        ended => ended,
     }
 }
 

@@ -62,6 +62,6 @@ pub struct RecoveredStream {
     /// Those of `gap_bytes` that may be there all the same, at most, as in `list`.
     pub given_up_bytes: u64,
     /// Bytes that should be on members and are not there, without those that a crash took. Damage
-    /// is found by `verify`.
+    /// is found by `verify`, and counts here only where `lost_bytes` counts it.
     pub hole_bytes: u64,
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sustain_host::Roots;
-use sustain_record::document::{list_document, list_notes};
+use sustain_record::document::{list_document, list_notes, recover_document};
 use sustain_record::error::RecordError;
 use sustain_record::format::{Descriptor, Kind};
 use sustain_record::opening::Recording;
@@ -569,6 +569,34 @@ fn the_next_recording_begins_behind_the_end_mark() {
         .collect();
     assert_eq!(numbers, [2, 1]);
     assert_eq!(place.read(&recordings[0]), (second, 0));
+#[test]
+fn what_is_gone_of_an_older_open_end_is_counted_and_shown_as_the_check_counts_it() {
+    let place = Place::new(&[2048, 2048, 2048, 2048]);
+    let old = place.bytes();
+    let (first, second) = (content(600_000), content(100_000));
+    place.record_in_parts_and_crash(&[&first, &second, &second]);
+    place.record_in_order(&second);
+    std::fs::write(place.path(1), &old[1]).unwrap();
+    let checked = place.verify();
+    assert!(
+        checked.recordings[0].open_end && !checked.ok,
+        "{checked:#?}"
+    );
+    let mut store = place.open(Mode::Record);
+    let recordings = store.recordings().unwrap();
+    let recovered = store.recover(&recordings, &mut |_| ()).unwrap();
+    let shown = recover_document(&store, &recordings, &recovered);
+    let mut lost_bytes = 0;
+    for (shown, checked) in shown.recordings.iter().zip(&checked.recordings) {
+        let stream = &checked.streams[0];
+        let of_stream = stream.hole_bytes - stream.torn_bytes;
+        assert_eq!(shown.streams[0].hole_bytes, of_stream, "{recovered:?}");
+        lost_bytes += of_stream;
+    }
+    assert!(lost_bytes > 0, "{checked:#?}");
+    assert_eq!(recovered.lost_bytes, lost_bytes, "{recovered:?}");
+}
+
     assert_eq!(place.read(&recordings[1]), (first, 0));
     place.assert_ok();
 }

@@ -35,9 +35,7 @@ pub fn recover_document(
                 frames: stream.frames,
                 gap_bytes: stream.gap_bytes,
                 given_up_bytes: stream.given_up_bytes,
-                hole_bytes: stream
-                    .hole_bytes
-                    .saturating_sub(recording.crash_bytes(number)),
+                hole_bytes: hole_bytes(recovered, recording.number, number),
             })
             .collect(),
     };
@@ -57,4 +55,10 @@ pub fn recover_document(
             .cloned()
             .collect(),
     }
+}
+
+fn hole_bytes(recovered: &Recovered, recording: u32, stream: u16) -> u64 {
+    let of_recording = recovered.holes.get(&recording);
+    let of_stream = of_recording.and_then(|streams| streams.get(&stream));
+    of_stream.copied().unwrap_or(0)
 }

@@ -31,7 +31,7 @@ impl Store {
         for (found, recording) in recordings.iter().zip(&behind_cuts(store, observer)?) {
             self.tell_lost_marks(recording, recovered);
             let is_newest = recordings.first().is_some_and(|one| one.id == recording.id);
-            let tail = match recording.open_end && is_newest {
+            let tail = match recording.open_end {
                 true => Some(torn_tail(self, found, observer)?),
                 false => None,
             };
@@ -101,9 +101,11 @@ impl Store {
         } else {
             recovered.lost_bytes += unreadable_bytes;
         }
-        for (stream, bytes) in recording.streams.iter().zip(lost_bytes) {
+        for (number, (stream, bytes)) in (0..).zip(recording.streams.iter().zip(lost_bytes)) {
             if bytes > 0 {
                 recovered.lost_bytes += bytes;
+                let of_recording = recovered.holes.entry(recording.number).or_default();
+                of_recording.insert(number, bytes);
                 recovered.notes.push(format!(
                     "recording {}, stream {}: {bytes} bytes were recorded and {what}. `sustain \
                      verify` names them",

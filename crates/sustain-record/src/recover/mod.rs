@@ -4,6 +4,8 @@
 
 mod losses;
 
+use std::collections::BTreeMap;
+
 use sustain_disk::clock::WallClock;
 
 use crate::error::RecordError;
@@ -33,6 +35,9 @@ pub struct Recovered {
     pub lost_bytes: u64,
     /// Notes for the user.
     pub notes: Vec<String>,
+    /// Those of `lost_bytes` that are no unreadable blocks behind what was durable, by the numbers
+    /// of their recording and their stream.
+    pub holes: BTreeMap<u32, BTreeMap<u16, u64>>,
 }
 
 impl Store {

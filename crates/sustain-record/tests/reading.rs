@@ -558,6 +558,33 @@ fn a_missing_member_is_a_fault_unless_all_is_accounted_for_without_it() {
 }
 
 #[test]
+fn gaps_whose_accounts_lie_on_a_missing_member_are_told_beside_what_is_missing() {
+    let mut image = Image::new(2, 12, &["none"], false);
+    image.data(0, 0, &noise(1, 30_000), &[]);
+    let gap = Gap {
+        reason: GapReason::BufferFull,
+        bytes: 7_000,
+        frames: 0,
+        first_time_ns: 0,
+        last_time_ns: 0,
+    };
+    image.data_after(1, 0, &noise(2, 50_000), &[], Some(gap));
+    image.data(0, 0, &noise(3, 40_000), &[]);
+    image.end();
+    assert_eq!(check(&image.open()).notes, [""; 0]);
+    let opened = without_second(&image);
+    let listed = &opened.recordings[0].streams[0];
+    let result = check(&opened);
+    let stream = &result.recordings[0].streams[0];
+    assert_eq!((listed.gap_bytes, stream.gap_bytes), (7_000, 0));
+    assert_eq!(stream.hole_bytes, 57_000);
+    let [note] = result.notes.as_slice() else {
+        panic!("{result:?}");
+    };
+    assert!(note.contains("up to 7000 of the 57000 bytes"), "{note}");
+}
+
+#[test]
 fn a_recording_between_others_that_only_a_missing_member_can_have_is_told() {
     for is_ring in [false, true] {
         let (mut image, _) = ended_in_order(2, is_ring);

@@ -194,6 +194,9 @@ pub fn verify(
             result.complete = false;
             break;
         }
+        let checked = result.recordings.last();
+        let notes = checked.map(|checked| unfound_gap_notes(recording, checked));
+        result.notes.extend(notes.into_iter().flatten());
     }
     meanwhile::excuse_overwritten(store, &mut result);
     result.ok = result.complete && result.bad.is_empty() && result.bad_unlisted == 0;
@@ -322,6 +325,28 @@ fn check_recording(
         .extend(checked.torn.into_iter().take(room));
     checked.bad.into_iter().for_each(|bad| result.add(bad));
     Ok(is_complete)
+}
+
+/// Where accounts of gaps are missing, too, `list` still counts their gaps by the sums that appends
+/// keep, and the check finds only that bytes are missing.
+fn unfound_gap_notes(recording: &Recording, checked: &VerifiedRecording) -> Vec<String> {
+    let is_overwritten = recording.readable_from_sequence.is_some();
+    let streams = recording.streams.iter().zip(&checked.streams);
+    let streams = streams.filter(|_| !is_overwritten && !recording.is_gone_from_a_member);
+    streams
+        .filter_map(|(summary, stream)| {
+            let unfound_bytes = summary.gap_bytes.saturating_sub(stream.gap_bytes);
+            let most_bytes = unfound_bytes.min(stream.hole_bytes);
+            (most_bytes > 0).then(|| {
+                format!(
+                    "recording {}, stream {}: up to {most_bytes} of the {} bytes that are damaged \
+                     or missing were lost before they reached a member, as `sustain list` counts \
+                     them: where these were is damaged or missing, too",
+                    recording.number, summary.name, stream.hole_bytes
+                )
+            })
+        })
+        .collect()
 }
 
 /// Checks all four copies of the superblock on every member.

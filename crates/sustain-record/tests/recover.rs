@@ -334,6 +334,50 @@ fn the_seals_of_marks_that_are_damaged_after_recovering_are_named() {
     }
 }
 
+/// Records nothing, and leaves the members as a kill behind the durable start would have.
+fn record_nothing_and_crash(place: &Place) {
+    let mut recorder = Recorder::start(place.open(Mode::Record), ["main"], options()).unwrap();
+    let writer = recorder.writer("main").unwrap();
+    // Nothing on the board tells of the start.
+    while place.appends_of(Kind::Start).is_empty() {
+        std::thread::yield_now();
+    }
+    let crashed = place.bytes();
+    drop(writer);
+    recorder.finish().unwrap();
+    place.restore(&crashed);
+}
+
+#[test]
+fn a_start_that_recovering_has_found_whole_is_a_fault_once_it_is_damaged() {
+    let place = Place::new(&[4096]);
+    record_nothing_and_crash(&place);
+    let crashed = place.bytes();
+    let start = place.appends_of(Kind::Start)[0] as usize;
+    let flip = |at: usize| {
+        let mut bytes = std::fs::read(place.path(0)).unwrap();
+        bytes[at] ^= 1;
+        std::fs::write(place.path(0), bytes).unwrap();
+    };
+    // What the start says, and its seal.
+    for at in [start + 4096, start + 8192 - 20] {
+        place.restore(&crashed);
+        assert_eq!(place.recover().recording, Some(1));
+        place.assert_ok();
+        flip(at);
+        let damaged = place.verify();
+        assert!(
+            !damaged.ok && damaged.not_durable.is_empty(),
+            "{damaged:#?}"
+        );
+        // A crash may have left the same.
+        place.restore(&crashed);
+        flip(at);
+        assert_eq!(place.recover().recording, Some(1));
+        place.assert_ok();
+    }
+}
+
 #[test]
 fn a_mark_of_recovering_that_is_damaged_is_a_fault_though_another_member_has_it_whole() {
     let place = Place::new(&[4096, 4096]);
@@ -526,6 +570,34 @@ fn what_was_durable_before_an_open_end_and_is_gone_fails_recovering_as_it_fails_
 }
 
 #[test]
+fn what_is_gone_of_an_older_open_end_is_counted_and_shown_as_the_check_counts_it() {
+    let place = Place::new(&[2048, 2048, 2048, 2048]);
+    let old = place.bytes();
+    let (first, second) = (content(600_000), content(100_000));
+    place.record_in_parts_and_crash(&[&first, &second, &second]);
+    place.record_in_order(&second);
+    std::fs::write(place.path(1), &old[1]).unwrap();
+    let checked = place.verify();
+    assert!(
+        checked.recordings[0].open_end && !checked.ok,
+        "{checked:#?}"
+    );
+    let mut store = place.open(Mode::Record);
+    let recordings = store.recordings().unwrap();
+    let recovered = store.recover(&recordings, &mut |_| ()).unwrap();
+    let shown = recover_document(&store, &recordings, &recovered);
+    let mut lost_bytes = 0;
+    for (shown, checked) in shown.recordings.iter().zip(&checked.recordings) {
+        let stream = &checked.streams[0];
+        let of_stream = stream.hole_bytes - stream.torn_bytes;
+        assert_eq!(shown.streams[0].hole_bytes, of_stream, "{recovered:?}");
+        lost_bytes += of_stream;
+    }
+    assert!(lost_bytes > 0, "{checked:#?}");
+    assert_eq!(recovered.lost_bytes, lost_bytes, "{recovered:?}");
+}
+
+#[test]
 fn what_is_in_order_is_not_written_to() {
     let place = Place::new(&[4096, 4096]);
     place.record_and_crash(&content(500_000));
@@ -569,34 +641,6 @@ fn the_next_recording_begins_behind_the_end_mark() {
         .collect();
     assert_eq!(numbers, [2, 1]);
     assert_eq!(place.read(&recordings[0]), (second, 0));
-#[test]
-fn what_is_gone_of_an_older_open_end_is_counted_and_shown_as_the_check_counts_it() {
-    let place = Place::new(&[2048, 2048, 2048, 2048]);
-    let old = place.bytes();
-    let (first, second) = (content(600_000), content(100_000));
-    place.record_in_parts_and_crash(&[&first, &second, &second]);
-    place.record_in_order(&second);
-    std::fs::write(place.path(1), &old[1]).unwrap();
-    let checked = place.verify();
-    assert!(
-        checked.recordings[0].open_end && !checked.ok,
-        "{checked:#?}"
-    );
-    let mut store = place.open(Mode::Record);
-    let recordings = store.recordings().unwrap();
-    let recovered = store.recover(&recordings, &mut |_| ()).unwrap();
-    let shown = recover_document(&store, &recordings, &recovered);
-    let mut lost_bytes = 0;
-    for (shown, checked) in shown.recordings.iter().zip(&checked.recordings) {
-        let stream = &checked.streams[0];
-        let of_stream = stream.hole_bytes - stream.torn_bytes;
-        assert_eq!(shown.streams[0].hole_bytes, of_stream, "{recovered:?}");
-        lost_bytes += of_stream;
-    }
-    assert!(lost_bytes > 0, "{checked:#?}");
-    assert_eq!(recovered.lost_bytes, lost_bytes, "{recovered:?}");
-}
-
     assert_eq!(place.read(&recordings[1]), (first, 0));
     place.assert_ok();
 }

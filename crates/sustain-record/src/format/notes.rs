@@ -111,6 +111,10 @@ pub struct EndNote {
     /// was not found any more had become durable; none in other end marks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follows_end: Option<bool>,
+    /// Whether the newest start here was whole when `recover` wrote the end mark; none in other end
+    /// marks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_was_whole: Option<bool>,
 }
 
 impl EndNote {
@@ -263,6 +267,7 @@ mod tests {
             }],
             torn: Vec::new(),
             follows_end: None,
+            start_was_whole: None,
         };
         assert_eq!(
             String::from_utf8(end.to_json()).unwrap(),
@@ -361,6 +366,7 @@ mod tests {
                     .collect(),
                 torn: Vec::new(),
                 follows_end: None,
+                start_was_whole: None,
             };
             prop_assert_eq!(EndNote::from_json(&end.to_json()).unwrap(), end);
         }

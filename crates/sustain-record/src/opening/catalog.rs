@@ -60,6 +60,8 @@ pub struct StreamExtent {
     pub start: Option<AppendPlace>,
     /// Whether the newest append is an end mark.
     pub has_end: bool,
+    /// Whether recovering found the newest start there whole, as its end mark says.
+    pub start_was_whole: bool,
     /// Whether its end mark there may have been half written over in a ring when the power was cut.
     pub end_is_overwritten: bool,
     /// Whether its end mark there, if it has one, became durable.
@@ -356,6 +358,7 @@ fn recording(
             kept_from_slot: chapter.kept_from_slot,
             start: chapter.last.start,
             has_end: chapter.last.kind == Kind::End,
+            start_was_whole: chapter.end.as_ref().and_then(|end| end.start_was_whole) == Some(true),
             end_is_overwritten: false,
             end_durability: chapter.end_durability,
             lost_end: chapter.lost_end,

@@ -15,7 +15,9 @@ use crate::format::{
     append_bytes_for, crc32c,
 };
 use crate::member_io::ReadOrder;
-use crate::opening::Recording;
+use crate::opening::{MemberTail, Recording};
+use crate::reading::bytes::SharedBytes;
+use crate::reading::examine::{Slot, examine};
 use crate::store::{OpenMember, Renewal, Store, superblocks};
 
 /// What `recover` has written.
@@ -33,11 +35,11 @@ pub struct Recovered {
     /// that shows without reading all. Where a ring has gone round, a recording that seems to lack
     /// some is read, and damaged bytes of it count, too. `verify` calls them bad.
     pub lost_bytes: u64,
-    /// Notes for the user.
-    pub notes: Vec<String>,
     /// Those of `lost_bytes` that are no unreadable blocks behind what was durable, by the numbers
     /// of their recording and their stream.
     pub holes: BTreeMap<u32, BTreeMap<u16, u64>>,
+    /// Notes for the user.
+    pub notes: Vec<String>,
 }
 
 impl Store {
@@ -66,7 +68,8 @@ impl Store {
         let tail = self.tell_losses(recordings, &mut recovered, observer)?;
         let mut newest_first = recordings.iter();
         if let (Some(newest), Some(tail)) = (newest_first.next(), tail) {
-            let marks = self.marks_for(newest, tail.torn, &mut recovered.notes);
+            let starts = self.whole_starts()?;
+            let marks = self.marks_for(newest, &starts, tail.torn, &mut recovered.notes);
             self.write_marks(&marks)?;
             for mark in &marks {
                 have_end[mark.member] = true;
@@ -101,6 +104,7 @@ impl Store {
     fn marks_for(
         &self,
         recording: &Recording,
+        whole_starts: &[bool],
         torn: Vec<TornNote>,
         notes: &mut Vec<String>,
     ) -> Vec<EndMark> {
@@ -134,6 +138,7 @@ impl Store {
             let made_time_ns = now_ns.max(last.made_time_ns);
             let note = EndNote {
                 follows_end: has_lost_end(recording, member).then_some(true),
+                start_was_whole: Some(whole_starts[index]),
                 ..note.clone()
             };
             let note = note.to_json();
@@ -146,6 +151,40 @@ impl Store {
             sequence = sequence.saturating_add(1);
         }
         marks
+    }
+
+    /// By member, whether the newest start there is whole. Of a recording without bytes nothing else
+    /// tells later whether a crash or something else has damaged it.
+    fn whole_starts(&self) -> Result<Vec<bool>, RecordError> {
+        let mut io = self.io()?;
+        let mut is_whole = |(index, (member, tail)): (usize, (&OpenMember, &MemberTail))| {
+            let Some(start) = tail.start else {
+                return false;
+            };
+            let identity = member.identity();
+            let slot_start = AppendPlace {
+                slot_offset_bytes: 0,
+                ..start
+            };
+            let offset_bytes = identity.geometry.offset_of(slot_start);
+            let slot_bytes = identity.geometry.slot_bytes as usize;
+            let Ok(bytes) = io.read(index, offset_bytes, slot_bytes) else {
+                return false;
+            };
+            let slot = Slot {
+                member: index,
+                serial: start.slot_serial,
+                bytes: &SharedBytes::from(bytes),
+                unreadable: &[],
+            };
+            let found = examine(&identity, slot).into_iter();
+            let mut starts = found.filter(|found| found.origin.descriptor.place == start);
+            starts.any(|found| found.damaged.is_empty() && found.origin.sealed)
+        };
+        let members = self.members.iter().zip(&self.tails).enumerate();
+        let whole = members.map(&mut is_whole).collect();
+        io.check_engine()?;
+        Ok(whole)
     }
 
     /// Flushes all members, because an end mark follows a flush of everything that it accounts for.
@@ -244,6 +283,7 @@ fn end_note(recording: &Recording, torn: Vec<TornNote>) -> EndNote {
         streams: streams.collect(),
         torn,
         follows_end: None,
+        start_was_whole: None,
     }
 }
 

@@ -211,6 +211,7 @@ impl Image {
             streams: streams.collect(),
             torn: Vec::new(),
             follows_end: None,
+            start_was_whole: None,
         };
         for member in 0..self.members.len() {
             self.put(

@@ -241,5 +241,6 @@ pub fn end() -> EndNote {
         ],
         torn: Vec::new(),
         follows_end: None,
+        start_was_whole: None,
     }
 }

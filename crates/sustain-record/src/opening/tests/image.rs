@@ -237,6 +237,7 @@ impl Image {
             streams: self.positions.iter().map(total).collect(),
             torn: Vec::new(),
             follows_end: None,
+            start_was_whole: None,
         };
         for index in 0..self.members.len() {
             let end = self.append(index, Kind::End, CONTROL_STREAM, &note.to_json());

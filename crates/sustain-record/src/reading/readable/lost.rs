@@ -210,6 +210,7 @@ mod tests {
                 streams: Vec::new(),
                 torn: torn.iter().map(note).collect(),
                 follows_end: None,
+                start_was_whole: None,
             }),
             open_end: false,
             readable_from_sequence: None,

@@ -226,6 +226,7 @@ mod tests {
                 kept_from_slot: 0,
                 start: Some(place(0)),
                 has_end: false,
+                start_was_whole: false,
                 end_is_overwritten: false,
                 end_durability: EndDurability::Assumed,
                 lost_end: None,

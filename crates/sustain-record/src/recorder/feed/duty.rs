@@ -135,6 +135,7 @@ impl<I: Inlet> RecordFeed<I> {
             streams: streams.collect(),
             torn: Vec::new(),
             follows_end: None,
+            start_was_whole: None,
         }
         .to_json()
     }

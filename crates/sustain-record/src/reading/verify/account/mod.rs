@@ -115,6 +115,9 @@ impl<'a> Account<'a> {
         let is_doubtful_start = descriptor.kind == Kind::Start
             && !is_crashed(self.recording)
             && extent.is_some_and(was_given_up);
+        let is_known_start = descriptor.kind == Kind::Start
+            && extent.is_some_and(|one| one.start_was_whole && one.start == Some(descriptor.place))
+            && self.is_kept(origin);
         if descriptor.kind != Kind::Data && !is_whole {
             let why = "what the start or the end says is damaged".to_owned();
             let bad = self
@@ -123,7 +126,7 @@ impl<'a> Account<'a> {
             if is_undurable_end || is_doubtful_start {
                 self.flaws
                     .add_undurable_mark(member, descriptor.sequence, bad);
-            } else if end_durability == Some(EndDurability::Told) {
+            } else if end_durability == Some(EndDurability::Told) || is_known_start {
                 self.flaws.add(bad);
             } else {
                 self.flaws
@@ -138,7 +141,8 @@ impl<'a> Account<'a> {
             extent,
             geometry,
             has_laps: self.has_laps,
-            start_may_be_unsealed: is_crashed(self.recording) || is_doubtful_start,
+            start_may_be_unsealed: is_crashed(self.recording) && !is_known_start
+                || is_doubtful_start,
             // A crash in a ring leaves no trace in the end mark of recovering but this.
             end_may_be_unsealed: is_undurable_end
                 || is_crashed(self.recording) && !self.is_kept(origin),

@@ -35,6 +35,8 @@ mod kill;
 mod members;
 #[path = "record/misuse.rs"]
 mod misuse;
+#[path = "record/no_recorder.rs"]
+mod no_recorder;
 #[path = "record/outputs.rs"]
 mod outputs;
 #[path = "record/refused.rs"]

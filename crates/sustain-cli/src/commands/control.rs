@@ -1,14 +1,17 @@
 //! `sustain control`: says one command to a running recording over its socket, and shows the
 //! answer.
 
-use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use anyhow::bail;
-use sustain::document::control::{ControlAnswer, ControlRequest};
+use anyhow::{anyhow, bail};
+use rustix::io::Errno;
+use sustain::disk::clock::Clock;
+use sustain::document::control::{CONTROL_SCHEMA, ControlAnswer, ControlRequest};
 use sustain::document::reader;
 use sustain::record::check_mark_text;
 use sustain::report::terminal::control_text;
@@ -21,12 +24,18 @@ use crate::usage_error::UsageError;
 /// A recorder answers at once; one that does not is stopped, or creates its store first.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
+/// No answer of a recorder is nearly as long.
+const ANSWER_BYTES_MAX: usize = 4 << 20;
+/// The longest path of a socket that the kernel takes.
+const PATH_BYTES_MAX: usize = 107;
+
 pub(crate) fn run(flags: &ControlFlags) -> anyhow::Result<Exit> {
     let request = request(flags)?;
     output::check_standard_output()?;
     let socket = connect(&flags.socket)?;
     let line = ask(&socket, &request, &flags.socket)?;
-    let answer: ControlAnswer = reader::read(&line)?;
+    let answer = understood(&line, &request)
+        .map_err(|why| anyhow!("{}: {}", flags.socket.display(), no_recorder(&why)))?;
     if flags.json {
         output::write(Path::new("-"), &line)?;
     } else if answer.ok {
@@ -37,6 +46,30 @@ pub(crate) fn run(flags: &ControlFlags) -> anyhow::Result<Exit> {
         Some(_) if flags.json => Ok(Exit::Failed),
         Some(why) => bail!(why),
     }
+}
+
+/// The answer in this line, if it is one to this request; else why it is none.
+fn understood(line: &str, request: &ControlRequest) -> Result<ControlAnswer, String> {
+    let answer: ControlAnswer = reader::read(line).map_err(|error| error.to_string())?;
+    let has_what_was_asked = match request {
+        _ if !answer.ok => answer.error.is_some(),
+        ControlRequest::Status => answer.status.is_some(),
+        ControlRequest::Rate => answer.rate.is_some(),
+        ControlRequest::Pause | ControlRequest::Resume => answer.paused.is_some(),
+        ControlRequest::Mark { .. } => answer.mark.is_some(),
+        ControlRequest::Stop => true,
+    };
+    match has_what_was_asked {
+        true => Ok(answer),
+        false => Err("it lacks what was asked for".to_owned()),
+    }
+}
+
+fn no_recorder(why: &str) -> String {
+    format!(
+        "what listens there is no recorder, or a newer one: its answer is not one of \
+         {CONTROL_SCHEMA} ({why}). Name the socket of `sustain record --control`"
+    )
 }
 
 fn request(flags: &ControlFlags) -> Result<ControlRequest, UsageError> {
@@ -61,15 +94,27 @@ fn request(flags: &ControlFlags) -> Result<ControlRequest, UsageError> {
 fn connect(path: &Path) -> anyhow::Result<UnixStream> {
     let name = path.display();
     let usage = |why: String| Err(UsageError(format!("{name}: {why}")).into());
+    let length = path.as_os_str().len();
+    if length > PATH_BYTES_MAX {
+        return usage(format!(
+            "this path has {length} bytes, and the kernel takes at most {PATH_BYTES_MAX} for a \
+             socket: change to its directory, and name it from there"
+        ));
+    }
     match path.metadata() {
         Ok(found) if !found.file_type().is_socket() => {
             return usage("it is no socket: name the one of `sustain record --control`".to_owned());
         }
         _ => {}
     }
-    match UnixStream::connect(path) {
+    match connect_in_time(path) {
         Ok(socket) => Ok(socket),
         Err(error) => match error.kind() {
+            ErrorKind::TimedOut => bail!(
+                "{name}: the connection was not taken for {} s: what listens there is stopped, or \
+                 has too many clients",
+                ANSWER_WITHIN.as_secs()
+            ),
             ErrorKind::ConnectionRefused => bail!(
                 "{name}: nobody listens there: the recording was killed, or the machine was \
                  switched off. The next one with this --control takes its place"
@@ -82,31 +127,81 @@ fn connect(path: &Path) -> anyhow::Result<UnixStream> {
                 "permission denied: only root and the user who records may command a recording"
                     .to_owned(),
             ),
+            _ if error.raw_os_error() == Some(Errno::PROTOTYPE.raw_os_error()) => usage(
+                "it is a socket of another kind, on which no recorder listens: name the one of \
+                 `sustain record --control`"
+                    .to_owned(),
+            ),
             _ => usage(error.to_string()),
         },
     }
 }
 
+/// Where too many wait to be accepted, connecting waits, too. The thread that does so then goes with
+/// the process.
+fn connect_in_time(path: &Path) -> std::io::Result<UnixStream> {
+    let (sender, connected) = channel();
+    let path = path.to_owned();
+    let connecting = std::thread::Builder::new().name("sustain-connect".to_owned());
+    connecting.spawn(move || sender.send(UnixStream::connect(path)))?;
+    let timed_out = |_| Err(ErrorKind::TimedOut.into());
+    connected
+        .recv_timeout(ANSWER_WITHIN)
+        .unwrap_or_else(timed_out)
+}
+
 /// Sends the request and returns the line of the answer.
 fn ask(socket: &UnixStream, request: &ControlRequest, path: &Path) -> anyhow::Result<String> {
     let name = path.display();
-    socket.set_read_timeout(Some(ANSWER_WITHIN))?;
     socket.set_write_timeout(Some(ANSWER_WITHIN))?;
     let line = reader::write_request(request)?;
-    let mut answer = String::new();
     let mut sender = socket;
-    let asked = sender.write_all(line.as_bytes());
-    let answered = asked.and_then(|()| BufReader::new(socket).read_line(&mut answer));
-    match answered {
-        Ok(_) if answer.ends_with('\n') => Ok(answer),
+    // Who refuses a client may have answered and closed before it was asked.
+    let _ = sender.write_all(line.as_bytes());
+    match read_line(socket) {
+        Ok(answer) if answer.is_empty() => bail!(
+            "{name}: it gave no answer: the recording has ended, or this user may not command it, \
+             which only root and the user who records may, or what listens there is no recorder"
+        ),
+        Ok(answer) if answer.ends_with(b"\n") => String::from_utf8(answer)
+            .map_err(|_| anyhow!("{name}: {}", no_recorder("it is not UTF-8"))),
+        Ok(_) => bail!("{name}: {}", no_recorder("its line has no end")),
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => bail!(
             "{name}: no answer for {} s: the recorder is still creating its store or opening its \
-             members, or its process was stopped",
+             members, or its process was stopped, or what listens there is no recorder",
             ANSWER_WITHIN.as_secs()
         ),
-        Ok(_) | Err(_) => bail!(
-            "{name}: it gave no answer: the recording has ended, or this user may not command it, \
-             which only root and the user who records may"
-        ),
+        Err(error) => bail!("{name}: the answer cannot be read: {error}"),
     }
+}
+
+/// Reads one line with its end, or what there is of it when the other side closes, or has sent more
+/// than any answer has.
+fn read_line(mut socket: &UnixStream) -> std::io::Result<Vec<u8>> {
+    let start = Clock::Real.now();
+    let mut line = Vec::new();
+    let mut some = [0; 4096];
+    while line.len() < ANSWER_BYTES_MAX {
+        let passed = Duration::from_nanos(Clock::Real.now().since_ns(start));
+        let left = ANSWER_WITHIN.saturating_sub(passed);
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        socket.set_read_timeout(Some(left))?;
+        let count = match socket.read(&mut some) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            // It had closed without having read what was asked.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => break,
+            Err(error) => return Err(error),
+        };
+        let come = &some[..count];
+        let end = come.iter().position(|byte| *byte == b'\n');
+        line.extend_from_slice(&come[..end.map_or(count, |end| end + 1)]);
+        if end.is_some() {
+            break;
+        }
+    }
+    Ok(line)
 }

@@ -14,16 +14,16 @@ use crate::members::{Members, SMALL, stream, whole};
 use crate::running::Running;
 use crate::support::{Ran, json_of};
 
-const SOCKET: &str = "socket";
+pub const SOCKET: &str = "socket";
 
 /// A recording that can be commanded.
-struct Commanded {
-    members: Members,
+pub struct Commanded {
+    pub members: Members,
     running: Running,
 }
 
 impl Commanded {
-    fn start(sizes_bytes: &[u64], flags: &[&str]) -> Commanded {
+    pub fn start(sizes_bytes: &[u64], flags: &[&str]) -> Commanded {
         let members = Members::files(sizes_bytes);
         Commanded::start_on(members, flags)
     }
@@ -51,7 +51,7 @@ impl Commanded {
     }
 
     #[track_caller]
-    fn status(&self) -> Value {
+    pub fn status(&self) -> Value {
         self.ask(&json!({ "command": "status" }))["status"].clone()
     }
 
@@ -83,7 +83,7 @@ impl Commanded {
 
     /// Ends it by command, and gives its result.
     #[track_caller]
-    fn stop(self, code: i32) -> (Members, Value) {
+    pub fn stop(self, code: i32) -> (Members, Value) {
         assert_eq!(self.ask(&json!({ "command": "stop" }))["ok"], true);
         self.finish(code)
     }

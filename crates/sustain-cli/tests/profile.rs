@@ -458,6 +458,13 @@ fn a_run_begins_where_it_is_told() {
     };
     let target = "sim:machine.toml";
     insta::assert_snapshot!(refused(&[target, "--at", "9GB"]), @"sustain: hda: --at 9 GB is beyond its end at 8.00 GB");
+    let at_end = &["--size", "2GB", "--at", "4GB"];
+    let told = refused(&[&[target], &at_end[..]].concat());
+    let uses = "--at 4 GB is beyond the end of what this run uses of it, 2.00 GB by --size";
+    assert!(told.contains(uses), "{told}");
+    let told = refused(&[".", "--bytes", "2MiB", "--at", "3MiB"]);
+    let uses = "--at 3 MiB is beyond the end of what this run uses of it, 2.10 MB by --bytes";
+    assert!(told.contains(uses), "{told}");
     insta::assert_snapshot!(refused(&["null:", "--at", "50%"]), @"sustain: null:: it has no positions to begin at: leave out --at");
     insta::assert_snapshot!(refused(&[target, "--at", "50%", "--layout", "span"]), @"sustain: --at applies to each target by itself and cannot be combined with --layout stripe or span");
 }

@@ -6,7 +6,7 @@ use sustain_disk::error::Error;
 use sustain_disk::target::{Direction, TargetKind};
 use sustain_disk::units::{DisplayPosition, Size};
 use sustain_document::profile::{ProfileOutlier, ProfileTarget};
-use sustain_document::setting::{AT, DESTROY, JSON, READ, SIZE, WRITE};
+use sustain_document::setting::{AT, BYTES, DESTROY, JSON, READ, SIZE, WRITE};
 use sustain_load::collect::steps;
 use sustain_load::open_target::OpenTarget;
 use sustain_load::phase::PhaseOutcome;
@@ -15,7 +15,7 @@ use sustain_statistics::judge::Step;
 use sustain_statistics::judge::places::{PlaceRates, even_steps};
 use sustain_targets::shell_argument;
 
-use super::plan::{At, KnownProfile, MeasurePlan};
+use super::plan::{At, KnownProfile, LoadPlan, MeasurePlan};
 use crate::error::MeasureError;
 
 /// Checks whether start and profile fit the targets.
@@ -32,8 +32,7 @@ pub(crate) fn check(plan: &MeasurePlan, session: &Session) -> Result<(), Measure
         if let Some(At::Byte(byte)) = plan.load.at
             && byte >= target.size_bytes
         {
-            let end = DisplayPosition(target.size_bytes);
-            let why = format!("{} is beyond its end at {end}", AT.of(Size(byte)));
+            let why = why_beyond(byte, target, &plan.load);
             return Err(Error::target(name, why).into());
         }
         if let Some(profile) = &plan.profile {
@@ -44,6 +43,25 @@ pub(crate) fn check(plan: &MeasurePlan, session: &Session) -> Result<(), Measure
         }
     }
     Ok(())
+}
+
+/// Why a run cannot begin at this byte of a target. It may use less than all of it.
+fn why_beyond(byte: u64, target: &OpenTarget, plan: &LoadPlan) -> String {
+    let (at, end) = (AT.of(Size(byte)), DisplayPosition(target.size_bytes));
+    let is_scratch = target.target.kind == TargetKind::ScratchFile;
+    let capacity_bytes = target.target.capacity_bytes.unwrap_or(0);
+    if byte >= capacity_bytes && !is_scratch {
+        return format!("{at} is beyond its end at {end}");
+    }
+    let by = match (plan.size_bytes, plan.bytes) {
+        (Some(_), _) => format!("by {}", SIZE.the()),
+        (None, Some(_)) => format!("by {}", BYTES.the()),
+        (None, None) => format!("without {}", SIZE.the()),
+    };
+    format!(
+        "{at} is beyond the end of what this run uses of it, {end} {by}: begin before that, or \
+         give a {SIZE} that reaches beyond it"
+    )
 }
 
 /// The command that makes a profile of the plan's targets, as they were typed.

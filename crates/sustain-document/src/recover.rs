@@ -26,9 +26,9 @@ pub struct RecoverDocument {
     #[serde(default)]
     pub lost_marks: u64,
     /// Bytes that were recorded, and that are on no member any more or cannot be read, as far as
-    /// that shows without reading all; the notes name them. Where a ring has gone round, a recording
-    /// that seems to lack some is read, and damaged bytes of it count, too. If there are any the
-    /// exit code is 1.
+    /// that shows without reading all; the notes name them. Where a ring has gone round, a
+    /// recording that seems to lack some is read, and damaged bytes of it count, too. If there are
+    /// any the exit code is 1.
     #[serde(default)]
     pub lost_bytes: u64,
     /// The recordings on the store, oldest first.

@@ -137,8 +137,8 @@ fn connect(path: &Path) -> anyhow::Result<UnixStream> {
     }
 }
 
-/// Where too many wait to be accepted, connecting waits, too. The thread that does so then goes with
-/// the process.
+/// Where too many wait to be accepted, connecting waits, too. The thread that does so then goes
+/// with the process.
 fn connect_in_time(path: &Path) -> std::io::Result<UnixStream> {
     let (sender, connected) = channel();
     let path = path.to_owned();

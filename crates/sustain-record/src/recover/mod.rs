@@ -153,8 +153,8 @@ impl Store {
         marks
     }
 
-    /// By member, whether the newest start there is whole. Of a recording without bytes nothing else
-    /// tells later whether a crash or something else has damaged it.
+    /// By member, whether the newest start there is whole. Of a recording without bytes nothing
+    /// else tells later whether a crash or something else has damaged it.
     fn whole_starts(&self) -> Result<Vec<bool>, RecordError> {
         let mut io = self.io()?;
         let mut is_whole = |(index, (member, tail)): (usize, (&OpenMember, &MemberTail))| {

@@ -1,5 +1,5 @@
-//! Reads one recording for what is lost of it, for `recover`, where the sums that its appends keep do
-//! not tell. It counts what `verify` counts.
+//! Reads one recording for what is lost of it, for `recover`, where the sums that its appends keep
+//! do not tell. It counts what `verify` counts.
 
 use super::{Checkable, VerifyBasis, VerifyResult, check_recording};
 use crate::error::RecordError;

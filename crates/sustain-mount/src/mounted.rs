@@ -164,8 +164,8 @@ impl Drop for MountedStore {
     }
 }
 
-/// A connection that the kernel has broken off is an end that somebody wanted: of the last file of a
-/// mount that was taken away before, or by `umount -f`.
+/// A connection that the kernel has broken off is an end that somebody wanted: of the last file of
+/// a mount that was taken away before, or by `umount -f`.
 fn or_taken_away(ended: io::Result<()>) -> io::Result<()> {
     let is_broken_off =
         |error: &io::Error| error.raw_os_error() == Some(Errno::CONNABORTED.raw_os_error());

@@ -1,6 +1,5 @@
 //! `sustain measure --path buffered` on a loop device that the kernel holds back: no figure of
-//! memory
-//! is shown as the device's. Skipped, with the reason, where that cannot be had.
+//! memory is shown as the device's. Skipped, with the reason, where that cannot be had.
 
 #![allow(
     clippy::unwrap_used,

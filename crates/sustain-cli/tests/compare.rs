@@ -1,6 +1,5 @@
 //! `sustain compare` as a person and a nightly script run it: simulated machines whose difference
-//! is
-//! known, what is refused, exit codes, two settings in turn, Ctrl-C.
+//! is known, what is refused, exit codes, two settings in turn, Ctrl-C.
 
 #![allow(
     clippy::unwrap_used,

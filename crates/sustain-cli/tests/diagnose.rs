@@ -1,7 +1,6 @@
 //! `sustain diagnose` as a person runs it: simulated machines whose walls are known, endings, and
-//! what
-//! is refused. What needs loop devices is skipped, with the reason, where the tests may not make
-//! them.
+//! what is refused. What needs loop devices is skipped, with the reason, where the tests may not
+//! make them.
 
 #![allow(
     clippy::unwrap_used,

@@ -677,7 +677,7 @@ fn a_rate_that_does_not_hold_where_the_disk_is_slower_is_stepped_down_until_one_
      target       rate          sustained      p50   p99.9     max  ended
      a       99.7 MB/s  99.7 MB/s ± 0.6 %  84.4 ms  147 ms  168 ms  time
 
-    A stream can be recorded at 49.9 MB/s on this target with a 64 MiB buffer (4 MiB of it needed for the requests under way; confirmed by a paced run of 10 s, which used 2.00 MiB; 99.1 MB/s did not hold). The worst stall, with nothing completed, was 21.0 ms. The run wrote 3.01 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time). These figures are of a simulated machine, not of real disks.
+    A stream can be recorded at 49.9 MB/s on this target with a 64 MiB buffer (4 MiB of it needed for the requests under way; confirmed by a paced run of 10 s, which used 2.00 MiB); 99.1 MB/s was tried first and did not hold. The worst stall, with nothing completed, was 21.0 ms. The run wrote 3.01 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time). These figures are of a simulated machine, not of real disks.
     ");
 }
 

@@ -102,8 +102,8 @@ fn the_answer_comes_first_and_the_table_after_it() {
     insta::assert_snapshot!(said(FALLING), @"
     hda, read: reading all of it reaches 38.8 MB/s on average, 1 bad spot included; outside the bad spot
       the rate is 42.0 MB/s on average, and every position reaches at least 30.0 MB/s; in the bad spot
-      it is as low as 5.00 MB/s on average over 29.4 MB; slow places shorter than 1.19 GB could lie
-      between the samples
+      it falls to 5.00 MB/s on average over 29.4 MB; slow places shorter than 1.19 GB could lie between
+      the samples
       the rate falls in 4 zones from 60.0 MB/s at its start to 30.0 MB/s at its end, 50 % less
       at 30.0 GB, about 909 MB wide: 5.00 MB/s in a zone of 50.0 MB/s at every visit: a bad spot, where
         sectors are read again or were moved elsewhere
@@ -163,8 +163,8 @@ fn a_limit_that_binds_on_the_outer_zones_only_is_named_with_its_end() {
     read: all at once they reach 50.4 MB/s on average; every position reaches at least 40.0 MB/s
       they share a limit of 55.0 MB/s: the sum stays at that rate, where their rates alone add up to
         63.2 MB/s
-      it binds on the first 48 % of their capacity; after that each target is as fast as alone, and the
-        sum is 55.0 MB/s or less (a loss below 1.0 % would not show)
+      it binds on the first 48 % of their capacity; after that each target is as fast as alone (a loss
+        below 1.0 % would not show), and the sum is 55.0 MB/s or less
     hda, read: reading all of it reaches 26.7 MB/s on average; every position reaches at least
       20.0 MB/s; slow places shorter than 3.32 GB could lie between the samples
       the rate falls in 9 zones from 35.0 MB/s at its start to 20.0 MB/s at its end, 43 % less
@@ -209,8 +209,8 @@ fn a_limit_that_binds_on_the_outer_zones_only_is_named_with_its_end() {
          88.5 %      94.3 %       5.7 %   42.0 MB/s  ███████████████████████████████
          94.3 %     100.0 %       5.7 %   40.0 MB/s  █████████████████████████████
 
-    note: the rates were tried in runs of 3.3 s without a break; short samples alone stand for 1 of 6,
-      which could not be tried (read all at once: there was no time); a cache, or the credit of a
+    note: the rates were tried in runs of 3.3 s without a break; 1 of 6 rates could not be tried so, and
+      are those of short samples (read all at once: there was no time); a cache, or the credit of a
       throttle, that lasts longer does not show: for that, run `sustain measure` for as long as a
       recording takes
     ");

@@ -125,7 +125,7 @@ fn without_a_command_it_says_what_there_is() {
       list         List the recordings of a store
       extract      Read a recorded stream back: its bytes, or its frames as files
       verify       Read everything in a store and account for every byte
-      recover      Note on the members, after a crash, where a recording ended
+      recover      Write the end mark of a recording that a crash or a kill cut off
       report       Show saved results again, or draw them as an HTML report
       completions  Print a completion script for a shell
       man          Write the manual pages

@@ -68,7 +68,7 @@ fn whether_a_rate_holds_has_one_of_three_answers_everywhere() {
     let (lost, cell) = verdict(1, "400MB/s", "direct", "8GB");
     assert_eq!(lost.result["total"]["rate_held"], false);
     insta::assert_snapshot!(lost.answer, @"
-    This target did NOT hold 400 MB/s for 20 s; it needed a buffer of 3.73 GiB, and has one of 512 MiB; but when the run ended, 2.00 GB of the 4.01 GB taken were only in a volatile cache: the flush after it took 20 s, and with it the rate is 100 MB/s.
+    This target did NOT hold 400 MB/s for 20 s; the backlog grew to 3.73 GiB, which is more than the buffer of 512 MiB; when the run ended, 2.00 GB of the 4.01 GB taken were only in a volatile cache: the flush after it took 20 s, and with it the rate is 100 MB/s.
     The first 2.67 GB were faster, at 400 MB/s, which does not last.
     The worst stall, with nothing completed, was 10.5 ms.
     The run wrote 4.01 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
@@ -83,7 +83,7 @@ fn whether_a_rate_holds_has_one_of_three_answers_everywhere() {
     insta::assert_snapshot!(why, @"data that was rewritten in the page cache may never have reached the disk; use a larger --size, or direct I/O");
     insta::assert_snapshot!(open.answer, @"
     Whether this target can hold 50.0 MB/s was not decided in 20 s (data that was rewritten in the page cache may never have reached the disk; use a larger --size, or direct I/O); 1.05 MiB of the 512 MiB buffer were needed.
-    The worst stall, with nothing completed, was 1.05 ms; the longest flush took 0 ns.
+    The worst stall, with nothing completed, was 1.05 ms.
     The run rewrote 95 MiB 11 times: a cache larger than that would not show (use a larger --size).
     These figures are of a simulated machine, not of real disks.
     ");
@@ -110,7 +110,7 @@ fn a_rate_that_only_a_cache_took_is_not_held() {
     assert_about(&cached["bytes"], 1.95e9, 1.0);
     assert_about(&cached["flushed_bytes_per_s"], 120e6, 1.0);
     insta::assert_snapshot!(run.answer, @"
-    This target did NOT hold 250 MB/s for 15 s; 1.12 MiB of the 512 MiB buffer were needed; but when the run ended, 1.95 GB of the 3.75 GB taken were only in a volatile cache: the flush after it took 16.3 s, and with it the rate is 120 MB/s.
+    This target did NOT hold 250 MB/s for 15 s; when the run ended, 1.95 GB of the 3.75 GB taken were only in a volatile cache: the flush after it took 16.3 s, and with it the rate is 120 MB/s; 1.12 MiB of the 512 MiB buffer were needed.
     The worst stall, with nothing completed, was 524 us.
     The run wrote 3.75 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
     These figures are of a simulated machine, not of real disks.
@@ -369,7 +369,7 @@ fn a_pause_is_no_low_rate_whether_the_run_met_it_or_only_a_paced_one_did() {
     // Whoever saw it once or twice does not know how often it comes, and is told so.
     let once = measured(&place, 0, &["--time", "30s"]);
     insta::assert_snapshot!(once.answer, @"
-    A stream can be recorded at 59.4 MB/s on this target with a 512 MiB buffer (confirmed by a paced run of 10 s, which used 1.59 MiB; 99.9 MB/s did not hold).
+    A stream can be recorded at 59.4 MB/s on this target with a 512 MiB buffer (confirmed by a paced run of 10 s, which used 1.59 MiB); 99.9 MB/s was tried first and did not hold.
     The rate of the slowest 10 s was 9.86 MB/s.
     The worst stall, with nothing completed, was 10.5 ms; a stall in a paced run took 9.01 s.
     A stall of 9.01 s was seen once in 50 s, which is too short to show how often such stalls come: use --time 7m.
@@ -379,7 +379,7 @@ fn a_pause_is_no_low_rate_whether_the_run_met_it_or_only_a_paced_one_did() {
     insta::assert_snapshot!(notes_of(&once.result), @"a stall of 9.01 s was seen once in 50 s, which is too short to show how often such stalls come: use --time 7m");
     insta::assert_snapshot!(measured(&place, 0, &["--time", "60s"]).answer, @"
     A stream can be recorded at 59.4 MB/s on this target with a 512 MiB buffer (confirmed by a paced run of 10 s).
-    The rate was not steady (no bytes were transferred for 3.0 s or more from 33 s on; range 143 % of the mean in the last 30 s (20 % allowed); rising 149 % over the last 30 s (10 % allowed): one pass cannot tell whether position or time is the cause); from 30 s on it was 70.0 MB/s on average.
+    The rate was not steady (no bytes were transferred for 3.0 s or more from 33 s on; range 143 % of the mean in the last 30 s (20 % allowed); rising by 1.5 times the mean over the last 30 s (10 % allowed): one pass cannot tell whether position or time is the cause); from 30 s on it was 70.0 MB/s on average.
     The rate of the slowest 10 s was 9.96 MB/s.
     The worst stall, with nothing completed, was 9.01 s.
     A stall of 9.01 s was seen twice in 70 s, which is too short to show how often such stalls come: use --time 7m.
@@ -415,7 +415,7 @@ fn a_paced_run_that_ends_in_a_pause_counts_the_pause_alone() {
     assert!((50e6..60e6).contains(&rate), "{rate}");
     insta::assert_snapshot!(run.answer, @"
     A stream can be recorded at 53.3 MB/s on this target with a 512 MiB buffer (460 MiB of it needed for the pauses seen; confirmed by a paced run of 10 s, which used 1.53 MiB).
-    The rate was not steady (no bytes were transferred for 1.9 s or more from 31 s on; range 188 % of the mean in the last 19 s (20 % allowed); falling 248 % over the last 19 s (10 % allowed): one pass cannot tell whether position or time is the cause); from 19.3 s on it was 53.4 MB/s on average.
+    The rate was not steady (no bytes were transferred for 1.9 s or more from 31 s on; range 188 % of the mean in the last 19 s (20 % allowed); falling by 2.5 times the mean over the last 19 s (10 % allowed): one pass cannot tell whether position or time is the cause); from 19.3 s on it was 53.4 MB/s on average.
     The rate of the slowest 10 s was 10.1 MB/s.
     The worst stall, with nothing completed, was 9.01 s.
     A stall of 9.01 s was seen once in 49 s, which is too short to show how often such stalls come: use --time 7m.
@@ -603,7 +603,7 @@ fn a_rate_is_not_held_by_a_disk_whose_backlog_only_grows() {
     let cache = "cache = \"100MB\"\ncache_rate = \"300MB/s\"";
     let place = Place::with_machine(&disk("a", "1TB", "100MB/s", cache));
     insta::assert_snapshot!(measured(&place, 1, &["--rate", "108MB/s"]).answer, @"
-    This target did NOT hold 108 MB/s for 30 s; 135 MiB of the 512 MiB buffer were needed, and the backlog grew steadily to the end, which no buffer rides out in a longer run; but when the run ended, 99.0 MB of the 3.11 GB taken were only in a volatile cache: the flush after it took 1 s, and with it the rate is 100 MB/s.
+    This target did NOT hold 108 MB/s for 30 s; 135 MiB of the 512 MiB buffer were needed, and the backlog grew steadily to the end, which no buffer rides out in a longer run; when the run ended, 99.0 MB of the 3.11 GB taken were only in a volatile cache: the flush after it took 1 s, and with it the rate is 100 MB/s.
     The worst stall, with nothing completed, was 10.5 ms.
     The run wrote 3.11 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
     These figures are of a simulated machine, not of real disks.
@@ -644,7 +644,7 @@ fn a_pause_of_one_of_two_disks_is_a_pause_too() {
     let rate = number(&run.result["recommendation"]["rate_bytes_per_s"]);
     assert!((125e6..160e6).contains(&rate), "{rate}");
     insta::assert_snapshot!(run.answer, @"
-    A stream can be recorded at 159 MB/s on these 2 targets with a 512 MiB buffer (confirmed by a paced run of 10 s, which used 2.59 MiB; 179 MB/s did not hold).
+    A stream can be recorded at 159 MB/s on these 2 targets with a 512 MiB buffer (confirmed by a paced run of 10 s, which used 2.59 MiB); 179 MB/s was tried first and did not hold.
     The rate of the slowest 10 s was 81.7 MB/s.
     The worst stall of all targets at once was 10.5 ms, that of a single target 2.01 s on a; a stall in a paced run took 9.01 s.
     A stall of 9.01 s was seen once in 50 s, which is too short to show how often such stalls come: use --time 7m.
@@ -709,12 +709,11 @@ fn a_time_beyond_the_end_of_a_target_is_advised_with_a_size() {
     assert_eq!(rhythm["is_beyond_the_end"], true, "{rhythm:#}");
     assert_eq!(rhythm["proposed_size_bytes"], 55_u64 << 30);
     insta::assert_snapshot!(run.answer, @"
-    The rate was not steady (no bytes were transferred for 6.0 s or more from 102 s on; range 150 % of the mean in the last 60 s (20 % allowed); falling 180 % over the last 60 s (10 % allowed): one pass cannot tell whether position or time is the cause); from 1 min on it was 133 MB/s on average.
-    Take the following with care.
+    The rate was not steady (no bytes were transferred for 6.0 s or more from 102 s on; range 150 % of the mean in the last 60 s (20 % allowed); falling by 1.8 times the mean over the last 60 s (10 % allowed): one pass cannot tell whether position or time is the cause); from 1 min on it was 133 MB/s on average.
+    What follows is less certain therefore.
     A stream can be recorded at 26.7 MB/s on this target with a 512 MiB buffer (not confirmed by a paced run).
-    At the worst, nothing was written for 20 s.
     The worst stall, with nothing completed, was 20.0 s.
-    A stall of 20.0 s was seen once in 120 s, which is too short to show how often such stalls come: use --time 14m with --size 55GiB, so that the run goes over the same part again, as a target would otherwise come to its end before.
+    A stall of 20.0 s was seen once in 120 s, which is too short to show how often such stalls come: use --time 14m with --size 55GiB, so that the run goes over the same part again: otherwise it comes to the end of a target first.
     The run wrote 20.0 GB of the 60.0 GB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
@@ -744,7 +743,7 @@ fn a_paced_run_of_hardly_a_record_confirms_nothing() {
     insta::assert_snapshot!(run.answer, @"
     The run was only 5.4 s long, which is too short to judge what lasts.
     The rate was not steady (the run lasted 5.4 s, but at least 10 s are needed); over the whole run it was 200 MB/s on average.
-    Take the following with care.
+    What follows is less certain therefore.
     A stream can be recorded at 84.4 MB/s on this target with a 512 MiB buffer (472 MiB of it needed; not confirmed: a paced run of 3 s was too short for the few records that fell due).
     The worst stall, with nothing completed, was 2.68 s.
     The run wrote 1.07 GB of the 100 GB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).

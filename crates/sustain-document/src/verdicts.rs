@@ -1,5 +1,4 @@
-//! What the figures of a measurement mean where a threshold decides it. The run decides, once;
-//! the
+//! What the figures of a measurement mean where a threshold decides it. The run decides, once; the
 //! views only word it. Thresholds therefore stand where these are made, and in no view.
 
 use schemars::JsonSchema;
@@ -15,8 +14,7 @@ pub struct MeasureVerdicts {
     pub rates_differ: bool,
     /// Whether the rate swings, so that its slowest 10 s matter beside the recommended rate.
     pub swings: bool,
-    /// With `--rate`: whether the backlog still grew at the end. If it grew steadily, the rate
-    /// is
+    /// With `--rate`: whether the backlog still grew at the end. If it grew steadily, the rate is
     /// not held although the buffer was large enough for this run.
     pub backlog_grows: bool,
     /// With `--rate`: what was only in volatile caches when the run ended, if the flush after it
@@ -25,12 +23,10 @@ pub struct MeasureVerdicts {
     pub into_cache: Option<IntoCache>,
     /// The longest stall of a paced run, if it is clearly longer than those of the run itself.
     pub paced_stall_ns: Option<u64>,
-    /// Whether the longest of `stalls` is that of a single target, longer than any of all
-    /// targets
+    /// Whether the longest of `stalls` is that of a single target, longer than any of all targets
     /// at once.
     pub stall_is_of_one: bool,
-    /// What most of the recommended buffer is for, if the run that confirmed the rate used far
-    /// less
+    /// What most of the recommended buffer is for, if the run that confirmed the rate used far less
     /// of it; null otherwise.
     pub buffer_is_for: Option<BufferPurpose>,
     /// A long stall was seen too seldom to know how often such stalls come.
@@ -76,8 +72,7 @@ pub struct RhythmNotSeen {
     pub seconds: f64,
     /// The time that has a good chance of showing how often they come.
     pub proposed_time_s: f64,
-    /// Whether a target would come to its end in less than that time, so that the run must go
-    /// over
+    /// Whether a target would come to its end in less than that time, so that the run must go over
     /// a part of it again and again.
     #[serde(default)]
     pub is_beyond_the_end: bool,

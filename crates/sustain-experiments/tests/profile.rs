@@ -138,7 +138,7 @@ fn half_the_rate_is_called_a_missed_revolution() {
     let found = Bench::new(&disk("hda", &format!("read = \"60MB/s\"\n{slow}"))).only();
     assert_eq!(found.outliers.len(), 1, "{:?}", found.outliers);
     assert_eq!(found.outliers[0].kind, OutlierKind::MissedRevolutions);
-    insta::assert_snapshot!(found.outliers[0].words, @"at 20.0 GB, about 1.21 GB wide: 30.0 MB/s in a zone of 60.0 MB/s, one part in 2, at every visit: the disk misses revolutions there, as it does where it reads sectors again");
+    insta::assert_snapshot!(found.outliers[0].words, @"at 20.0 GB, about 1.21 GB wide: 30.0 MB/s at every visit, half of the zone's 60.0 MB/s: the disk misses revolutions there, as it does where it reads sectors again");
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn a_run_without_a_break_that_fails_is_told_and_promises_nothing() {
     let result = Bench::new(&disk("hda", &keys)).run();
     let found = &result.targets[0];
     assert_eq!((found.held.len(), found.errors.len()), (1, 1), "{found:?}");
-    insta::assert_snapshot!(result.notes.join("\n"), @"the rates were tried in runs of 7.8 s without a break; short samples alone stand for 1 of 2, which could not be tried (read hda: it failed); a cache, or the credit of a throttle, that lasts longer does not show: for that, run `sustain measure` for as long as a recording takes");
+    insta::assert_snapshot!(result.notes.join("\n"), @"the rates were tried in runs of 7.8 s without a break; 1 of 2 rates could not be tried so, and are those of short samples (read hda: it failed); a cache, or the credit of a throttle, that lasts longer does not show: for that, run `sustain measure` for as long as a recording takes");
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn a_shared_limit_binds_on_the_outer_zones_only() {
     insta::assert_snapshot!(found.verdict.join("\n"), @"
     all at once they reach 50.4 MB/s on average; every position reaches at least 40.0 MB/s
     they share a limit of 55.0 MB/s: the sum stays at that rate, where their rates alone add up to 63.2 MB/s
-    it binds on the first 48 % of their capacity; after that each target is as fast as alone, and the sum is 55.0 MB/s or less (a loss below 1.0 % would not show)
+    it binds on the first 48 % of their capacity; after that each target is as fast as alone (a loss below 1.0 % would not show), and the sum is 55.0 MB/s or less
     ");
     assert!(is_near(found.inner_rate_bytes_per_s.unwrap(), 40e6, 0.02));
     assert_eq!(result.targets.len(), 2);

@@ -67,7 +67,7 @@ impl PreparedTargets<'_> {
             let written = &mut outcome.collected.targets[place];
             // A flush that failed may have taken long as well, and it made nothing safe.
             written.flush_ns = series.failures.is_empty().then(|| meter.last_ns());
-            add_failures(written, place, outcome.wall_ns, series);
+            add_failures(written, place, outcome.elapsed_ns, series);
         }
         Ok(())
     }

@@ -100,14 +100,14 @@ impl DriverJob<'_> {
                 cpu_ns,
             });
         })?;
-        let wall_ns = clock.now().since_ns(start).max(1);
+        let elapsed_ns = clock.now().since_ns(start).max(1);
         let outcome = DriverOutcome {
             engine: name,
             why,
-            cpu_share: (thread_cpu_ns() - cpu_before) as f64 / wall_ns as f64,
+            cpu_share: (thread_cpu_ns() - cpu_before) as f64 / elapsed_ns as f64,
             making_share: feed
                 .making
-                .map_or(0.0, |making| making.busy_ns as f64 / wall_ns as f64),
+                .map_or(0.0, |making| making.busy_ns as f64 / elapsed_ns as f64),
             submit_blocked_ns: driver.engine().submit_blocked_ns(),
         };
         send(CollectorMessage::Finished {

@@ -31,7 +31,7 @@ pub struct PhaseOutcome {
     /// CPU time of the whole process from start to end.
     pub cpu_ns: u64,
     /// The time from start to end.
-    pub wall_ns: u64,
+    pub elapsed_ns: u64,
     /// Whether it ended early, because a driver was the limit and more drivers may help.
     pub started_anew: bool,
     /// What the streams did that read beside the phase's own, if there were any.
@@ -130,8 +130,8 @@ fn run_virtually(
         CollectorMessage::Ready { engine, why } => tell_engine(job, engine, &why, observer),
         CollectorMessage::Failed(_) => {}
     })?;
-    let wall_ns = clock.now().since_ns(start);
-    Ok(assemble(jobs, collectors, finished, 0, wall_ns))
+    let elapsed_ns = clock.now().since_ns(start);
+    Ok(assemble(jobs, collectors, finished, 0, elapsed_ns))
 }
 
 fn run_really(
@@ -171,8 +171,8 @@ fn run_really(
         }
         let finished = listen(&inbox, clock, start, &mut collectors, observer, tick)?;
         let cpu_ns = process_cpu_ns() - cpu_before;
-        let wall_ns = clock.now().since_ns(start);
-        Ok(assemble(jobs, collectors, finished, cpu_ns, wall_ns))
+        let elapsed_ns = clock.now().since_ns(start);
+        Ok(assemble(jobs, collectors, finished, cpu_ns, elapsed_ns))
     })
 }
 
@@ -250,7 +250,7 @@ fn assemble(
     collectors: Collectors,
     mut finished: Finished,
     cpu_ns: u64,
-    wall_ns: u64,
+    elapsed_ns: u64,
 ) -> PhaseOutcome {
     finished.sort_by_key(|(driver, ..)| *driver);
     let started_anew = collectors.started_anew();
@@ -268,7 +268,7 @@ fn assemble(
         meters,
         drivers: drivers.clone(),
         cpu_ns,
-        wall_ns,
+        elapsed_ns,
         started_anew,
         read_back: None,
     };

@@ -57,7 +57,7 @@ fn group_words(group: &HeldGroup) -> String {
     let least = least(group);
     match group.ended {
         LimitEnd::NotNeeded | LimitEnd::Restored => {
-            format!("{name} on {device} {least}, and has the limits again that it had before")
+            format!("{name} on {device} {least}; its former limits are back")
         }
         LimitEnd::TakenOver => format!(
             "{name} on {device} {least} until someone else changed its limits, which are as they \
@@ -88,7 +88,7 @@ fn least(group: &HeldGroup) -> String {
     if limits.is_empty() {
         return "was not limited".to_owned();
     }
-    format!("was limited to {} at the least", limits.join(" and "))
+    format!("was limited to {} at the tightest", limits.join(" and "))
 }
 
 #[cfg(test)]
@@ -136,9 +136,8 @@ mod tests {
             held_line(&result).unwrap(),
             "other programs were held back for 12.3 s, in which the kernel counted 24.6 MB/s for \
              them; /backup on sdb was limited to 1.00 MB/s read and 25.5 MB/s written at the \
-             least, and has the limits again that it had before; /admin on sdb was limited to \
-             1.00 MB/s read and 25.5 MB/s written at the least until someone else changed its \
-             limits, which are as they left them; /root on sdb could not be limited: io.max: Permission denied"
+             tightest; its former limits are back; /admin on sdb was limited to 1.00 MB/s read \
+             and 25.5 MB/s written at the tightest until someone else changed its limits, which are as they left them; /root on sdb could not be limited: io.max: Permission denied"
         );
     }
 

@@ -77,6 +77,14 @@ pub(crate) fn percent(part: f64) -> String {
     }
 }
 
+/// A confidence. It is never a whole: nothing measured is beyond all doubt.
+pub(crate) fn confidence(part: f64) -> String {
+    if part >= 0.995 {
+        return "over 99 %".to_owned();
+    }
+    percent(part)
+}
+
 /// A place or a width as a part of a whole, where whole percents are too coarse: `41.3 %`.
 pub(crate) fn part(part: f64) -> String {
     if part.is_finite() {

@@ -220,27 +220,28 @@ fn a_collapse_whose_members_reach_the_most_together_tells_which_fell() {
     A wall is a limit that several targets share.
 
     Wall 1: 58.6 MB/s shared by /dev/sda, /dev/sdb, /dev/sdc, /dev/sdd
-      where: PCIe link: so much of so much
-      a collapse: sda, sdb together reach less than sda (33.1 MB/s against 35.0 MB/s); all of them together reach the most, 58.6 MB/s; rates fall to a half, a third or less of those alone, as where disks miss revolutions; confirmed, confidence 100 %; the least certain point is that /dev/sde does not share it: the reading that shows it is 6.5 standard deviations from what the other answer predicts
+      where: PCIe link: 230 MB/s of the 274 MB/s that it can carry, 84 %
+      a collapse: sda, sdb together reach less than sda (33.1 MB/s against 35.0 MB/s); all of them together reach the most, 58.6 MB/s; rates fall to a half, a third or less of those alone, as where disks miss revolutions; confirmed, confidence over 99 %; least certain is that /dev/sde does not share it; if it did, one reading would be off by 6.5 standard deviations
       tested with /dev/sda, /dev/sdb, /dev/sdc: 252 MB/s predicted, 250 MB/s measured
       shares: 46.0 MB/s to 70.0 MB/s, the same in each reading
       /dev/sdd gets only 46.0 MB/s; an even share is 63.0 MB/s
 
-    What to do, the best first, other cables last
+    What to do (the best first; changes of cables last)
       1. independent queues on /dev/sda, /dev/sdb, /dev/sdc, /dev/sde: 353 MB/s expected, 350 MB/s measured; /dev/sdd adds nothing
       2. a stripe with chunks of 1 MiB over /dev/sda, /dev/sdc, /dev/sde, /dev/sdb, /dev/sdd: 230 MB/s expected, 350 MB/s measured; in lockstep each goes at 46 MB/s
       3. other cables for /dev/sdc: 353 MB/s expected; move /dev/sdc from port 2 to a free port
     note: something changed meanwhile, by up to -2.1 %
     ");
     insta::assert_snapshot!(words_within(part(&page, "Walls")), @"
+
     Walls: limits that several disks share
     Wall 1: 58.6 MB/s shared by 4 of 5 targets
     shared by 4 of 5 targets
     shared by | sda, sdb, sdc, sdd
     limit | 58.6 MB/s ± 400 kB/s; without it, its members would reach 66 % more
     kind | collapse: sda, sdb together reach less than sda (33.1 MB/s against 35.0 MB/s); all of them together reach the most, 58.6 MB/s; rates fall to a half, a third or less of those alone, as where disks miss revolutions
-    place | PCIe link: so much of so much
-    certainty | confirmed; confidence 100 %
+    place | PCIe link: 230 MB/s of the 274 MB/s that it can carry, 84 %
+    certainty | confirmed; confidence over 99 %
     weakest evidence | that sde does not share it: with sda, sde active, the reading was 6.5 standard deviations from what the other answer predicts
     shares | 46.0 MB/s to 70.0 MB/s, the same in each reading; less than an even share: sdd
     Test: predicted for sda, sdb, sdc, then measured; they differ by -0.8 %
@@ -258,14 +259,15 @@ fn many_disks_have_small_cells_and_short_lists() {
     let page = page(result);
     assert_eq!(page.matches("class=\"matrix dense\"").count(), 1);
     insta::assert_snapshot!(words_within(part(&page, "Walls")), @"
+
     Walls: limits that several disks share
     Wall 1: 190 MB/s shared by 64 of 64 targets
     shared by 64 of 64 targets
     shared by | d00, d01, d02, d03, d04, d05, d06, d07, d08, d09, d10 and 53 more
     limit | 190 MB/s ± 400 kB/s; without it, its members would reach 66 % more
     kind | limit: the sum stays the same when more disks are active
-    place | no known part of the machine explains it: nothing is known that all of them pass
-    certainty | it crosses another wall, with some members in both; confidence 100 %
+    place | no known part of the machine explains it: nothing is known that the data of all of them passes through
+    certainty | some of its targets share another wall too; confidence over 99 %
     weakest evidence | that /dev/sde does not share it: with /dev/sda, /dev/sde active, the reading was 6.5 standard deviations from what the other answer predicts
     ");
     assert_eq!(page.matches("class=\"disk small\"").count(), 64);
@@ -314,7 +316,7 @@ fn several_diagnoses_have_a_table_of_all_and_a_section_each() {
         Wall 2: 140 MB/s shared by 2 of 5 targets
         Wall 3: 190 MB/s shared by 2 of 5 targets
       All subsets that were measured
-      What to do, the best first, other cables last
+      What to do (the best first; changes of cables last)
         Independent queues on sda, sdb, sdc, sde
         A stripe with chunks of 1 MiB over sda, sdc, sde, sdb, sdd
         Other cables: sdc away from port 2
@@ -445,6 +447,7 @@ fn only_certain_walls_are_counted_and_what_is_open_is_never_under_a_fold() {
     let answer = &page[..page.find("The whole answer").unwrap()];
     let answer = answer.split_once("<h1>").unwrap().1;
     insta::assert_snapshot!(words_within(&format!("<h1>{answer}")), @"
+
     Limits that 5 targets share when reading
     These 5 targets read 353 MB/s together, 68 % of the sum of their rates alone.
     519 MB/s | the sum of the rates alone
@@ -452,7 +455,7 @@ fn only_certain_walls_are_counted_and_what_is_open_is_never_under_a_fold() {
     68 % | of the sum is reached together
     1 wall | and 11 that are not certain; a wall is a limit that several targets share
     10 | runs of 3 s, 30 s in all
-    sda, sdb, sdc, sdd share a limit of 252 MB/s at PCIe link. sdc, sdd may share a limit of 140 MB/s at port 1. There may be 10 more shared limits. sda, sdc together lose 50.0 MB/s that these limits do not explain, so the answer is not complete. The best layout is independent on 4 targets (350 MB/s measured).
+    sda, sdb, sdc, sdd share a limit of 252 MB/s at PCIe link. sdc, sdd may share a limit of 140 MB/s at port 1. There may be 10 more shared limits. sda, sdc together lose 50.0 MB/s, and these limits do not explain it: the answer is not complete. The best layout is independent on 4 targets (350 MB/s measured).
     ");
     // A card, a legend and a picture never show such a wall as a certain one.
     for marked in [
@@ -484,13 +487,14 @@ fn only_certain_walls_are_counted_and_what_is_open_is_never_under_a_fold() {
     sdd gets 46.0 MB/s of wall 1; an even share is 63.0 MB/s
     ");
     insta::assert_snapshot!(words_within(part(&page, "Walls")), @"
+
     Walls: limits that several disks share
     Wall 1, not certain: 300 MB/s shared by 4 of 5 targets
     shared by 4 of 5 targets
     shared by | sda, sdb, sdc, sdd
     limit | 300 MB/s ± 400 kB/s; without it, its members would reach 66 % more
     kind | collapse: the sum falls when more of them are active, to 252 MB/s with all; rates fall to a half, a third or less of those alone, as where disks miss revolutions
-    place | PCIe link: so much of so much
+    place | PCIe link: 230 MB/s of the 274 MB/s that it can carry, 84 %
     certainty | not certain; confidence 50 %
     weakest evidence | that sde does not share it: with sda, sde active, the reading was 6.5 standard deviations from what the other answer predicts
     shares | 46.0 MB/s to 70.0 MB/s, the same in each reading; less than an even share: sdd

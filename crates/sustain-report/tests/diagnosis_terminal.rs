@@ -72,10 +72,10 @@ fn what_is_least_sure_says_whether_the_target_is_in_the_wall() {
     weakest.target = Some(wall.members[0].clone());
     insta::assert_snapshot!(paragraph(&result, "Wall 1"), @"
     Wall 1: 252 MB/s shared by /dev/sda, /dev/sdb, /dev/sdc, /dev/sdd
-      where: PCIe link: so much of so much
-      a plain limit: the sum stays the same when more of them are active; confirmed, confidence 100 %;
-        the least certain point is that /dev/sda shares it: the reading that shows it is 6.5 standard
-        deviations from what the other answer predicts
+      where: PCIe link: 230 MB/s of the 274 MB/s that it can carry, 84 %
+      a plain limit: the sum stays the same when more of them are active; confirmed, confidence over
+        99 %; least certain is that /dev/sda shares it; if it did not, one reading would be off by 6.5
+        standard deviations
       tested with /dev/sda, /dev/sdb, /dev/sdc: 252 MB/s predicted, 250 MB/s measured
       shares: 46.0 MB/s to 70.0 MB/s, the same in each reading
       /dev/sdd gets only 46.0 MB/s; an even share is 63.0 MB/s
@@ -83,10 +83,10 @@ fn what_is_least_sure_says_whether_the_target_is_in_the_wall() {
     result.walls[0].weakest.as_mut().unwrap().target = Some("/dev/sde".to_owned());
     insta::assert_snapshot!(paragraph(&result, "Wall 1"), @"
     Wall 1: 252 MB/s shared by /dev/sda, /dev/sdb, /dev/sdc, /dev/sdd
-      where: PCIe link: so much of so much
-      a plain limit: the sum stays the same when more of them are active; confirmed, confidence 100 %;
-        the least certain point is that /dev/sde does not share it: the reading that shows it is 6.5
-        standard deviations from what the other answer predicts
+      where: PCIe link: 230 MB/s of the 274 MB/s that it can carry, 84 %
+      a plain limit: the sum stays the same when more of them are active; confirmed, confidence over
+        99 %; least certain is that /dev/sde does not share it; if it did, one reading would be off by
+        6.5 standard deviations
       tested with /dev/sda, /dev/sdb, /dev/sdc: 252 MB/s predicted, 250 MB/s measured
       shares: 46.0 MB/s to 70.0 MB/s, the same in each reading
       /dev/sdd gets only 46.0 MB/s; an even share is 63.0 MB/s
@@ -98,7 +98,7 @@ fn what_may_be_less_is_said_to_be_expected_at_most() {
     let mut result = three_walls();
     result.advice[0].is_at_most = true;
     insta::assert_snapshot!(paragraph(&result, "What to do"), @"
-    What to do, the best first, other cables last
+    What to do (the best first; changes of cables last)
       1. independent queues on /dev/sda, /dev/sdb, /dev/sdc, /dev/sde: at most 353 MB/s expected,
         350 MB/s measured; /dev/sdd adds nothing
       2. a stripe with chunks of 1 MiB over /dev/sda, /dev/sdc, /dev/sde, /dev/sdb, /dev/sdd: 230 MB/s
@@ -203,10 +203,10 @@ fn an_uncertain_wall_is_told_as_one_that_may_be() {
     result.walls[1].confidence = 0.5;
     insta::assert_snapshot!(paragraph(&result, "Wall 2"), @"
     Wall 2: 140 MB/s perhaps shared by /dev/sdc, /dev/sdd
-      where: port 1: so much of so much
+      where: port 1: 230 MB/s of the 274 MB/s that it can carry, 84 %
       a plain limit: the sum stays the same when more of them are active; not certain, confidence 50 %;
-        the least certain point is that /dev/sde does not share it: the reading that shows it is 6.5
-        standard deviations from what the other answer predicts
+        least certain is that /dev/sde does not share it; if it did, one reading would be off by 6.5
+        standard deviations
       shares: 46.0 MB/s to 66.0 MB/s, the same in each reading
       /dev/sdd gets only 46.0 MB/s; an even share is 70.0 MB/s
     ");
@@ -225,6 +225,6 @@ fn the_name_of_a_target_is_not_capitalized_where_it_begins_a_sentence() {
     loss.members = vec!["g1".to_owned(), "g3".to_owned()];
     insta::assert_snapshot!(diagnosis_answer(&result, 100), @"
     These 5 targets read 400 MB/s together, 80 % of the sum of their rates alone. g1, g3 together lose
-      100 MB/s that no shared limit that was found explains, so the answer is not complete.
+      100 MB/s, and no limit that was found explains it: the answer is not complete.
     ");
 }

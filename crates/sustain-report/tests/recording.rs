@@ -38,11 +38,11 @@ fn trouble_is_told_where_it_was_and_in_the_sentence() {
     member /dev/sdc: 1.62 GB (14 % of what was recorded) at 90.0 MB/s, worst stall 412 ms, FAILED: /dev/sdc: write at 3.2 GB: I/O error
     member /srv/store: 5.87 GB (49 % of what was recorded) at 147 MB/s, worst stall 31 ms
     share first: I/O priority best-effort 0 (real-time needs CAP_SYS_NICE), CPU nice -20, 512 MiB of buffer locked; the I/O scheduler of sdb (mq-deadline) puts its requests first; sdc has no I/O scheduler, so the kernel gives nobody priority there; the I/O scheduler of sda (bfq) puts its requests first; other programs are held back while data waits for the disk, but not those in the recorder's own control group, /system.slice/recorder.service
-    other programs were held back for 7.4 s, in which the kernel counted 28.1 MB/s for them; /system.slice/backup.service on sdc was limited to 12.4 MB/s read at the least, and has the limits again that it had before
+    other programs were held back for 7.4 s, in which the kernel counted 28.1 MB/s for them; /system.slice/backup.service on sdc was limited to 12.4 MB/s read at the tightest; its former limits are back
     kernel: at 12.310 s: nvme nvme0: I/O 215 QID 3 timeout, completion polled
     note: /dev/sdc: write at 3.2 GB: I/O error; the others went on
     recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e, at 0.591 s of CPU time per GB
-    12.0 MB of 12.0 GB were LOST: 12.0 GB were recorded in 40.2 s (298 MB/s). /dev/sdc failed. 99.9 % of the appends were durable within 2.64 s. Data waited for the members 17 % of the time. The recording ended after the time asked for.
+    12.0 MB of the 12.0 GB offered were LOST; 12.0 GB were recorded in 40.2 s (298 MB/s). /dev/sdc failed. 99.9 % of the appends were durable within 2.64 s. Data waited for the members 17 % of the time. The recording ended after the time asked for.
     ");
 }
 
@@ -320,6 +320,6 @@ fn a_recording_is_told_by_its_verdicts_and_an_older_one_is_decided_by_the_same_r
     let said_no_more: Vec<_> = older.lines().filter(|line| !told.contains(line)).collect();
     insta::assert_snapshot!(said_no_more.join("\n"), @"
     recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e, at 0.591 s of CPU time per GB
-    12.0 MB of 12.0 GB were LOST: 12.0 GB were recorded in 40.2 s (298 MB/s). /dev/sdc failed. 99.9 % of the appends were durable within 2.64 s. Data waited for the members 17 % of the time. The recording ended after the time asked for.
+    12.0 MB of the 12.0 GB offered were LOST; 12.0 GB were recorded in 40.2 s (298 MB/s). /dev/sdc failed. 99.9 % of the appends were durable within 2.64 s. Data waited for the members 17 % of the time. The recording ended after the time asked for.
     ");
 }

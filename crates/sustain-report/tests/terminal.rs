@@ -124,10 +124,10 @@ fn a_sweep_of_an_earlier_version_has_the_same_ties() {
     insta::assert_snapshot!(told[0], @"
     The best setting to write is write, io_uring, depth 8: 398 MB/s ± 1.0 %. One other setting does not differ from it by more than noise.
       The cheapest setting within 2 % of it, by depth, then CPU time, then memory, is write, io_uring, depth 8: 398 MB/s ± 1.0 %, no different from the best beyond noise; it takes 0.029 s of CPU time per GB, the best 0.029 s.
-      engine, path, layout, chunk, order, record size, depth: any value comes within 2 % of the best if the other settings suit it
+      engine and path and layout and chunk and order and record size and depth: each value comes within 2 % of the best, if the other settings suit it
     The best setting to read is read, io_uring, depth 8: 398 MB/s ± 1.0 %. One other setting does not differ from it by more than noise.
       The cheapest setting within 2 % of it, by depth, then CPU time, then memory, is read, io_uring, depth 8: 398 MB/s ± 1.0 %, no different from the best beyond noise; it takes 0.029 s of CPU time per GB, the best 0.029 s.
-      engine, path, layout, chunk, order, record size, depth: any value comes within 2 % of the best if the other settings suit it
+      engine and path and layout and chunk and order and record size and depth: each value comes within 2 % of the best, if the other settings suit it
     ");
     let points = result.points.iter_mut();
     let of_points = points.filter_map(|point| point.against_best.as_mut());
@@ -160,7 +160,7 @@ fn nothing_was_written_only_while_no_target_wrote() {
         let found = result.recommendation.as_mut().unwrap();
         found.worst_10_s_bytes_per_s = Some(0.0);
     });
-    insta::assert_snapshot!(said, @"A stream can be recorded at 1.98 GB/s on these 2 targets with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). At the worst, nothing was written for 12 s. The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall of all targets at once was 12 s, that of a single target 1 min on /dev/nvme0n1. A stall of 1 min was seen once in 40 s, which is too short to show how often such stalls come: use --time 40m. The run rewrote 4 GiB of each target 3 times: a cache larger than that would not show (use a larger --size).");
+    insta::assert_snapshot!(said, @"A stream can be recorded at 1.98 GB/s on these 2 targets with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall of all targets at once was 12 s, that of a single target 1 min on /dev/nvme0n1. A stall of 1 min was seen once in 40 s, which is too short to show how often such stalls come: use --time 40m. The run rewrote 4 GiB of each target 3 times: a cache larger than that would not show (use a larger --size).");
 }
 
 #[test]
@@ -172,8 +172,8 @@ fn ten_seconds_of_nothing_are_no_rate() {
             found.worst_10_s_bytes_per_s = Some(0.0);
         })
     };
-    insta::assert_snapshot!(said(14_000_000_000), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). At the worst, nothing was written for 14 s. The worst stall, with nothing completed, was 14 s. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
-    insta::assert_snapshot!(said(9_990_000_000), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). At the worst, nothing was written for 10 s. The worst stall, with nothing completed, was 9.99 s. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
+    insta::assert_snapshot!(said(14_000_000_000), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 14 s. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
+    insta::assert_snapshot!(said(9_990_000_000), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 9.99 s. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn rates_that_were_tried_before_one_held_or_none_did() {
             found.worst_10_s_bytes_per_s = Some(1.5e9);
         })
     };
-    insta::assert_snapshot!(result(true), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s; 3.40 GB/s did not hold). The rate of the slowest 10 s was 1.50 GB/s. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
+    insta::assert_snapshot!(result(true), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s); 3.40 GB/s was tried first and did not hold. The rate of the slowest 10 s was 1.50 GB/s. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
     insta::assert_snapshot!(result(false), @"No rate is confirmed at which a stream can be recorded with a 512 MiB buffer: of 2 paced runs, from 3.40 GB/s down to 1.98 GB/s, none held (up to 700 MiB were waiting in the last one). The rate of the slowest 10 s was 1.50 GB/s. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
 }
 
@@ -496,7 +496,7 @@ fn both_paths_stand_side_by_side_where_there_is_room() {
        stalls of programs for memory           0        0        0         0           19         0
        time with a task waiting for I/O      0 %      0 %      0 %       0 %          1 %       0 %
        dirty memory, peak                100 MiB  100 MiB  100 MiB   100 MiB     1.95 GiB   100 MiB
-      zero at all times: received packets dropped
+      none at any time: received packets dropped
       direct: the load reached 2.00 GB/s at 0.021 s of CPU time per GB and needed 4.7 % of the rate at
         which memory can be copied; the probe workloads took 2.0 % of one CPU, which is not counted as
         the load's
@@ -533,7 +533,7 @@ fn the_effect_of_one_path_names_it_only_once() {
        timer delay, longest     200 us   200 us   200 us
        datagrams lost             none     none     none
        dirty memory, peak      100 MiB  100 MiB  100 MiB
-      zero at all times: received packets dropped, stalls of programs for memory,
+      none at any time: received packets dropped, stalls of programs for memory,
         time with a task waiting for I/O
       direct: the load reached 2.00 GB/s at 0.021 s of CPU time per GB and needed
         4.7 % of the rate at which memory can be copied; the probe workloads took
@@ -555,7 +555,7 @@ fn a_comparison_without_a_difference_of_rate_names_what_else_differs() {
     let latency = rows.find(|row| row.metric == Metric::LatencyP99_9).unwrap();
     (latency.verdict, latency.ratio) = (RowVerdict::Slower, Some(7.943));
     let said = compare_sentence(&result);
-    insta::assert_snapshot!(said, @"No difference in the sustained rate was found between A and B beyond noise: B has 100.0 to 101.6 % of A's (95 % interval), which rules out a difference of more than 1.6 % between these two runs; others may differ by more, as where a cache is in another state. Beside the rate, more than noise changed from A to B: p99.9 latency +694.3 % on /dev/nvme0n1.");
+    insta::assert_snapshot!(said, @"No difference in the sustained rate was found between A and B beyond noise: B has 100.0 to 101.6 % of A's (95 % interval), which rules out a difference of more than 1.6 % between these two runs; other runs may differ by more, for example where a cache is in another state. Beside the rate, more than noise changed from A to B: p99.9 latency +694.3 % on /dev/nvme0n1.");
 }
 
 #[test]
@@ -671,15 +671,15 @@ fn ties_are_one_line_and_one_reading_is_no_noise() {
       The cheapest setting within 2 % of it, by depth, then CPU time, then memory, is write, io_uring,
         depth 8: 398 MB/s ± 1.0 %, no different from the best beyond noise; it takes 0.029 s of CPU time
         per GB, the best 0.029 s.
-      engine, path, layout, chunk, order, record size, depth: any value comes within 2 % of the best if
-        the other settings suit it
+      engine and path and layout and chunk and order and record size and depth: each value comes within
+        2 % of the best, if the other settings suit it
     The best setting to read is read, io_uring, depth 8: 398 MB/s ± 1.0 %. One other setting does not
       differ from it by more than noise.
       The cheapest setting within 2 % of it, by depth, then CPU time, then memory, is read, io_uring,
         depth 8: 398 MB/s ± 1.0 %, no different from the best beyond noise; it takes 0.029 s of CPU time
         per GB, the best 0.029 s.
-      engine, path, layout, chunk, order, record size, depth: any value comes within 2 % of the best if
-        the other settings suit it
+      engine and path and layout and chunk and order and record size and depth: each value comes within
+        2 % of the best, if the other settings suit it
     ");
     let text = sweep_text(&result, 100);
     insta::assert_snapshot!(text.split("\n\n").next().unwrap(), @"

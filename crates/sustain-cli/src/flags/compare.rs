@@ -52,7 +52,7 @@ What the output means:
       but that nothing is known of its noise.
   resolution
       The smallest difference that would have been seen four times out of five.
-      A smaller one may be there unseen.";
+      A smaller one may have been missed.";
 
 #[derive(Debug, Args)]
 #[command(after_help = help::short("compare", EXAMPLES))]

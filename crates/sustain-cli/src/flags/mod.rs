@@ -60,7 +60,7 @@ pub(crate) enum Command {
     Mount(mount::MountFlags),
     /// Read everything in a store and account for every byte.
     Verify(verify::VerifyFlags),
-    /// Note on the members, after a crash, where a recording ended.
+    /// Write the end mark of a recording that a crash or a kill cut off.
     Recover(recover::RecoverFlags),
     /// Show saved results again, or draw them as an HTML report.
     Report(ReportFlags),

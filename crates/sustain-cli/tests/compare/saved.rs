@@ -71,7 +71,7 @@ fn the_answer_comes_first_and_in_words() {
      max latency         83.9 ms    88.3 ms  +5.3 %                    no interval
       rate: over the first 5.71 GB that both transferred
       resolution: a difference of this size would have been seen four times out of five; a smaller one
-        may be there unseen
+        may have been missed
 
     note: the intervals count only the noise within each run, so they show whether these two runs
       differ, not whether the two settings always do: measure the settings in turn with `sustain compare
@@ -256,7 +256,7 @@ fn what_was_said_of_saved_runs_is_told_anew_with_what_tells_them_apart() {
      max latency         83.9 ms    88.3 ms  +5.3 %                    no interval
       rate: over the first 5.71 GB that both transferred
       resolution: a difference of this size would have been seen four times out of five; a smaller one
-        may be there unseen
+        may have been missed
 
     note: the intervals count only the noise within each run, so they show whether these two runs
       differ, not whether the two settings always do: measure the settings in turn with `sustain compare

@@ -70,12 +70,12 @@ fn the_words_say_who_is_faster_and_what_the_interval_is_of() {
      p99.9 latency   85.7 ms    12.5 ms  -85.5 %  -85.7 % to -85.2 %  less          1.9 %
      max latency     85.7 ms    12.5 ms  -85.5 %  -85.7 % to -85.2 %  less          1.9 %
       resolution: a difference of this size would have been seen four times out of five; a smaller one
-        may be there unseen
+        may have been missed
     ");
     // How often a line shows the rate depends on how busy the machine is.
     let lines = ran.stderr.lines().filter(|line| !line.contains(" to go: "));
     insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @"
-    A (defaults) and B (--depth 1) in turn, in runs of 3 s, until a difference shows or is known to be at most 1.0 %, for at most 5 min
+    A (defaults) and B (--depth 1) in turn, in runs of 3 s, until a difference is seen, or one above 1.0 % is ruled out, for at most 5 min
        1   101 MB/s  A (defaults)
        2  84.2 MB/s  B (--depth 1)
        3  84.3 MB/s  B (--depth 1)
@@ -107,7 +107,7 @@ fn a_rehearsal_says_what_would_be_measured_and_makes_nothing() {
         .expect(0);
     insta::assert_snapshot!(ran.told(), @"
     would write x (scratch_file): up to 4 GiB from its start, repeatedly
-    would measure A (--depth 1) and B (defaults) in turn, in runs of 3 s, until a difference shows or is known to be at most 1.0 %, for at most 5 min
+    would measure A (--depth 1) and B (defaults) in turn, in runs of 3 s, until a difference is seen, or one above 1.0 % is ruled out, for at most 5 min
     ");
     assert_eq!(std::fs::read_dir(place.path("x")).unwrap().count(), 0);
 }

@@ -134,7 +134,8 @@ fn a_device_that_goes_away_leaves_the_others_at_work() {
     let streams = result["streams"].as_array().unwrap().iter();
     if streams.map(|one| whole(&one["gap_bytes"])).sum::<u64>() > 0 {
         // Its memory was given back when it was written.
-        ran.says("since its last flush is lost").says("LOST: ");
+        ran.says("since its last flush is lost")
+            .says(" were LOST; ");
     }
     members.names.remove(1);
     assert_others_whole(&members, &result, 1);
@@ -262,7 +263,7 @@ fn recorded_while(harm: impl FnOnce(&Path)) -> Value {
     let (ran, result) = ended_without_the_second(running, &members);
     assert_eq!(result["total"]["rate_held"], false);
     assert!(whole(&result["members"][1]["lost_bytes"]) > 0);
-    ran.says("Up to ").says(" were LOST: ");
+    ran.says("Up to ").says(" offered were LOST; ");
     result["members"][1]["error"].clone()
 }
 

@@ -197,7 +197,7 @@ fn sizes_that_cannot_be_are_explained_and_leave_nothing() {
     place
         .run(&["create", "no/such/place"])
         .expect(2)
-        .says("the directory no/such does not exist; create it first");
+        .says("the directory no/such does not exist: create it first");
     for keeps_nothing in ["null:", "sim:machine.toml"] {
         place.run(&["create", keeps_nothing]).expect(2);
     }

@@ -197,7 +197,7 @@ fn results_never_take_the_place_of_a_member_or_of_another_file() {
         place
             .run(&flagged("no/such/file"))
             .expect(2)
-            .says("the directory no/such does not exist: create it first");
+            .says("the directory no/such does not exist; choose another file");
     }
     for output in ["a", "./b"] {
         place

@@ -84,8 +84,7 @@ impl Meter {
         self.depth_reached = self.depth_reached.max(self.in_flight);
     }
 
-    /// Notes that a request completed. `due_at` is the time when its data was ready, if that was
-    /// before submission.
+    /// Notes that a request completed.
     #[inline]
     pub fn completed(&mut self, completion: &Completion) {
         let at_ns = completion.completed_at.since_ns(self.start);

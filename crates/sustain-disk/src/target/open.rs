@@ -288,7 +288,7 @@ pub fn no_directory(path: &Path) -> String {
         parent => parent.unwrap_or(path),
     };
     format!(
-        "the directory {} does not exist; create it first",
+        "the directory {} does not exist: create it first",
         directory.display()
     )
 }

@@ -175,7 +175,7 @@ impl Diagnosed<'_> {
             hop,
             share_of_hop,
             confidence: if doubted {
-                wall.confidence.min(CONFIDENCE_IN_DOUBT)
+                wall.confidence.min(walls::CONFIDENCE_IN_DOUBT)
             } else {
                 wall.confidence
             },
@@ -327,9 +327,6 @@ impl Diagnosed<'_> {
         }
     }
 }
-
-/// The highest confidence in a wall while not all readings are explained.
-const CONFIDENCE_IN_DOUBT: f64 = 0.5;
 
 /// Whether each target gets an even share, within a few percent. If so, shares that are whole
 /// fractions of the rates alone mean nothing: two equal disks at half their sum have them as well.

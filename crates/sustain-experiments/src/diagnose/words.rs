@@ -1,5 +1,6 @@
-//! All English of a diagnosis: what each subset is measured for, where walls sit, the reasons of
-//! its advice and its remarks, from data only. The conclusion writes them into the document.
+//! The sentences of a diagnosis that its document carries: what each subset is measured for, where
+//! walls sit, the reasons of its advice and its remarks, from data only. The headline, and the
+//! sentence on each wall, are the report's, because the document has them as figures.
 
 use sustain_disk::units::{Rate, Size};
 use sustain_document::diagnose::PausedRates;
@@ -339,8 +340,8 @@ pub(super) fn remark(remark: &DiagnosisRemark) -> String {
             members,
             limit_bytes_per_s,
         } => format!(
-            "the wall of {} at {} crosses another one, so which targets share it is less certain: \
-             the readings depend on how the two walls divide their rates",
+            "some targets of the wall of {} at {} share another wall too, so which targets share \
+             it is less certain: the readings depend on how the two walls divide their rates",
             members.join(", "),
             Rate(*limit_bytes_per_s)
         ),

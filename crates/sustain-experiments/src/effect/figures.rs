@@ -51,7 +51,7 @@ pub(super) struct WatchedLoad {
     pub(super) errors: u64,
     /// CPU time of the whole process, from the start to the end.
     pub(super) cpu_ns: u64,
-    pub(super) wall_ns: u64,
+    pub(super) elapsed_ns: u64,
     pub(super) marked: Stretches<EndedStretch>,
     pub(super) seen: ProbeObservations,
 }
@@ -64,7 +64,7 @@ impl WatchedLoad {
         };
         // Their stretch began while the drivers were set up, a little before the load.
         let stretch_ns = during.end.since_ns(during.start).max(1);
-        let part = (self.wall_ns as f64 / stretch_ns as f64).min(1.0);
+        let part = (self.elapsed_ns as f64 / stretch_ns as f64).min(1.0);
         let victims_ns = self.victims_cpu_ns(during) as f64 * part;
         self.cpu_ns.saturating_sub(victims_ns as u64)
     }
@@ -340,7 +340,7 @@ mod tests {
             last_ns: 2 * SECOND,
             errors: 0,
             cpu_ns: SECOND,
-            wall_ns: 2 * SECOND,
+            elapsed_ns: 2 * SECOND,
             marked: Stretches {
                 before: Some(marked(before, 10, 11)),
                 during: Some(marked(during, 11, 13)),

@@ -208,7 +208,7 @@ impl<'a> Watch<'a> {
                 .map(|series| series.failures.len() as u64)
                 .sum(),
             cpu_ns: outcome.cpu_ns,
-            wall_ns: outcome.wall_ns,
+            elapsed_ns: outcome.elapsed_ns,
             marked: Stretches {
                 before: Some(before),
                 // A load that was interrupted before it began has had no effect.

@@ -75,7 +75,7 @@ impl MeasureRun<'_> {
             .plan
             .load
             .time_ns
-            .unwrap_or(outcome.wall_ns)
+            .unwrap_or(outcome.elapsed_ns)
             .min(CONFIRM_NS_MAX);
         let mut search = RateSearch {
             recommended,

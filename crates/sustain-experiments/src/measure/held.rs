@@ -92,8 +92,7 @@ pub(crate) fn held(
     }
 }
 
-/// Whether the backlog grew steadily to the end, so that a longer run would fill any buffer.
-/// Writes
+/// Whether the backlog grew steadily to the end, so that a longer run would fill any buffer. Writes
 /// through the page cache complete in memory, so their backlog tells nothing of it.
 fn grows(
     plan: &MeasurePlan,

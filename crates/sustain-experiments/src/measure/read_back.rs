@@ -131,7 +131,7 @@ impl MeasureRun<'_> {
     /// As long as the run itself was.
     fn run_ns(&self, outcome: &PhaseOutcome) -> u64 {
         let asked_ns = self.plan.load.time_ns.unwrap_or(u64::MAX);
-        asked_ns.min(outcome.wall_ns)
+        asked_ns.min(outcome.elapsed_ns)
     }
 
     /// The regions that the run has written on each target; of a stripe or span, the first entry

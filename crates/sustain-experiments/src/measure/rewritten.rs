@@ -81,7 +81,7 @@ impl MeasureRun<'_> {
     fn may_differ(&self, outcome: &PhaseOutcome) -> bool {
         let mut series = outcome.collected.targets.iter();
         is_tried(self.plan, self.prepared.session)
-            && outcome.wall_ns >= RUN_NS_MIN
+            && outcome.elapsed_ns >= RUN_NS_MIN
             && series.all(|series| series.failures.is_empty())
     }
 

@@ -361,8 +361,8 @@ fn repeated(rhythm: &RhythmNotSeen) -> String {
         None => format!("a {SIZE}"),
     };
     format!(
-        " with {size}, so that the run goes over the same part again, as a target would otherwise \
-         come to its end before"
+        " with {size}, so that the run goes over the same part again: otherwise it comes to the \
+         end of a target first"
     )
 }
 

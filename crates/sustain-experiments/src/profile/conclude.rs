@@ -7,7 +7,6 @@ use sustain_document::profile::{
     PROFILE_SCHEMA, ProfileHeld, ProfilePlanUsed, ProfilePoint, ProfileResult, ProfileTarget,
     ProfileTogether, ProfileZone, SharedLimit, TogetherPoint, TogetherZone,
 };
-use sustain_document::setting::BUDGET;
 use sustain_document::system::System;
 use sustain_document::vocabulary::ExperimentEnd;
 use sustain_document::vocabulary::TargetKind;
@@ -323,17 +322,9 @@ impl Profiled<'_> {
             .filter(|one| visits_twice(one))
             .count();
         if twice == 0 && !self.positions.is_empty() {
-            notes.push(
-                "every position was visited only once, so a slow one may have been a passing \
-                 disturbance"
-                    .to_owned(),
-            );
+            notes.push(words::OF_ONE_VISIT.to_owned());
         } else if self.is_cut_short && !is_interrupted && twice < self.positions.len() {
-            notes.push(format!(
-                "the time was over when {twice} of {} positions had been visited twice: a longer \
-                 {BUDGET} gives all of them their second visit",
-                self.positions.len()
-            ));
+            notes.push(words::of_cut_short(twice, self.positions.len()));
         }
         notes.extend(self.note_on_trials(is_interrupted));
         for (number, curve) in self.curves.iter().enumerate() {
@@ -352,11 +343,7 @@ impl Profiled<'_> {
         }
         for facts in &self.facts {
             if matches!(facts.kind, TargetKind::File | TargetKind::ScratchFile) {
-                notes.push(format!(
-                    "{}: positions are those in the file; the file system decides where they are \
-                     on the disk",
-                    facts.name
-                ));
+                notes.push(words::of_file(&facts.name));
             }
         }
         let writes = self
@@ -364,11 +351,7 @@ impl Profiled<'_> {
             .iter()
             .any(|curve| curve.direction == Direction::Write);
         if writes {
-            notes.push(
-                "the time of a written sample includes moving to its position and flushing it to \
-                 the disk"
-                    .to_owned(),
-            );
+            notes.push(words::OF_WRITTEN.to_owned());
         }
         notes
     }
@@ -376,47 +359,35 @@ impl Profiled<'_> {
 
 impl Profiled<'_> {
     /// Where the rates were not tried, though others were, and why.
-    fn untried_words(&self) -> String {
+    fn untried(&self) -> Vec<String> {
         let mut whose: Vec<String> = Vec::new();
         for (number, why) in &self.untried {
             let curve = &self.curves[*number];
-            let name = if curve.is_alone() {
-                &self.facts[curve.members[0]].name
-            } else {
-                "all at once"
-            };
-            let words = format!("{} {name}: {}", curve.direction, words::of_untried(*why));
+            let name = curve
+                .is_alone()
+                .then(|| &*self.facts[curve.members[0]].name);
+            let words = words::of_untried(curve.direction, name, *why);
             if !whose.contains(&words) {
                 whose.push(words);
             }
         }
-        let runs = self.untried.len();
-        if runs == 0 {
-            return String::new();
-        }
-        format!(
-            "; short samples alone stand for {runs} of {}, which could not be tried ({})",
-            runs + self.held.len(),
-            whose.join("; ")
-        )
+        whose
     }
 
     /// How long the rates were tried, and what that would not have shown.
     fn note_on_trials(&self, is_interrupted: bool) -> Option<String> {
         let shortest = self.held.iter().map(|run| run.elapsed_s).reduce(f64::min);
         match shortest {
-            Some(shortest_s) => Some(format!(
-                "the rates were tried in runs of {shortest_s:.1} s without a break{}; a cache, or \
-                 the credit of a throttle, that lasts longer does not show: for that, run \
-                 `sustain measure` for as long as a recording takes",
-                self.untried_words()
-            )),
+            Some(shortest_s) => {
+                let untried = words::of_all_untried(
+                    &self.untried(),
+                    self.untried.len(),
+                    self.untried.len() + self.held.len(),
+                );
+                Some(words::of_trials(shortest_s, &untried))
+            }
             None if is_interrupted || self.positions.is_empty() => None,
-            None => Some(format!(
-                "the rates are those of short samples only, because there was no time for a run \
-                 without a break: a cache, or a throttle that gives credit back in pauses, may \
-                 have made them faster than what lasts; a longer {BUDGET} tries that"
-            )),
+            None => Some(words::of_no_trial()),
         }
     }
 }

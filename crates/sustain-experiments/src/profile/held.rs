@@ -8,12 +8,13 @@
 use super::fit::Fit;
 use super::zone::FittedZone;
 
-/// A run that falls short by less than this part holds the rate,
+/// A run that falls short by less than this part holds the rate.
 const SHORT_MIN: f64 = 0.05;
-/// and so does one that chance explains at this many standard deviations of a sample,
+/// A run that falls short by no more than this many standard deviations of a sample holds the rate:
+/// chance explains it.
 const DEVIATIONS: f64 = 3.0;
-/// but never one that falls short by this part: a run is far longer than a sample, and averages
-/// what makes samples differ.
+/// A run that falls short by this part never holds the rate: a run is far longer than a sample, and
+/// averages what makes samples differ.
 const SHORT_MAX: f64 = 0.10;
 /// Zones that differ by less than this part are tried in one run.
 const ALIKE: f64 = 0.05;

@@ -132,6 +132,10 @@ fn sloped(rise_percent: f64) -> String {
         true => "falling",
         false => "rising",
     };
+    // Nothing falls by more than all of it: such a line goes far beyond the mean on both sides.
+    if rise_percent.abs() > 100.0 {
+        return format!("{word} by {:.1} times the mean", rise_percent.abs() / 100.0);
+    }
     format!("{word} {} %", figure(rise_percent.abs()))
 }
 

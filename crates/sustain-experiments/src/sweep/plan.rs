@@ -105,8 +105,8 @@ impl SweepPlan {
             && budget_ns < least_ns
         {
             return usage(format!(
-                "{} is too short for one point of {} after a first run that does not count: use {} \
-                 or more, or a shorter {TIME_PER_POINT}",
+                "{} is too short: a first run, which does not count, and one point take {} each. \
+                 Use {} or more, or a shorter {TIME_PER_POINT}",
                 BUDGET.of(Duration(budget_ns)),
                 Duration(self.time_per_point_ns),
                 Duration(least_ns)
@@ -368,6 +368,6 @@ mod tests {
         };
         assert!(plan(2_000_000_000).check().is_ok());
         let why = plan(1_000_000_000).check().unwrap_err().to_string();
-        assert!(why.contains("too short for one point of 1 s"), "{why}");
+        assert!(why.contains("one point take 1 s each"), "{why}");
     }
 }

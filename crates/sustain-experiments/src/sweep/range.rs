@@ -60,7 +60,7 @@ fn parse(text: &str, one: &dyn Fn(&str) -> Result<u64, String>) -> Result<Values
 fn doubled(range: &str, first: u64, last: u64) -> Result<Vec<u64>, String> {
     if first == 0 {
         return Err(format!(
-            "{range} doubles from 0 and stays there; begin at 1 or more"
+            "{range} begins at 0, and 0 doubled is 0: begin at 1 or more"
         ));
     }
     if first > last {

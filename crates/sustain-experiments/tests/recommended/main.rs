@@ -1,5 +1,4 @@
-//! Recommended rates on generated machines: how many of them the same machine holds for ten
-//! times
+//! Recommended rates on generated machines: how many of them the same machine holds for ten times
 //! as long as the run that recommended them, and how many need no more than the memory that was
 //! said to be needed.
 
@@ -138,8 +137,7 @@ impl Tally {
     }
 }
 
-/// Of a hundred, two may not hold and two more may need more than was said, because a run
-/// shows no
+/// Of a hundred, two may not hold and two more may need more than was said, because a run shows no
 /// more than it met.
 fn assert_almost_all_hold(tally: &Tally) {
     let few = tally.machines / 50;

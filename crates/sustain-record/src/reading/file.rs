@@ -8,7 +8,6 @@ use super::part::StreamPart;
 use super::range::Range;
 use super::scope::Scope;
 use super::stream::StreamReader;
-use crate::format::GapReason;
 
 /// What to return where bytes are lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,13 +159,7 @@ impl Seek for StreamFile {
 
 fn why(part: &StreamPart) -> String {
     match part {
-        StreamPart::Gap { reason, .. } => match reason {
-            GapReason::BufferFull => "they were never recorded, because the buffer was full",
-            GapReason::NotWritten => "they were never recorded, because they could not be written",
-            GapReason::Source => "the source had lost them already",
-            GapReason::Paused => "they came while the recording was paused",
-        }
-        .to_owned(),
+        StreamPart::Gap { reason, .. } => reason.to_string(),
         StreamPart::Hole { why, .. } => why.to_string(),
         StreamPart::Overwritten { .. } => "the ring has overwritten them".to_owned(),
         StreamPart::Data { .. } | StreamPart::OpenEnd { .. } => {

@@ -109,8 +109,8 @@ fn answer(result: &CompareResult, row: &ComparedRow) -> String {
             // One run of each has seen nothing of what differs only from run to run.
             let of_what = match result.trial {
                 None => {
-                    " between these two runs; others may differ by more, as where a cache is in \
-                     another state"
+                    " between these two runs; other runs may differ by more, for example where a \
+                     cache is in another state"
                 }
                 Some(_) => "",
             };
@@ -232,7 +232,7 @@ pub fn compare_text(result: &CompareResult, width: usize) -> String {
 
 /// The meaning of the column, in plain words.
 const RESOLUTION: &str = "  resolution: a difference of this size would have been seen four times \
-                          out of five; a smaller one may be there unseen";
+                          out of five; a smaller one may have been missed";
 
 /// Over which bytes the rate is, where it is of a part of a run. A run that went further has
 /// another rate beside each other run.

@@ -152,7 +152,7 @@ pub fn record_sentence(result: &RecordResult) -> String {
         }
         0 => format!("Nothing was lost: {rates}"),
         lost => format!(
-            "{up_to}{} of {} were LOST: {rates}",
+            "{up_to}{} of the {} offered were LOST; {rates}",
             position(lost),
             position(offered)
         ),

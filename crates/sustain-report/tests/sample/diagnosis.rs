@@ -230,12 +230,15 @@ fn wall(members: &[usize], limit: f64, hop: Option<TopologyHop>) -> Wall {
         limit_bytes_per_s: limit * MEGABYTE,
         deviation_bytes_per_s: 0.4 * MEGABYTE,
         kind: WallKind::Limit,
-        explained_by: hop
-            .as_ref()
-            .map(|hop| format!("{}: so much of so much", hop.name)),
+        explained_by: hop.as_ref().map(|hop| {
+            format!(
+                "{}: 230 MB/s of the 274 MB/s that it can carry, 84 %",
+                hop.name
+            )
+        }),
         not_explained: hop
             .is_none()
-            .then(|| "nothing is known that all of them pass".to_owned()),
+            .then(|| "nothing is known that the data of all of them passes through".to_owned()),
         share_of_hop: hop.as_ref().map(|_| 0.84),
         hop,
         confidence: 0.997,
@@ -334,7 +337,7 @@ fn measurements() -> Vec<Measurement> {
         &[70.0, 70.0],
         140.0,
         &[port, port],
-        "who shares this limit",
+        "which targets share this limit",
     ));
     all.push(Measurement {
         is_as_predicted: Some(false),
@@ -353,7 +356,7 @@ fn measurements() -> Vec<Measurement> {
             &TOGETHER,
             353.0,
             &together,
-            "is the limit in this tool",
+            "is the limit in this program",
         )
     });
     all

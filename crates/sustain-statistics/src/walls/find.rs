@@ -11,22 +11,23 @@ use crate::walls::search::windows::{Covered, FILL};
 use crate::walls::search::{FLAG, WallSearch};
 use crate::walls::types::{Findings, Probe, SearchBasis, SearchStep};
 
-/// With this noise or less, one reading of each set suffices
+/// With this noise or less, one reading of each set suffices, if there are at least
+/// `TARGETS_SINGLE` targets.
 const NOISE_SINGLE: f64 = 0.0175;
-/// if there are at least this many targets; among fewer targets a single one has more weight in
-/// their sum.
-const MANY: f64 = 16.0;
+/// From so many targets on, one reading of each set may suffice: among fewer, a single target has
+/// more weight in their sum.
+const TARGETS_SINGLE: f64 = 16.0;
 /// With fewer targets, a loss that stands out by this many standard deviations may be that of a
 /// wall.
-const IN_DOUBT: f64 = 1.6;
+const LOSS_IN_DOUBT: f64 = 1.6;
 /// With more noise than this, every set is read as often as the noise calls for, whatever the
 /// number of targets: repeating only doubtful readings would then miss more walls and find more
 /// false ones.
 const NOISE_IN_DOUBT_MAX: f64 = 0.035;
 /// A run certainly fills a wall if it could reach this many times the limit.
 const FULL: f64 = 1.05;
-/// The most readings of each set.
-const READINGS_MAX: f64 = 4.0;
+/// The most readings of each set before the search doubts any; what is in doubt is read more often.
+const FIRST_READINGS_MAX: f64 = 4.0;
 
 /// Finds the limits that the targets share.
 ///
@@ -36,15 +37,15 @@ const READINGS_MAX: f64 = 4.0;
 ///
 /// # Panics
 /// Panics if the order does not name each target once.
-pub fn find(setting: &SearchBasis, probe: &mut dyn Probe) -> Findings {
-    let order = setting
+pub fn find(basis: &SearchBasis, probe: &mut dyn Probe) -> Findings {
+    let order = basis
         .order
         .clone()
-        .unwrap_or_else(|| (0..setting.targets).collect());
+        .unwrap_or_else(|| (0..basis.targets).collect());
     let mut sorted = order.clone();
     sorted.sort_unstable();
     assert!(
-        sorted.into_iter().eq(0..setting.targets),
+        sorted.into_iter().eq(0..basis.targets),
         "the order must name each target once"
     );
     let mut log = SubsetLog::default();
@@ -54,12 +55,12 @@ pub fn find(setting: &SearchBasis, probe: &mut dyn Probe) -> Findings {
             .copied()
             .filter(|target| !log.dropped.contains(target))
             .collect();
-        let evidence = Evidence::new(probe, &mut log, places, setting.noise);
+        let evidence = Evidence::new(probe, &mut log, places, basis.noise);
         let known = KnownWalls::new(&evidence);
         let mut search = WallSearch {
             evidence,
             known,
-            order_known: setting.order.is_some(),
+            order_known: basis.order.is_some(),
             only_limits: false,
             readings: 1,
             readings_in_doubt: 1,
@@ -72,18 +73,18 @@ pub fn find(setting: &SearchBasis, probe: &mut dyn Probe) -> Findings {
             dummy: None,
             with_dummy: Vec::new(),
         };
-        let end = search.run(setting);
+        let end = search.run(basis);
         if end == Err(SearchStop::Died) {
             continue;
         }
-        let mut findings = search.findings(setting, end);
+        let mut findings = search.findings(basis, end);
         log.hand_over(&mut findings);
         return findings;
     }
 }
 
 impl WallSearch<'_> {
-    fn run(&mut self, setting: &SearchBasis) -> Result<(), SearchStop> {
+    fn run(&mut self, basis: &SearchBasis) -> Result<(), SearchStop> {
         let count = self.evidence.count();
         if count == 0 {
             return Ok(());
@@ -107,18 +108,18 @@ impl WallSearch<'_> {
         self.begin_anchor()?;
         self.explain()?;
         self.look_for_falls()?;
-        self.tell_kinds(setting)?;
+        self.tell_kinds(basis)?;
         self.try_predictions()?;
-        self.reconsider(setting)
+        self.reconsider(basis)
     }
 
     /// Chooses how often each set is read, by the noise. With many targets, or with much noise,
     /// every set is read that often, so that all losses can be told from chance at once; otherwise
     /// each is read once, and again only if a loss is in doubt.
     fn choose_readings(&mut self, count: usize) {
-        let few = (count as f64 / MANY).min(1.0);
+        let few = (count as f64 / TARGETS_SINGLE).min(1.0);
         let readings = (few * (self.evidence.noise() / NOISE_SINGLE).powi(2)).ceil();
-        let readings = readings.clamp(1.0, READINGS_MAX) as usize;
+        let readings = readings.clamp(1.0, FIRST_READINGS_MAX) as usize;
         if few < 1.0 && self.evidence.noise() <= NOISE_IN_DOUBT_MAX {
             self.readings_in_doubt = 2 * readings;
         } else {
@@ -179,7 +180,7 @@ impl WallSearch<'_> {
     fn look_again(&mut self, set: &[usize]) -> Result<(), SearchStop> {
         while let Some(loss) = self.known.scan(set, &self.evidence, 0.0)
             && set.len() > 1
-            && (IN_DOUBT..FLAG).contains(&loss.score)
+            && (LOSS_IN_DOUBT..FLAG).contains(&loss.score)
         {
             let mut behind: Vec<Vec<usize>> = loss.members.iter().map(|&one| vec![one]).collect();
             behind.push(set.to_vec());

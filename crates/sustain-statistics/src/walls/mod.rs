@@ -20,6 +20,7 @@ mod types;
 
 pub use expected::expected_readings;
 pub use find::find;
+pub use findings::CONFIDENCE_IN_DOUBT;
 pub use findings::reconsider::{FALLING_TARGETS_MAX, PAIRS_OF_MAX, TARGETS_MAX};
 pub use model::{Model, SumLimit};
 pub use reading::SubsetReading;

@@ -18,7 +18,7 @@ use sustain::record::store::Store;
 use super::super::say;
 use super::durable::DestinationFileSystem;
 use super::index::FrameIndex;
-use super::losses::{Losses, gap_words};
+use super::losses::Losses;
 use super::overwritten::OverwrittenRing;
 use super::selection::Selection;
 use super::watch::{WriteCall, WriteWatch};
@@ -251,10 +251,7 @@ impl<'a> FrameExtraction<'a> {
         let first = lost.next();
         let what = match first {
             Some(StreamPart::Gap { reason, .. }) if lost.all(is_gap) => {
-                format!(
-                    "not whole: some of its bytes are lost; {}",
-                    gap_words(*reason)
-                )
+                format!("not whole: some of its bytes are lost; {}", reason)
             }
             _ => "damaged".to_owned(),
         };

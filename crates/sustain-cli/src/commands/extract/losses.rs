@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use sustain::document::extract::{LOST_MAX, Lost, LostKind};
 use sustain::record::format::EndNote;
-use sustain::record::format::GapReason;
 use sustain::record::opening::Recording;
 use sustain::record::reading::part::{HoleReason, StreamPart};
 use sustain::record::store::{Missing, Store};
@@ -77,7 +76,7 @@ impl Losses {
     pub(super) fn take(&mut self, part: &StreamPart, store: &Store) -> bool {
         let (kind, why) = match part {
             StreamPart::Data { .. } | StreamPart::OpenEnd { .. } => return false,
-            StreamPart::Gap { reason, .. } => (LostKind::Gap, gap_words(*reason).to_owned()),
+            StreamPart::Gap { reason, .. } => (LostKind::Gap, reason.to_string()),
             StreamPart::Overwritten { .. }
             | StreamPart::Hole {
                 why: HoleReason::WrittenOver,
@@ -173,15 +172,6 @@ impl Losses {
 
 fn missing_words(missing: &Missing) -> String {
     format!("member {} (UUID {})", missing.index + 1, missing.member)
-}
-
-pub(super) fn gap_words(reason: GapReason) -> &'static str {
-    match reason {
-        GapReason::BufferFull => "they were never recorded, because the buffer was full",
-        GapReason::NotWritten => "they were never recorded, because they could not be written",
-        GapReason::Source => "the source had lost them already",
-        GapReason::Paused => "they came while the recording was paused",
-    }
 }
 
 fn hole_words(why: HoleReason, store: &Store, is_crashed: bool) -> String {

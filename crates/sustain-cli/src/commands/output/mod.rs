@@ -288,7 +288,10 @@ fn check_new(path: &Path) -> Result<(), String> {
         return Err(why.to_owned());
     }
     if !directory.is_dir() {
-        return Err(no_directory(directory));
+        return Err(format!(
+            "the directory {} does not exist",
+            directory.display()
+        ));
     }
     // The file has no name, so that it is gone with its descriptor.
     tempfile::tempfile_in(directory)

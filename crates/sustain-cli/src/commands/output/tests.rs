@@ -73,7 +73,7 @@ fn what_is_no_file_is_refused_and_left_as_it_is() {
         ("directory", "it is a directory"),
         ("directory/", "it is a directory"),
         ("missing/", "it names a directory, and there is none"),
-        ("missing/new", "missing does not exist: create it first"),
+        ("missing/new", "missing does not exist"),
         ("socket", "not a file"),
     ] {
         assert!(why(&at(name), OutputKind::Json).contains(words), "{name}");

@@ -37,8 +37,8 @@ pub fn rehearse_trial(plan: &TrialPlan, roots: &Roots) -> Result<Vec<String>, Me
 pub(super) fn announcement(plan: &TrialPlan) -> String {
     let [a, b] = &plan.settings;
     format!(
-        "A ({}) and B ({}) in turn, in runs of {}, until a difference shows or is known to be at \
-         most {:.1} %, for at most {}",
+        "A ({}) and B ({}) in turn, in runs of {}, until a difference is seen, or one above \
+         {:.1} % is ruled out, for at most {}",
         a.words,
         b.words,
         Duration(plan.time_per_run_ns),

@@ -6,8 +6,10 @@ mod outlier;
 mod target;
 mod together;
 
+use sustain_disk::target::Direction;
 use sustain_disk::units::Rate;
 use sustain_document::profile::ProfileHeld;
+use sustain_document::setting::BUDGET;
 
 use super::held::WhyUntried;
 
@@ -32,13 +34,67 @@ pub(super) fn of_drift(name: &str, drift: f64) -> String {
     )
 }
 
-/// Why a run without a break tells nothing.
-pub(super) fn of_untried(why: WhyUntried) -> &'static str {
-    match why {
+/// What a single visit of each position leaves open.
+pub(super) const OF_ONE_VISIT: &str =
+    "every position was visited only once, so a slow one may have been a passing disturbance";
+
+/// How many positions have their second visit where the time was over.
+pub(super) fn of_cut_short(twice: usize, all: usize) -> String {
+    format!(
+        "the time was over when {twice} of {all} positions had been visited twice: a longer \
+         {BUDGET} gives all of them their second visit"
+    )
+}
+
+/// What the time of a written sample is made of.
+pub(super) const OF_WRITTEN: &str =
+    "the time of a written sample includes moving to its position and flushing it to the disk";
+
+/// What positions in a file are.
+pub(super) fn of_file(name: &str) -> String {
+    format!(
+        "{name}: positions are those in the file; the file system decides where they are on the \
+         disk"
+    )
+}
+
+/// Why a run without a break tells nothing of a target, or of all at once.
+pub(super) fn of_untried(direction: Direction, name: Option<&str>, why: WhyUntried) -> String {
+    let why = match why {
         WhyUntried::Time => "there was no time",
         WhyUntried::BadSpots => "bad spots leave no stretch that is long enough",
         WhyUntried::Failure => "it failed",
+    };
+    format!("{direction} {}: {why}", name.unwrap_or("all at once"))
+}
+
+/// How many of all rates could not be tried, in words that follow those on the others.
+pub(super) fn of_all_untried(whose: &[String], untried: usize, all: usize) -> String {
+    if whose.is_empty() {
+        return String::new();
     }
+    format!(
+        "; {untried} of {all} rates could not be tried so, and are those of short samples ({})",
+        whose.join("; ")
+    )
+}
+
+/// How long the rates were tried, and what that would not have shown.
+pub(super) fn of_trials(shortest_s: f64, untried: &str) -> String {
+    format!(
+        "the rates were tried in runs of {shortest_s:.1} s without a break{untried}; a cache, or \
+         the credit of a throttle, that lasts longer does not show: for that, run `sustain \
+         measure` for as long as a recording takes"
+    )
+}
+
+/// That no rate was tried.
+pub(super) fn of_no_trial() -> String {
+    format!(
+        "the rates are those of short samples only, because there was no time for a run without a \
+         break: a cache, or a throttle that gives credit back in pauses, may have made them faster \
+         than what lasts; a longer {BUDGET} tries that"
+    )
 }
 
 /// Words for runs without a break that fell short of the samples.

@@ -37,6 +37,16 @@ pub(super) fn of_pauses(target: &ProfileTarget, can_tell_spots: bool) -> String 
 }
 
 /// Describes one outlier; `seen` has the counts of its slowest position.
+/// One part in so many, as it is spoken.
+fn fraction(parts: f64) -> String {
+    match parts.round() {
+        2.0 => "half".to_owned(),
+        3.0 => "a third".to_owned(),
+        4.0 => "a quarter".to_owned(),
+        parts => format!("1/{parts}"),
+    }
+}
+
 pub(in crate::profile) fn of_outlier(outlier: &ProfileOutlier, seen: PlaceObservation) -> String {
     let mut at = format!("at {}", DisplayPosition(outlier.from_byte));
     if outlier.is_of_the_place() {
@@ -50,9 +60,11 @@ pub(in crate::profile) fn of_outlier(outlier: &ProfileOutlier, seen: PlaceObserv
     let figures = format!("{} in a zone of {}", Rate(rate), Rate(zone));
     match outlier.kind {
         OutlierKind::MissedRevolutions => format!(
-            "{at}: {figures}, one part in {:.0}, at every visit: the disk misses revolutions \
-             there, as it does where it reads sectors again",
-            zone / rate
+            "{at}: {} at every visit, {} of the zone's {}: the disk misses revolutions there, as \
+             it does where it reads sectors again",
+            Rate(rate),
+            fraction(zone / rate),
+            Rate(zone)
         ),
         OutlierKind::BadSpot => format!(
             "{at}: {figures} at every visit: a bad spot, where sectors are read again or were \

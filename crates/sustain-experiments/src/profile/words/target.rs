@@ -40,7 +40,7 @@ fn of_flat(target: &ProfileTarget, all: &str, mean: f64) -> String {
         ),
         Some(spotted) => format!(
             "{all} {} on average, {} included; outside {} the rate is {} at every position \
-             sampled, with no effect of the position above {resolution}; in {} it is as low as {}",
+             sampled, with no effect of the position above {resolution}; in {} it falls to {}",
             Rate(mean),
             spotted.count,
             spotted.them,
@@ -108,7 +108,7 @@ fn of_promise(target: &ProfileTarget, all: &str, mean: f64, inner: f64) -> Strin
         None => format!("{all} {mean} on average; every position reaches at least {inner}"),
         Some(spotted) => format!(
             "{all} {mean} on average, {} included; outside {} the rate is {} on average, and \
-             every position reaches at least {inner}; in {} it is as low as {}",
+             every position reaches at least {inner}; in {} it falls to {}",
             spotted.count,
             spotted.them,
             Rate(spotted.outside),
@@ -341,13 +341,13 @@ mod tests {
         assert_eq!(bare[0], promise);
         let words = of_target(&spotted(&[120.0, 90.0]), CurveShape::Zones, true);
         insta::assert_snapshot!(words.join("\n"), @"
-        a full recording reaches 100 MB/s on average, 1 bad spot included; outside the bad spot the rate is 102 MB/s on average, and every position reaches at least 90.0 MB/s; in the bad spot it is as low as 5.00 MB/s on average over 4.00 MB
+        a full recording reaches 100 MB/s on average, 1 bad spot included; outside the bad spot the rate is 102 MB/s on average, and every position reaches at least 90.0 MB/s; in the bad spot it falls to 5.00 MB/s on average over 4.00 MB
         the rate falls in 2 zones from 120 MB/s at its start to 90.0 MB/s at its end, 25 % less
         at 40.0 GB, about 300 MB wide: 5.00 MB/s in a zone of 100 MB/s at every visit: a bad spot, where sectors are read again or were moved elsewhere
         ");
         let flat = of_target(&spotted(&[100.0]), CurveShape::Flat, true);
         insta::assert_snapshot!(flat.join("\n"), @"
-        a full recording reaches 100 MB/s on average, 1 bad spot included; outside the bad spot the rate is 105 MB/s at every position sampled, with no effect of the position above 1.0 %; in the bad spot it is as low as 5.00 MB/s on average over 4.00 MB
+        a full recording reaches 100 MB/s on average, 1 bad spot included; outside the bad spot the rate is 105 MB/s at every position sampled, with no effect of the position above 1.0 %; in the bad spot it falls to 5.00 MB/s on average over 4.00 MB
         at 40.0 GB, about 300 MB wide: 5.00 MB/s in a zone of 100 MB/s at every visit: a bad spot, where sectors are read again or were moved elsewhere
         ");
     }
@@ -390,7 +390,7 @@ mod tests {
         lowered.outliers[0].rate_bytes_per_s = Some(50e6);
         lowered.outliers[0].mean_rate_bytes_per_s = Some(40e6);
         let said = of_target(&lowered, CurveShape::Flat, true).remove(0);
-        insta::assert_snapshot!(said, @"a full recording reaches 40.0 MB/s on average, 1 bad spot included; outside the bad spot the rate is 40.0 MB/s at every position sampled, with no effect of the position above 1.0 %; in the bad spot it is as low as 40.0 MB/s on average over 300 MB");
+        insta::assert_snapshot!(said, @"a full recording reaches 40.0 MB/s on average, 1 bad spot included; outside the bad spot the rate is 40.0 MB/s at every position sampled, with no effect of the position above 1.0 %; in the bad spot it falls to 40.0 MB/s on average over 300 MB");
     }
 
     #[test]

@@ -113,10 +113,10 @@ fn of_limit(
     words.push(match (shared.until, shared.rate) {
         (Some(until), Some(rate)) => format!(
             "it binds on the first {} of their capacity; after that each target is as fast as \
-             alone, and the sum is {} or less (a loss below {} would not show)",
+             alone (a loss below {} would not show), and the sum is {} or less",
             percent(until),
-            Rate(rate),
-            percent(shared.resolution)
+            percent(shared.resolution),
+            Rate(rate)
         ),
         _ => "it binds at every position".to_owned(),
     });

@@ -4,6 +4,7 @@
 //! blocks that may be one. A descriptor counts only if it lies where it says that it lies: ask
 //! [`Descriptor::fits`] before using one.
 
+use std::fmt;
 use std::mem::offset_of;
 
 use uuid::Uuid;
@@ -44,6 +45,18 @@ pub enum GapReason {
     Source,
     /// They came while the recording was paused. Older readers take this for [`GapReason::Source`].
     Paused,
+}
+
+impl fmt::Display for GapReason {
+    /// In words that follow "bytes 0 to 10 are lost: ".
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            GapReason::BufferFull => "they were never recorded, because the buffer was full",
+            GapReason::NotWritten => "they were never recorded, because they could not be written",
+            GapReason::Source => "the source had lost them already",
+            GapReason::Paused => "they came while the recording was paused",
+        })
+    }
 }
 
 /// A stretch of a stream that was offered, but lost before it reached a medium.

@@ -286,9 +286,12 @@ fn check(
     }
     for (index, stream) in streams.iter().enumerate() {
         let is_twice = streams[..index].iter().any(|one| one.name == stream.name);
-        if is_twice || stream.name.is_empty() {
+        if stream.name.is_empty() {
+            return usage(format!("a stream has no name: use {}", STREAM.to("NAME")));
+        }
+        if is_twice {
             return usage(format!(
-                "each stream needs a name of its own, which {:?} is not: use {}",
+                "two streams are called {:?}: give each a name of its own by {}",
                 stream.name,
                 STREAM.to("NAME")
             ));

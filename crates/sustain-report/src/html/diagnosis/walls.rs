@@ -9,7 +9,7 @@ use super::super::chart::svg::Svg;
 use super::super::escape;
 use super::super::table::{Table, glued};
 use super::facts::{DiagnosisPicture, DrawnWall, off_by};
-use crate::format::{percent, rate, rates_of_each};
+use crate::format::{confidence, percent, rate, rates_of_each};
 use crate::terminal::diagnosis::{collapse_words, margin};
 
 const WIDTH: f64 = 560.0;
@@ -130,9 +130,9 @@ fn certainty(wall: &Wall) -> String {
         WallState::Confirmed => "confirmed",
         WallState::MembersUncertain => "which targets share it is not certain",
         WallState::CapacityIsLowerBound => "the limit may be higher",
-        WallState::Crossing => "it crosses another wall, with some members in both",
+        WallState::Crossing => "some of its targets share another wall too",
     };
-    format!("{state}; confidence {}", percent(wall.confidence))
+    format!("{state}; confidence {}", confidence(wall.confidence))
 }
 
 fn weakest(facts: &DiagnosisPicture<'_>, wall: &Wall) -> Option<String> {

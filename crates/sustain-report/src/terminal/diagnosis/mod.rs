@@ -13,7 +13,7 @@ use sustain_load::event::Live;
 use self::advice::{advice_line, best_words};
 use super::wrapped::wrapped;
 use super::{LiveKind, LiveView, SIMULATED, sentences, without_controls};
-use crate::format::{percent, rate, rates_of_each, stretch};
+use crate::format::{confidence, percent, rate, rates_of_each, stretch};
 
 mod advice;
 
@@ -106,7 +106,7 @@ pub fn diagnosis_text(result: &DiagnoseResult, width: usize) -> String {
         }
     }
     if !result.advice.is_empty() {
-        text.push_str("\nWhat to do, the best first, other cables last\n");
+        text.push_str("\nWhat to do (the best first; changes of cables last)\n");
         for (number, advice) in result.advice.iter().enumerate() {
             text.push_str(&wrapped(&advice_line(result, number + 1, advice), width));
         }
@@ -261,23 +261,27 @@ fn kind(wall: &Wall) -> String {
     let state = match wall.state {
         WallState::MembersUncertain => "which targets share it is not certain",
         WallState::CapacityIsLowerBound => "the limit may be higher",
-        WallState::Crossing => "it crosses another wall",
+        WallState::Crossing => "some of its targets share another wall too",
         _ if !wall.is_certain() => "not certain",
         _ => "confirmed",
     };
-    let _ = write!(words, "; {state}, confidence {}", percent(wall.confidence));
+    let _ = write!(
+        words,
+        "; {state}, confidence {}",
+        confidence(wall.confidence)
+    );
     if let Some(weakest) = &wall.weakest
         && let Some(target) = &weakest.target
     {
         let is_member = wall.members.contains(target);
         let target = without_controls(target);
         let least = match is_member {
-            true => format!("the least certain point is that {target} shares it"),
-            false => format!("the least certain point is that {target} does not share it"),
+            true => format!("least certain is that {target} shares it; if it did not"),
+            false => format!("least certain is that {target} does not share it; if it did"),
         };
         let _ = write!(
             words,
-            "; {least}: the reading that shows it is {} from what the other answer predicts",
+            "; {least}, one reading would be off by {}",
             margin(weakest.margin_sd)
         );
     }
@@ -368,8 +372,8 @@ pub fn diagnosis_sentence(result: &DiagnoseResult) -> String {
     clauses.extend(unexplained_words(result));
     if let Some(none) = &result.no_wall {
         clauses.push(format!(
-            "They share no limit below {} of the sum of their rates alone; noise could hide a loss \
-             of at most {}",
+            "No shared limit below {} of the sum of their single rates was found; noise could hide \
+             a loss of at most {}",
             percent(none.none_below_share),
             rate(none.largest_hidden_loss_bytes_per_s)
         ));
@@ -396,16 +400,16 @@ pub(crate) fn share(wall: &Wall) -> &'static str {
 pub(crate) fn unexplained_words(result: &DiagnoseResult) -> Option<String> {
     let loss = result.unexplained.as_ref()?;
     let what = if result.walls.is_empty() {
-        "no shared limit that was found explains"
+        "no limit that was found explains it"
     } else {
-        "these limits do not explain"
+        "these limits do not explain it"
     };
     let who = match loss.members.is_empty() {
         true => "All together".to_owned(),
         false => without_controls(&loss.who()),
     };
     Some(format!(
-        "{who} {} {} that {what}, so the answer is not complete",
+        "{who} {} {}, and {what}: the answer is not complete",
         if loss.is_loss() { "lose" } else { "gain" },
         rate((loss.expected_bytes_per_s - loss.measured_bytes_per_s).abs())
     ))

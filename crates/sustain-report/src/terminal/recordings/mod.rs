@@ -291,8 +291,7 @@ fn open_ends(document: &ListDocument) -> impl Iterator<Item = String> {
         "open end: the recording was ended by a crash or a kill{may_run}; what is there can be read"
     );
     let is_whole = document.members.iter().all(ListedMember::is_present);
-    let elsewhere = "while members are missing it is not known whether they have the end of such a \
-                     recording, and more of it";
+    let elsewhere = "a missing member may have the end, or more, of such a recording";
     let elsewhere = (has_crashed && !is_whole).then(|| elsewhere.to_owned());
     let running = is_running.then_some(running);
     let crashed = has_crashed.then_some(crashed);
@@ -331,10 +330,9 @@ fn of_losses(document: &ListDocument) -> Vec<String> {
     let given_up_bytes: u64 = streams().map(|stream| stream.given_up_bytes).sum();
     if given_up_bytes > 0 {
         lines.push(format!(
-            "lost up to: the members were given {} more than counts as recorded. Either a member \
-             that was given up has it, and it may be there nevertheless, or it is copies of what \
-             lay on a slow member. `sustain verify` reads it and tells, and `sustain extract` \
-             returns what is whole",
+            "lost up to: {} of these may still exist on a member that was given up, or are copies \
+             of what lay on a slow member. `sustain verify` reads them and tells, and `sustain \
+             extract` returns what is whole",
             position(given_up_bytes)
         ));
     }

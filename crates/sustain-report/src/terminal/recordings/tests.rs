@@ -145,7 +145,7 @@ fn a_list_explains_what_it_shows() {
              2  2026-11-21 15:56:57  2026-11-21 16:56:57  open end  left       66.8 GB          5.00 MB        -
                                      2026-11-21 16:56:57            right�[2J  66.8 GB                -  1.07 GB
     open end: the recording was ended by a crash or a kill, or is still running; what is there can be read
-    while members are missing it is not known whether they have the end of such a recording, and more of it
+    a missing member may have the end, or more, of such a recording
     lost: bytes that did not reach a member; the stream records how many and where
     while members are missing it is not known whether one that was given up has some of what is lost
     missing: bytes that were recorded on members, or parts of members, that are not here
@@ -178,19 +178,16 @@ fn a_list_says_what_a_member_that_was_given_up_may_have() {
     open end: the recording was ended by a
       crash or a kill, or is still running;
       what is there can be read
-    while members are missing it is not
-      known whether they have the end of
-      such a recording, and more of it
+    a missing member may have the end, or
+      more, of such a recording
     lost: bytes that did not reach a member;
       the stream records how many and where
-    lost up to: the members were given
-      4.00 MB more than counts as recorded.
-      Either a member that was given up has
-      it, and it may be there nevertheless,
-      or it is copies of what lay on a slow
-      member. `sustain verify` reads it and
-      tells, and `sustain extract` returns
-      what is whole
+    lost up to: 4.00 MB of these may still
+      exist on a member that was given up,
+      or are copies of what lay on a slow
+      member. `sustain verify` reads them
+      and tells, and `sustain extract`
+      returns what is whole
     while members are missing it is not
       known whether one that was given up
       has some of what is lost
@@ -205,11 +202,10 @@ fn a_list_says_what_a_member_that_was_given_up_may_have() {
              2  2026-11-21 15:56:57  2026-11-21 16:56:57  open end  left       66.8 GB          up to 5.00 MB        -
                                      2026-11-21 16:56:57            right�[2J  66.8 GB                      -  1.07 GB
     open end: the recording was ended by a crash or a kill, or is still running; what is there can be read
-    while members are missing it is not known whether they have the end of such a recording, and more of it
+    a missing member may have the end, or more, of such a recording
     lost: bytes that did not reach a member; the stream records how many and where
-    lost up to: the members were given 4.00 MB more than counts as recorded. Either a member that was given up has it, and
-      it may be there nevertheless, or it is copies of what lay on a slow member. `sustain verify` reads it and tells, and
-      `sustain extract` returns what is whole
+    lost up to: 4.00 MB of these may still exist on a member that was given up, or are copies of what lay on a slow member.
+      `sustain verify` reads them and tells, and `sustain extract` returns what is whole
     while members are missing it is not known whether one that was given up has some of what is lost
     missing: bytes that were recorded on members, or parts of members, that are not here
     ");
@@ -231,7 +227,7 @@ fn a_list_of_whole_recordings_explains_nothing_but_their_ends() {
      recording  started (UTC)        last byte            ended     stream    bytes  frames  lost  missing
              1  2026-11-21 15:56:57  2026-11-21 16:56:57  open end  camera  66.8 GB  446123     -        -
     open end: the recording was ended by a crash or a kill, or is still running; what is there can be read
-    while members are missing it is not known whether they have the end of such a recording, and more of it
+    a missing member may have the end, or more, of such a recording
     ");
     let mut newer = whole.recordings[0].clone();
     newer.recording += 1;
@@ -242,7 +238,7 @@ fn a_list_of_whole_recordings_explains_nothing_but_their_ends() {
              1  2026-11-21 15:56:57  2026-11-21 16:56:57  open end  camera  66.8 GB  446123     -        -
              2  2026-11-21 15:56:57  2026-11-21 16:56:57  source    camera  66.8 GB  446123     -        -
     open end: the recording was ended by a crash or a kill; what is there can be read
-    while members are missing it is not known whether they have the end of such a recording, and more of it
+    a missing member may have the end, or more, of such a recording
     ");
     whole.recordings[0].streams[0].readable_from_byte = 77;
     insta::assert_snapshot!(list_text(&whole, 120), @"
@@ -349,10 +345,12 @@ fn a_check_shows_some_flaws_and_counts_the_others() {
     bad: recording 3, stream camera, bytes 1900 to 1950, member /dev/sdb at byte 77824: the checksum is wrong
     bad: 35 more, which --json lists
     recording 3, stream camera: 20.0 MB = 17.0 MB whole + 2.00 MB lost before they reached a member + 1.00 MB damaged or missing; open end
-    not ok: 55 places are bad; 24.2 MB of the members were read, with all that lies around the data
+    not ok: 55 places are bad; 24.2 MB were read (the data and everything beside it)
     ");
     assert!(
-        text.ends_with("not ok: 55 places are bad; 24.2 MB of the members were read, with all that lies around the data\n"),
+        text.ends_with(
+            "not ok: 55 places are bad; 24.2 MB were read (the data and everything beside it)\n"
+        ),
         "{text}"
     );
     assert!(widest(&verify_text(&document, 80)) <= 80);
@@ -365,14 +363,14 @@ fn a_check_accounts_for_each_stream_and_ends_with_a_verdict() {
     store 38d8211a-e767-47c1-963f-687882f17863: 1 member
     recording 3, stream camera: 20.0 MB = 17.0 MB whole + 2.00 MB lost before they reached a member + 1.00 MB damaged or
       missing; open end
-    ok: every byte is accounted for; 24.2 MB of the members were read, with all that lies around the data
+    ok: every byte is accounted for; 24.2 MB were read (the data and everything beside it)
     ");
     document.complete = false;
     insta::assert_snapshot!(verify_text(&document, 120), @"
     store 38d8211a-e767-47c1-963f-687882f17863: 1 member
     recording 3, stream camera: 20.0 MB = 17.0 MB whole + 2.00 MB lost before they reached a member + 1.00 MB damaged or
       missing; open end
-    interrupted: 24.2 MB of the members were read so far, and nothing bad was found
+    interrupted: 24.2 MB were read so far, and nothing bad was found
     ");
     document.bad = vec![bad(1)];
     insta::assert_snapshot!(verify_text(&document, 120), @"
@@ -380,7 +378,7 @@ fn a_check_accounts_for_each_stream_and_ends_with_a_verdict() {
     bad: recording 3, stream camera, bytes 100 to 150, member /dev/sdb at byte 4096: the checksum is wrong
     recording 3, stream camera: 20.0 MB = 17.0 MB whole + 2.00 MB lost before they reached a member + 1.00 MB damaged or
       missing; open end
-    interrupted: 24.2 MB of the members were read so far, 1 place is bad
+    interrupted: 24.2 MB were read so far, 1 place is bad
     ");
 }
 
@@ -394,9 +392,8 @@ fn what_a_crash_took_before_it_was_durable_is_told_and_no_fault() {
     not durable: recording 3, stream camera, bytes 700 to 750, member /dev/sdb at byte 28672: the checksum is wrong
     recording 3, stream camera: 20.0 MB = 17.0 MB whole + 2.00 MB lost before they reached a member + 600 kB damaged or
       missing + 400 kB lost in the crash, or damaged since; open end
-    ok: nothing that was durable is damaged or missing; 24.2 MB of the members were read, with all that lies around the
-      data; 400 kB that were not known to be durable were lost in the crash or damaged since: which of the two cannot be
-      told
+    ok: nothing that was durable is damaged or missing; 24.2 MB were read (the data and everything beside it); 400 kB that
+      were not known to be durable were lost in the crash or damaged since: which of the two cannot be told
     ");
     document.recordings[0].open_end = false;
     insta::assert_snapshot!(verify_text(&document, 120), @"
@@ -404,8 +401,8 @@ fn what_a_crash_took_before_it_was_durable_is_told_and_no_fault() {
     not durable: recording 3, stream camera, bytes 700 to 750, member /dev/sdb at byte 28672: the checksum is wrong
     recording 3, stream camera: 20.0 MB = 17.0 MB whole + 2.00 MB lost before they reached a member + 600 kB damaged or
       missing + 400 kB lost in a crash before they were durable
-    ok: every byte is accounted for; 24.2 MB of the members were read, with all that lies around the data; 400 kB were lost
-      in a crash before they were durable, as `sustain recover` found
+    ok: every byte is accounted for; 24.2 MB were read (the data and everything beside it); 400 kB were lost in a crash
+      before they were durable, as `sustain recover` found
     ");
 }
 
@@ -518,8 +515,7 @@ fn a_running_recording_is_told_from_one_that_a_crash_ended() {
              2  2026-11-21 15:56:57  open end  left       66.8 GB          5.00 MB        -
                                                right�[2J  66.8 GB                -  1.07 GB
     open end: the recording was ended by a crash or a kill; what is there can be read
-    while members are missing it is not known whether they have the end of such a recording, and more of
-      it
+    a missing member may have the end, or more, of such a recording
     lost: bytes that did not reach a member; the stream records how many and where
     while members are missing it is not known whether one that was given up has some of what is lost
     missing: bytes that were recorded on members, or parts of members, that are not here

@@ -135,25 +135,23 @@ fn verdict(document: &VerifyDocument) -> String {
     let checked = position(document.checked_bytes);
     let flaws = document.bad.len() as u64 + document.bad_unlisted;
     match (document.complete, flaws) {
-        (false, 0) => format!(
-            "interrupted: {checked} of the members were read so far, and nothing bad was found"
-        ),
+        (false, 0) => format!("interrupted: {checked} were read so far, and nothing bad was found"),
         (false, flaws) => format!(
-            "interrupted: {checked} of the members were read so far, {}",
+            "interrupted: {checked} were read so far, {}",
             bad_places(flaws)
         ),
         (true, 0) if document.recordings.is_empty() => "the store has no recordings".to_owned(),
         (true, 0) if is_uncertain(document) => format!(
-            "ok: nothing that was durable is damaged or missing; {checked} of the members were \
-             read, with all that lies around the data"
+            "ok: nothing that was durable is damaged or missing; {checked} were read (the data and \
+             everything beside it)"
         ),
         (true, 0) => format!(
-            "ok: every byte is accounted for{}; {checked} of the members were read, with all that \
-             lies around the data",
+            "ok: every byte is accounted for{}; {checked} were read (the data and everything \
+             beside it)",
             without_missing(document)
         ),
         (true, flaws) => format!(
-            "not ok: {}; {checked} of the members were read, with all that lies around the data",
+            "not ok: {}; {checked} were read (the data and everything beside it)",
             bad_places(flaws)
         ),
     }

@@ -200,7 +200,7 @@ fn unsteady(result: &MeasureResult) -> String {
             format!("{}. {why}", records(result, found))
         }
         Some(found) => format!(
-            "{why}. Take the following with care. {}",
+            "{why}. What follows is less certain therefore. {}",
             records(result, found)
         ),
         None => format!("{why}. No rate to rely on follows from that"),
@@ -247,6 +247,11 @@ fn rewritten(result: &MeasureResult) -> Option<String> {
 fn worst_seconds(result: &MeasureResult) -> Option<String> {
     let found = result.recommendation.as_ref()?;
     let worst = found.worst_10_s_bytes_per_s?;
+    let stalls = stall_words(result).or_else(|| stall_of_paced(result));
+    if worst < 1.0 && stalls.is_some() {
+        // The stall is told by itself.
+        return None;
+    }
     verdicts::of(result).swings.then(|| match worst < 1.0 {
         false => format!("The rate of the slowest 10 s was {}", rate(worst)),
         // There were ten seconds of nothing; a stall says how many more.
@@ -332,7 +337,7 @@ fn held(result: &MeasureResult, rate_bytes_per_s: f64) -> String {
                 format!("; afterwards the backlog grew to {}", memory(bytes))
             } else if bytes > result.plan.buffer_bytes {
                 format!(
-                    "; it needed a buffer of {}, and has one of {buffer}",
+                    "; the backlog grew to {}, which is more than the buffer of {buffer}",
                     memory(bytes)
                 )
             } else {
@@ -349,6 +354,14 @@ fn held(result: &MeasureResult, rate_bytes_per_s: f64) -> String {
     };
     let cached = verdicts.into_cache.as_ref();
     let cached = cached.map_or_else(String::new, |cached| into_cache(result, cached));
+    // Where the flush alone decides, it is told first.
+    let is_of_flush = result.total.rate_held == Some(false)
+        && growing.is_empty()
+        && (result.total.backlog_max_bytes).is_none_or(|most| most <= result.plan.buffer_bytes)
+        && !cached.is_empty();
+    if is_of_flush {
+        return format!("{verdict}{cached}{backlog}");
+    }
     format!("{verdict}{backlog}{growing}{cached}")
 }
 
@@ -366,7 +379,8 @@ fn into_cache(result: &MeasureResult, cached: &IntoCache) -> String {
         Some(true) => format!(
             "; but {took}. If the cache was still filling, a longer run does not hold the rate"
         ),
-        _ => format!("; but {took}"),
+        Some(false) => format!("; {took}"),
+        None => format!("; but {took}"),
     }
 }
 
@@ -388,7 +402,10 @@ fn burst(total: &Total) -> Option<String> {
 /// The longest stall, and the longest flush of a buffered run, during which nothing was written
 /// either.
 fn worst_stall(result: &MeasureResult) -> Option<String> {
-    let flush = result.total.longest_flush_ns;
+    let flush = result
+        .total
+        .longest_flush_ns
+        .filter(|flush_ns| *flush_ns > 0);
     let flush = flush.map(|flush_ns| format!("the longest flush took {}", latency(flush_ns)));
     let stalls = stall_words(result)
         .into_iter()

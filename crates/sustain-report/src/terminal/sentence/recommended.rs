@@ -31,9 +31,8 @@ pub(super) fn records(result: &MeasureResult, found: &Recommendation) -> String 
     };
     let proof = match found.confirmed {
         Some(_) => format!(
-            "confirmed by a paced run of {held}{}{}",
+            "confirmed by a paced run of {held}{}",
             used.map_or_else(String::new, |used| format!(", which used {}", memory(used))),
-            stepped_down(found)
         ),
         None if found.held_seconds.is_some() => format!(
             "not confirmed: a paced run of {held} was too short for the few records that fell due"
@@ -41,8 +40,9 @@ pub(super) fn records(result: &MeasureResult, found: &Recommendation) -> String 
         None => "not confirmed by a paced run".to_owned(),
     };
     format!(
-        "A stream can be {verb} at {speed} {on} {} with a {buffer} buffer ({needed}{proof})",
-        targets(result)
+        "A stream can be {verb} at {speed} {on} {} with a {buffer} buffer ({needed}{proof}){}",
+        targets(result),
+        stepped_down(found)
     )
 }
 
@@ -67,7 +67,7 @@ fn stepped_down(found: &Recommendation) -> String {
         .map(|attempt| attempt.rate_bytes_per_s)
         .reduce(f64::max)
     {
-        Some(highest) => format!("; {} did not hold", rate(highest)),
+        Some(highest) => format!("; {} was tried first and did not hold", rate(highest)),
         None => String::new(),
     }
 }

@@ -232,8 +232,8 @@ fn free_axes_line(axes: &[&SweepAxis]) -> Option<String> {
     let names: Vec<String> = axes.iter().map(|axis| name(axis)).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "  {}: any value comes within 2 % of the best if the other settings suit it",
-            names.join(", ")
+            "  {}: each value comes within 2 % of the best, if the other settings suit it",
+            names.join(" and ")
         )
     })
 }
@@ -264,7 +264,13 @@ fn against_words(point: &SweepPoint, against: &AgainstBest) -> String {
         return "no different from the best beyond noise".to_owned();
     }
     let interval = against.ci95.map_or(String::new(), |[low, high]| {
-        format!(" ({:+.1} to {:+.1} %)", low * 100.0, high * 100.0)
+        format!(" ({:+.1} to {:+.1} %)", hundredths(low), hundredths(high))
     });
-    format!("{:+.1} %{interval} against the best", against.share * 100.0)
+    let share = hundredths(against.share);
+    format!("{share:+.1} %{interval} against the best")
+}
+
+/// In percent, to a tenth; what is rounded to nothing has no sign.
+fn hundredths(share: f64) -> f64 {
+    (share * 1000.0).round() / 10.0 + 0.0
 }

@@ -1,5 +1,5 @@
 //! Keeps what was measured so far, and measures more. The search asks here by position in the
-//! hint's order; the probe and the log know targets. Nothing is decided here.
+//! order of the targets; the probe and the log know targets. Nothing is decided here.
 
 pub(in crate::walls) mod agreeing;
 pub(in crate::walls) mod scatter;

@@ -1,5 +1,5 @@
-//! Decides the kind of a wall: limit, collapse or tool, and whether revolutions are missed. Called
-//! by `find` at the end.
+//! Decides the kind of a wall: limit, collapse or tool, and whether revolutions are missed. `find`
+//! asks for the kinds at its end; whether a sum falls is asked while members are looked for, too.
 
 use crate::walls::evidence::{PlacedReading, SearchStop};
 use crate::walls::model::{SumLimit, common};
@@ -8,11 +8,11 @@ use crate::walls::search::WallSearch;
 use crate::walls::search::members::{COLLAPSE, COLLAPSE_SCORE};
 use crate::walls::types::{SearchBasis, SearchStep};
 
-/// A ratio counts as whole if it is this near to a whole number, relative to itself,
+/// A ratio counts as whole if it is this near to a whole number, relative to itself.
 const FRACTION: f64 = 0.06;
-/// for more than this part of the members,
+/// Revolutions are missed only if the ratios of more than this part of the members are whole.
 const FRACTION_PART: f64 = 0.9;
-/// and above this in the median.
+/// Revolutions are missed only if the median of the ratios is above this.
 const FRACTION_LEAST: f64 = 1.7;
 /// Shares that are whole fractions by chance more often than this show no missed revolutions.
 const CHANCE_MOST: f64 = 0.02;
@@ -20,9 +20,10 @@ const CHANCE_MOST: f64 = 0.02;
 const NEAREST: f64 = 0.02;
 /// Rates, and shares, are the same within this part.
 const ALIKE: f64 = 0.02;
-/// A subset shows a fall if it can reach this many times as much more as a fall must be,
+/// A subset shows a fall if it can reach this many times as much more as a fall must be, and by
+/// `BELOW_SCORE`.
 const CLEARLY: f64 = 1.3;
-/// and so many standard deviations more than all members.
+/// A subset that shows a fall reaches this many standard deviations more than all members.
 const BELOW_SCORE: f64 = 6.0;
 /// Number of readings of either side before a sum is said to fall, so that one disturbed reading
 /// decides nothing.
@@ -37,8 +38,8 @@ impl WallSearch<'_> {
     /// Runs the dummy together with the members of each wall. The members of several walls run at
     /// once as long as the dummy's loss would stand out: if it loses nothing there, it loses
     /// nothing in any of them.
-    pub(in crate::walls) fn tell_kinds(&mut self, setting: &SearchBasis) -> Result<(), SearchStop> {
-        if !setting.dummy || self.known.model.walls.is_empty() {
+    pub(in crate::walls) fn tell_kinds(&mut self, basis: &SearchBasis) -> Result<(), SearchStop> {
+        if !basis.dummy || self.known.model.walls.is_empty() {
             return Ok(());
         }
         let (_, paced) = self.evidence.measure_with_dummy(&[])?;
@@ -208,8 +209,8 @@ impl WallSearch<'_> {
         let Some((_, part)) = best else {
             return Ok(None);
         };
-        for again in [false, true] {
-            let readings = (2 * self.readings).max(READINGS) * usize::from(again);
+        // What there is may rule a fall out; only then are more readings taken.
+        for readings in [0, (2 * self.readings).max(READINGS)] {
             self.evidence
                 .at_least(&part, readings, SearchStep::Ladder)?;
             self.evidence

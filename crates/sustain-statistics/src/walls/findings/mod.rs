@@ -1,4 +1,5 @@
-//! Makes the findings from what was measured and decided. Called by `find`, once.
+//! Makes the findings from what was measured: the kind and the state of each wall, the confidence
+//! in it, and what is left unexplained. Called by `find`, once, at the end.
 
 pub(in crate::walls) mod kind;
 mod lateness;
@@ -20,7 +21,7 @@ pub(super) const NOISE_MAX: f64 = 0.12;
 /// generated machines whose limits cross any order, hardly any such wall was right; in a known
 /// order, most were. The same holds where readings of the same targets differ by more than their
 /// noise.
-const IN_DOUBT: f64 = 0.5;
+pub const CONFIDENCE_IN_DOUBT: f64 = 0.5;
 /// More limits than this that cross each other are no explanation: they could explain any readings.
 /// On generated machines of 13 to 20 targets, most of such walls were wrong.
 const CROSSING_WALLS_MAX: usize = 3;
@@ -34,7 +35,7 @@ const MAY_BE_LATENESS: f64 = 0.85;
 
 /// Lowers the confidence in a wall that the readings do not bear out.
 fn doubt(wall: &mut FoundWall) {
-    wall.confidence = wall.confidence.min(IN_DOUBT);
+    wall.confidence = wall.confidence.min(CONFIDENCE_IN_DOUBT);
     if wall.state == WallState::Confirmed {
         wall.state = WallState::MembersUncertain;
     }
@@ -43,7 +44,7 @@ fn doubt(wall: &mut FoundWall) {
 impl WallSearch<'_> {
     pub(in crate::walls) fn findings(
         self,
-        setting: &SearchBasis,
+        basis: &SearchBasis,
         end: Result<(), SearchStop>,
     ) -> Findings {
         let noise = self.evidence.noise();
@@ -51,13 +52,13 @@ impl WallSearch<'_> {
             noise,
             noise_max: NOISE_MAX,
         });
-        let mut alone = vec![None; setting.targets];
+        let mut alone = vec![None; basis.targets];
         for position in 0..self.evidence.count() {
             if self.evidence.alone_readings(position) > 0 {
                 alone[self.evidence.target(position)] = Some(self.evidence.alone(position));
             }
         }
-        let together = self.together(setting.targets);
+        let together = self.together(basis.targets);
         // Readings that contradict each other this much prove nothing, whatever was inferred from
         // them before the noise was known.
         let found = match too_noisy {

@@ -41,7 +41,7 @@ struct WallHypothesis {
 impl WallSearch<'_> {
     /// Looks for limits that stay, from all that was measured, if the walls found do not hold. They
     /// are taken only if they explain every sum.
-    pub(in crate::walls) fn reconsider(&mut self, setting: &SearchBasis) -> Result<(), SearchStop> {
+    pub(in crate::walls) fn reconsider(&mut self, basis: &SearchBasis) -> Result<(), SearchStop> {
         if self.evidence.count() > TARGETS_MAX {
             return Ok(());
         }
@@ -63,7 +63,7 @@ impl WallSearch<'_> {
         let readings = READINGS_MIN.max(READINGS_PER_TARGET * self.evidence.count());
         let expected = self.evidence.expected;
         let most = self.evidence.allow(readings);
-        let searched = self.explain_all_anew(setting);
+        let searched = self.explain_all_anew(basis);
         self.evidence.runs_max = most;
         self.evidence.expected = expected;
         self.only_limits = false;
@@ -103,9 +103,9 @@ impl WallSearch<'_> {
         Ok(())
     }
 
-    fn explain_all_anew(&mut self, setting: &SearchBasis) -> Result<(), SearchStop> {
+    fn explain_all_anew(&mut self, basis: &SearchBasis) -> Result<(), SearchStop> {
         self.explain()?;
-        self.tell_kinds(setting)?;
+        self.tell_kinds(basis)?;
         self.try_predictions()
     }
 

@@ -5,7 +5,7 @@
 use crate::walls::evidence::SearchStop;
 use crate::walls::model::SumLimit;
 use crate::walls::search::WallSearch;
-use crate::walls::search::members::{GAIN_MIN, Growth, SETTLED, Verdict};
+use crate::walls::search::members::{GAIN_MIN, Growth, Membership, SETTLED};
 use crate::walls::types::SearchStep;
 
 /// The bounds of a search in a row of neighbours: the first `inside` are members, and the one at
@@ -54,7 +54,7 @@ impl WallSearch<'_> {
             .zip(lengths)
             .flat_map(|(side, length)| side[..length].iter().copied())
             .collect();
-        if !inner.is_empty() && self.test(growth, &inner)? != Verdict::In {
+        if !inner.is_empty() && self.test(growth, &inner)? != Membership::In {
             return Ok(open);
         }
         let next: Vec<usize> = sides

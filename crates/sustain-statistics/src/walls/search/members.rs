@@ -7,18 +7,19 @@ use crate::walls::model::{Model, SumLimit};
 use crate::walls::search::{Core, WallSearch};
 use crate::walls::types::SearchStep;
 
-/// If the sum of all members is below the best sum seen by this part, it is a collapse,
+/// If the sum of all members is below the best sum seen by this part, and by `COLLAPSE_SCORE`
+/// standard deviations, it is a collapse.
 pub(in crate::walls) const COLLAPSE: f64 = 0.05;
-/// if it is so by this many standard deviations as well.
+/// The standard deviations by which the sum of a collapse is below the best one.
 pub(in crate::walls) const COLLAPSE_SCORE: f64 = 3.5;
 
 /// Standard deviations at which a membership is settled.
 pub(in crate::walls) const SETTLED: f64 = 3.0;
-/// The most readings of one set.
-const REPEATS_MAX: usize = 8;
-/// A sum above the limit times this,
+/// The most readings of a set that is to show whether a target is a member.
+const MEMBERSHIP_READINGS_MAX: usize = 8;
+/// A sum above the limit times this contradicts it, if `ABOVE_SCORE` says so too.
 const ABOVE: f64 = 1.01;
-/// and by this many standard deviations, contradicts it.
+/// The standard deviations by which a sum that contradicts a limit is above it.
 const ABOVE_SCORE: f64 = 4.0;
 /// A target that adds less than this part of the limit cannot be told from a member.
 pub(in crate::walls) const GAIN_MIN: f64 = 0.005;
@@ -225,7 +226,9 @@ impl WallSearch<'_> {
         while let Some(mean) = self.evidence.mean(&set) {
             let deviation = self.deviation(&mean.rates, mean.readings);
             let beyond = mean.sum() - (with + 0.5 * gain);
-            if beyond.abs() >= SETTLED * deviation || self.evidence.readings(&set) >= REPEATS_MAX {
+            if beyond.abs() >= SETTLED * deviation
+                || self.evidence.readings(&set) >= MEMBERSHIP_READINGS_MAX
+            {
                 return Ok(beyond <= 0.0);
             }
             self.evidence.measure(&set, SearchStep::Members)?;
@@ -265,7 +268,7 @@ impl WallSearch<'_> {
         row: &[usize],
     ) -> Result<bool, SearchStop> {
         let first = if growth.found.falls { row.len() - 1 } else { 0 };
-        Ok(self.test(growth, &row[first..])? == Verdict::In)
+        Ok(self.test(growth, &row[first..])? == Membership::In)
     }
 
     /// Divides groups in halves until each is in or out as a whole.
@@ -285,9 +288,9 @@ impl WallSearch<'_> {
             return Ok(());
         }
         match self.test(growth, group)? {
-            Verdict::In => members.extend(group),
-            Verdict::Out => {}
-            Verdict::Mixed => {
+            Membership::In => members.extend(group),
+            Membership::Out => {}
+            Membership::Mixed => {
                 let (one, other) = group.split_at(group.len() / 2);
                 self.halve(growth, one, members)?;
                 self.halve(growth, other, members)?;
@@ -301,7 +304,7 @@ impl WallSearch<'_> {
         &mut self,
         growth: &mut Growth,
         group: &[usize],
-    ) -> Result<Verdict, SearchStop> {
+    ) -> Result<Membership, SearchStop> {
         let mut set = [&growth.core[..], group].concat();
         set.sort_unstable();
         let limit = growth.limit;
@@ -324,7 +327,7 @@ impl WallSearch<'_> {
         }
         loop {
             let Some(mean) = self.evidence.mean(&set) else {
-                return Ok(Verdict::Mixed);
+                return Ok(Membership::Mixed);
             };
             let deviation = self
                 .deviation(&mean.rates, mean.readings)
@@ -334,18 +337,18 @@ impl WallSearch<'_> {
                 .max(0.005 * limit);
             let sum = mean.sum();
             let margin = (limit + gap - sum).abs() / deviation;
-            if margin < SETTLED && self.evidence.readings(&set) < REPEATS_MAX {
+            if margin < SETTLED && self.evidence.readings(&set) < MEMBERSHIP_READINGS_MAX {
                 self.evidence.measure(&set, SearchStep::Members)?;
                 continue;
             }
             let held = growth.found.falls && self.all_throttled(&set, group);
             growth.note(margin, self.evidence.target(group[0]), &set);
             return Ok(if sum <= limit + gap || held {
-                Verdict::In
+                Membership::In
             } else if group.len() == 1 || sum > out - gap {
-                Verdict::Out
+                Membership::Out
             } else {
-                Verdict::Mixed
+                Membership::Mixed
             });
         }
     }
@@ -396,7 +399,7 @@ impl WallSearch<'_> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::walls) enum Verdict {
+pub(in crate::walls) enum Membership {
     In,
     Out,
     Mixed,

@@ -30,13 +30,13 @@ const UNCLEAR: f64 = 7.0;
 const SMALL: f64 = 0.08;
 /// Standard deviations at which a loss needs no second reading.
 const CLEAR: f64 = 8.0;
-/// A wall must hold back at least this part of its limit,
+/// A wall must hold back at least this part of its limit.
 const HEADROOM_MIN: f64 = 0.02;
-/// and this many times the noise of a reading.
+/// A wall must also hold back this many times the noise of a reading.
 const HEADROOM_NOISE: f64 = 2.0;
-/// A surrounding set that shows this part of the loss is large enough,
+/// A surrounding set that shows this part of the loss is large enough.
 const MOST: f64 = 0.6;
-/// and a larger one is preferred if it shows this many times as much.
+/// A larger surrounding set is preferred if it shows this many times the loss.
 const MORE: f64 = 1.2;
 /// Standard deviations from which on a part of a core loses by itself.
 const PART: f64 = 4.0;
@@ -44,8 +44,8 @@ const PART: f64 = 4.0;
 const STEP: f64 = 2.5;
 /// A target this many standard deviations below its own rate is certainly held back.
 const THROTTLED: f64 = 4.5;
-/// The most readings of one set.
-const REPEATS_MAX: usize = 6;
+/// The most readings of a set while a stretch is narrowed down to those that lose.
+const NARROWING_READINGS_MAX: usize = 6;
 
 /// The state of the search for walls.
 pub(in crate::walls) struct WallSearch<'a> {
@@ -269,7 +269,11 @@ impl WallSearch<'_> {
         let (mut idle, mut losing) = (1, set.len());
         while losing - idle > 1 {
             let middle = usize::midpoint(idle, losing);
-            if self.loses(part(middle), threshold, REPEATS_MAX + self.readings)? {
+            if self.loses(
+                part(middle),
+                threshold,
+                NARROWING_READINGS_MAX + self.readings,
+            )? {
                 losing = middle;
             } else {
                 idle = middle;
@@ -291,7 +295,7 @@ impl WallSearch<'_> {
                 .copied()
                 .filter(|member| !unit.members.contains(member))
                 .collect();
-            if rest.len() > 1 && self.loses(&rest, threshold, REPEATS_MAX)? {
+            if rest.len() > 1 && self.loses(&rest, threshold, NARROWING_READINGS_MAX)? {
                 core = rest;
             }
         }
@@ -317,7 +321,9 @@ impl WallSearch<'_> {
         alone - rate > (THROTTLED * deviation).max(LOSS_MIN * alone)
     }
 
-    /// Measures the members again, and says whether their loss is beyond doubt.
+    /// Decides whether there is a wall: measures the members again, and says whether their loss is
+    /// beyond doubt. What this accepts becomes a finding; which targets share it is decided in
+    /// `members`, and its kind and the confidence in it in `findings`.
     pub(in crate::walls) fn is_beyond_doubt(
         &mut self,
         members: &[usize],

@@ -251,7 +251,7 @@ impl<'a> FrameExtraction<'a> {
         let first = lost.next();
         let what = match first {
             Some(StreamPart::Gap { reason, .. }) if lost.all(is_gap) => {
-                format!("not whole: some of its bytes are lost; {}", reason)
+                format!("not whole: some of its bytes are lost; {reason}")
             }
             _ => "damaged".to_owned(),
         };

@@ -5,7 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::block_device::BlockDevice;
+use crate::frames::FramesResult;
 use crate::host::{Description, FileSystem};
+pub use crate::latency::{LatencyBinResult, LatencyResult};
 use crate::share::ShareResult;
 use crate::system::System;
 
@@ -159,6 +161,9 @@ pub struct StreamResult {
     pub written_latency_histogram: Vec<LatencyBinResult>,
     /// Histogram of `durable_latency_ns`, in ascending order, without empty bins.
     pub durable_latency_histogram: Vec<LatencyBinResult>,
+    /// What its frames were like; null for a stream without frames, and in older results.
+    #[serde(default)]
+    pub frame_figures: Option<FramesResult>,
 }
 
 /// The marks that were set in a recording. They are a stream of the recorder's own.
@@ -174,32 +179,6 @@ pub struct MarksResult {
     pub gap_bytes: u64,
     /// Of `recorded_bytes`, what is on the medium for good.
     pub durable_bytes: u64,
-}
-
-/// One bin of a histogram.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LatencyBinResult {
-    /// Lower end.
-    pub from_ns: u64,
-    /// Upper end, included.
-    pub to_ns: u64,
-    /// Appends in this bin.
-    pub count: u64,
-}
-
-/// Percentiles of a latency, in nanoseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct LatencyResult {
-    /// Half took no longer.
-    pub p50: u64,
-    /// 99 of 100 took no longer.
-    pub p99: u64,
-    /// 999 of 1000 took no longer.
-    pub p99_9: u64,
-    /// The longest.
-    pub max: u64,
-    /// When the longest was, in seconds from the start.
-    pub max_at_s: f64,
 }
 
 /// A member of a recording.

@@ -9,6 +9,14 @@ pub(crate) fn rate(bytes_per_s: f64) -> String {
     Rate(bytes_per_s).to_string()
 }
 
+/// Frames per second.
+pub(crate) fn frame_rate(frames_per_s: f64) -> String {
+    match frames_per_s {
+        many if many >= 1000.0 => format!("{many:.0} frames/s"),
+        few => format!("{few:.3} frames/s"),
+    }
+}
+
 /// An amount of data: `4 GiB` where that is exact, else `20.1 GB`.
 pub(crate) fn size(bytes: u64) -> String {
     Size(bytes).to_string()

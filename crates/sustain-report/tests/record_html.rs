@@ -7,7 +7,7 @@
 
 mod sample;
 
-use sample::recording::{troubled, whole};
+use sample::recording::{troubled, whole, with_frames};
 use sustain_document::record::RecordResult;
 use sustain_report::ReportError;
 use sustain_report::html::record_html;
@@ -101,6 +101,20 @@ fn a_recording_without_trouble_has_no_alarm() {
         Device
         File system of /srv/store
     ");
+}
+
+#[test]
+fn frames_are_drawn_and_those_missing_are_named() {
+    let page = own_markup(&[with_frames(whole())]);
+    let headings = sample::headings_of(&page);
+    for heading in ["Frames over time", "Intervals and durability of frames"] {
+        assert!(headings.contains(heading), "no {heading} in {headings}");
+    }
+    assert!(
+        page.contains("29.970"),
+        "the rate of the frames is not told"
+    );
+    assert!(!own_markup(&[whole()]).contains("29.970"));
 }
 
 #[test]

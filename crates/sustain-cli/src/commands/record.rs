@@ -163,9 +163,11 @@ fn is_source(from: &SourceSpecArgument, path: &Path) -> bool {
 
 /// The plan that the flags ask for.
 fn plan(flags: &RecordFlags) -> Result<RecordPlan, UsageError> {
+    let sources = sources(flags)?;
+    let frame_rates = frame_rates(flags, &sources)?;
     Ok(RecordPlan {
         members: flags.members.clone(),
-        sources: sources(flags)?,
+        sources,
         on_full: match flags.on_full {
             OnFullFlag::Block => OnFull::Block,
             OnFullFlag::Drop => OnFull::Drop,
@@ -191,6 +193,7 @@ fn plan(flags: &RecordFlags) -> Result<RecordPlan, UsageError> {
                 ShareFlag::First => RecorderShare::First,
                 ShareFlag::Fair => RecorderShare::Fair,
             },
+            frame_rates,
             ..RecordOptions::default()
         },
         size_bytes: flags.size,
@@ -268,6 +271,41 @@ fn sources(flags: &RecordFlags) -> Result<Vec<SourcePlan>, UsageError> {
             framing,
         })
         .collect())
+}
+
+/// The declared frame rate of each stream, in their order.
+fn frame_rates(
+    flags: &RecordFlags,
+    sources: &[SourcePlan],
+) -> Result<Vec<Option<f64>>, UsageError> {
+    let rates = match flags.frame_rate.as_slice() {
+        [] => return Ok(Vec::new()),
+        [one] => sources
+            .iter()
+            .map(|source| (source.framing != Framing::None).then_some(*one))
+            .collect(),
+        each if each.len() == sources.len() => each.iter().copied().map(Some).collect::<Vec<_>>(),
+        other => {
+            return Err(UsageError(format!(
+                "give --frame-rate once for all streams with frames or once for each stream, not \
+                 {} times for {}",
+                other.len(),
+                sources.len()
+            )));
+        }
+    };
+    let has_none = rates.iter().all(Option::is_none);
+    let mut declared = sources.iter().zip(&rates);
+    let unframed = declared
+        .find(|(source, rate)| has_none || rate.is_some() && source.framing == Framing::None);
+    match unframed {
+        Some((source, _)) => Err(UsageError(format!(
+            "--frame-rate needs frames, and the stream {} has none: say with --frames how they are \
+             told apart",
+            source.stream
+        ))),
+        None => Ok(rates),
+    }
 }
 
 fn present(flags: &RecordFlags, result: &RecordResult) -> anyhow::Result<()> {

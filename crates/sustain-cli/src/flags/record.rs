@@ -89,6 +89,13 @@ What the output means:
       Nothing is taken from the sources until `sustain control SOCKET resume`.
   slowest append
       The longest time so far that writing one append to a member took.
+  frames/s, after each other, missing, late (at the end)
+      Of a stream with frames: how many came each second, how large they were, the
+      longest time from one to the next, and how long each took until it, and all
+      before it, was durable. Against a --frame-rate also the frames that
+      never came (missing), and those that came after a pause, closer to each other
+      than the rate is (late), with their numbers and times. A frame has the time of the
+      read that brought its first byte.
   durable within (at the end)
       Of 1000 appends, 999 took no longer than this until their bytes were on the
       medium, where a power cut cannot take them.";
@@ -115,6 +122,10 @@ pub(crate) struct RecordFlags {
     /// for each.
     #[arg(long, value_name = "FRAMING")]
     pub(crate) frames: Vec<Framing>,
+    /// The frames per second that a source promises, once for all streams or once for each: frames
+    /// that are missing or late are named in the result.
+    #[arg(long, value_name = "R", value_parser = parse_frame_rate, allow_negative_numbers = true)]
+    pub(crate) frame_rate: Vec<f64>,
     /// Overwrite the store's oldest data when it is full.
     #[arg(long)]
     pub(crate) ring: bool,
@@ -195,6 +206,21 @@ pub(crate) struct RecordFlags {
     pub(crate) profile: Option<PathBuf>,
 }
 
+/// Frames per second. The time of a frame is that of the read which brought it, so that more frames
+/// than this cannot be told from each other.
+fn parse_frame_rate(text: &str) -> Result<f64, String> {
+    const LEAST: f64 = 0.001;
+    const MOST: f64 = 10_000.0;
+    match text.parse::<f64>() {
+        Ok(rate) if (LEAST..=MOST).contains(&rate) => Ok(rate),
+        Ok(_) => Err(format!(
+            "a frame rate goes from {LEAST} to {MOST} frames per second; leave the flag out where \
+             there is no fixed rate"
+        )),
+        Err(_) => Err("give the frames per second as a number, such as 30 or 29.97".to_owned()),
+    }
+}
+
 /// A source with the words it was typed in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SourceSpecArgument {
@@ -233,6 +259,21 @@ pub(crate) enum HoldBackFlag {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_frame_rate_that_no_source_has_is_refused() {
+        for text in ["0", "-0", "-25", "1e-9", "10001", "1e300", "inf", "NaN"] {
+            let error = parse_frame_rate(text).unwrap_err();
+            assert!(error.contains("from 0.001 to 10000"), "{text}: {error}");
+        }
+        for text in ["", "30fps", "30/1", "fast"] {
+            assert!(
+                parse_frame_rate(text).unwrap_err().contains("29.97"),
+                "{text}"
+            );
+        }
+        assert_eq!(parse_frame_rate("29.97"), Ok(29.97));
+    }
 
     #[test]
     fn an_interval_in_which_no_disk_makes_anything_durable_is_refused() {

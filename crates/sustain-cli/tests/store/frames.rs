@@ -499,3 +499,62 @@ fn a_time_from_the_beginning_goes_by_when_the_recording_was_begun() {
     let (code, bytes, _) = extract(&place, &["a", "--from-time", "+24h"]);
     assert!(code == 2 && bytes.is_empty());
 }
+
+#[test]
+fn a_recording_tells_what_its_frames_were_like() {
+    let place = Place::new();
+    recorded::create(&place, &["a"], "8MiB");
+    let text: String = (0..1000).map(|line| format!("{line:0line$}\n")).collect();
+    std::fs::write(place.path("text"), text).unwrap();
+    let flags = [
+        "record",
+        "a",
+        "--from",
+        "text",
+        "--frames",
+        "lines",
+        "--frame-rate",
+        "25",
+        "--json",
+        "-",
+    ];
+    let ran = place.run(&flags).expect(0);
+    let document = json_of(&ran.stdout);
+    assert_published(&document, "record");
+    let frames = &document["streams"][0]["frame_figures"];
+    let counted = |name: &str| -> u64 {
+        let bins = frames[name].as_array().unwrap();
+        bins.iter().map(|bin| bin["count"].as_u64().unwrap()).sum()
+    };
+    assert_eq!(counted("size_histogram"), 1000);
+    assert_eq!(counted("interval_histogram"), 999);
+    assert_eq!(counted("until_durable_histogram"), 1000);
+    assert_eq!(frames["size_bytes"]["max"], 1000);
+    assert_eq!(frames["pace"]["declared_frames_per_s"], 25.0);
+    let of_series = frames["series"].as_array().unwrap().iter();
+    assert_eq!(
+        of_series
+            .map(|at| at["frames"].as_u64().unwrap())
+            .sum::<u64>(),
+        1000
+    );
+    let refusals = place.refusals(
+        &["record", "a", "--from", "text"],
+        &[
+            &["--frame-rate", "25"],
+            &["--frames", "lines", "--frame-rate", "0"],
+            &["--frames", "lines", "--frame-rate", "-25"],
+            &["--frames", "lines", "--frame-rate", "1e9"],
+            &["--frames", "lines", "--frame-rate", "25fps"],
+            &[
+                "--frames",
+                "lines",
+                "--frame-rate",
+                "25",
+                "--frame-rate",
+                "30",
+            ],
+        ],
+    );
+    insta::assert_snapshot!(refusals);
+}

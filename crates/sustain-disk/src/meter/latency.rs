@@ -59,6 +59,15 @@ impl LatencyMeter {
         }
     }
 
+    /// Enters this latency so many times.
+    pub fn record_many(&mut self, latency_ns: u64, count: u64, at_ns: u64) {
+        self.histogram
+            .saturating_record_n(latency_ns.max(1), count.saturating_sub(1));
+        if count > 0 {
+            self.record(latency_ns, at_ns, 0);
+        }
+    }
+
     /// The latency that `percent` of the requests did not exceed; 0 if there were none.
     pub fn percentile_ns(&self, percent: f64) -> u64 {
         // A bin's upper end may lie above the longest that was really seen.

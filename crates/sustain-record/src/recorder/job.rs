@@ -122,6 +122,7 @@ impl RecorderJob {
         let start = clock.now();
         self.setup.start = start;
         let mut feed = RecordFeed::new(self.setup, self.inlet)?;
+        feed.declare_frame_rates(&self.options.frame_rates);
         // Bytes may come from now on, and those who wait for the recorder can go on. A disk may
         // take its time for the superblocks, while a source that cannot wait fills the buffer.
         let _ = ready.send(ReadyRecorder {
@@ -169,6 +170,7 @@ impl RecorderJob {
             slowness: feed.slowness(),
             written_latency: feed.take_written_latency(),
             durable_latency: feed.take_durable_latency(),
+            frames: feed.take_frame_meters(),
             buffer_curve: curve,
             append_bytes,
             wall_ns,

@@ -12,6 +12,7 @@ mod channel;
 mod earlier;
 mod feed;
 mod filled;
+mod frame_meter;
 mod gauge;
 mod giver;
 mod inlet;
@@ -35,6 +36,7 @@ pub use board::{
 pub use earlier::Earlier;
 pub use feed::{Durability, Patience, RecordFeed, RecordSetup, StreamSetup};
 pub use filled::{Filled, Filling, PayloadMemory};
+pub use frame_meter::{FrameIncident, FrameMeter, FramePace, FramePoint, FrameSeries};
 pub use gauge::BufferGauge;
 pub use giver::{Giver, NotTaken};
 pub use inlet::{Inlet, Offered, Polled};

@@ -27,6 +27,9 @@ pub struct RecordOptions {
     pub patience: Patience,
     /// How the recorder shares the machine with other programs.
     pub share: RecorderShare,
+    /// Frames per second that the streams are declared to have, in their order; none of those for
+    /// which nothing is declared, nor of those behind the last one here.
+    pub frame_rates: Vec<Option<f64>>,
     /// The program that records, for the start note.
     pub tool: String,
 }
@@ -43,6 +46,7 @@ impl Default for RecordOptions {
             ring: false,
             patience: Patience::default(),
             share: RecorderShare::default(),
+            frame_rates: Vec::new(),
             tool: concat!("sustain ", env!("CARGO_PKG_VERSION")).to_owned(),
         }
     }

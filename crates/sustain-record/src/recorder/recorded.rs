@@ -5,6 +5,7 @@ use sustain_disk::meter::{BufferCurve, LatencyMeter, Meter};
 use uuid::Uuid;
 
 use super::board::RecordingProgress;
+use super::frame_meter::FrameMeter;
 use super::member::Slowness;
 
 /// The outcome of a recording.
@@ -29,6 +30,8 @@ pub struct Recorded {
     pub written_latency: Vec<LatencyMeter>,
     /// Time from the first byte of an append until it was durable, per stream.
     pub durable_latency: Vec<LatencyMeter>,
+    /// What the frames were like, per stream; none of a stream without frames.
+    pub frames: Vec<Option<Box<FrameMeter>>>,
     /// The memory that rides out the pauses of the run, by rate.
     pub buffer_curve: BufferCurve,
     /// Bytes per append of a stream that has enough of them, as the store's slots allow.

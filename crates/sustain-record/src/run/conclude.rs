@@ -2,16 +2,17 @@
 
 use jiff::Timestamp as WallTime;
 use sustain_disk::driver::Ending;
-use sustain_disk::meter::{LatencyMeter, Meter, StallLedger};
+use sustain_disk::meter::{Meter, StallLedger};
 use sustain_document::record::{
-    BufferPointResult, HostResult, LatencyBinResult, LatencyResult, MarksResult, MemberResult,
-    PlanResult, RECORD_SCHEMA, RecordResult, SampleResult, StreamResult, TotalResult,
+    BufferPointResult, HostResult, MarksResult, MemberResult, PlanResult, RECORD_SCHEMA,
+    RecordResult, SampleResult, StreamResult, TotalResult,
 };
 use sustain_document::share::ShareResult;
 use sustain_document::system::System;
 use sustain_targets::others_deeds;
 
-use super::{RecordPlan, SourcePlan, words};
+use super::frames::{histogram, latency};
+use super::{RecordPlan, SourcePlan, frames, words};
 use crate::recorder::{
     LimitedBy, MarksStanding, MemberStanding, MemberState, OnFull, Recorded, Taken, recording_end,
 };
@@ -126,21 +127,25 @@ fn streams(plan: &RecordPlan, recorded: &Recorded) -> Vec<StreamResult> {
         .iter()
         .zip(&recorded.standing.streams)
         .zip(latencies)
-        .map(|((source, standing), (written, durable))| StreamResult {
-            name: standing.name.clone(),
-            source: source.typed.clone(),
-            framing: source.framing.name().to_owned(),
-            offered_bytes: standing.offered_bytes,
-            recorded_bytes: standing.recorded_bytes,
-            gap_bytes: standing.gap_bytes,
-            durable_bytes: standing.durable_bytes,
-            settled_bytes: standing.settled_bytes,
-            frames: standing.frames,
-            written_latency_ns: latency(written),
-            durable_latency_ns: latency(durable),
-            written_latency_histogram: histogram(written),
-            durable_latency_histogram: histogram(durable),
-        })
+        .zip(&recorded.frames)
+        .map(
+            |(((source, standing), (written, durable)), frames)| StreamResult {
+                name: standing.name.clone(),
+                source: source.typed.clone(),
+                framing: source.framing.name().to_owned(),
+                offered_bytes: standing.offered_bytes,
+                recorded_bytes: standing.recorded_bytes,
+                gap_bytes: standing.gap_bytes,
+                durable_bytes: standing.durable_bytes,
+                settled_bytes: standing.settled_bytes,
+                frames: standing.frames,
+                written_latency_ns: latency(written),
+                durable_latency_ns: latency(durable),
+                written_latency_histogram: histogram(written),
+                durable_latency_histogram: histogram(durable),
+                frame_figures: frames.as_deref().map(frames::frames),
+            },
+        )
         .collect()
 }
 
@@ -152,26 +157,6 @@ fn marks(standing: &MarksStanding) -> MarksResult {
         gap_bytes: standing.stream.gap_bytes,
         durable_bytes: standing.stream.durable_bytes,
     }
-}
-
-fn latency(latency: &LatencyMeter) -> LatencyResult {
-    LatencyResult {
-        p50: latency.percentile_ns(50.0),
-        p99: latency.percentile_ns(99.0),
-        p99_9: latency.percentile_ns(99.9),
-        max: latency.max().latency_ns,
-        max_at_s: latency.max().at_ns as f64 / 1e9,
-    }
-}
-
-fn histogram(latency: &LatencyMeter) -> Vec<LatencyBinResult> {
-    let bins = latency.bins();
-    bins.map(|(from_ns, to_ns, count)| LatencyBinResult {
-        from_ns,
-        to_ns,
-        count,
-    })
-    .collect()
 }
 
 fn members(recorded: &Recorded) -> Vec<MemberResult> {

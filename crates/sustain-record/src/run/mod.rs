@@ -4,6 +4,7 @@
 
 mod conclude;
 mod control;
+mod frames;
 mod hold_back;
 mod host;
 mod need;

@@ -14,6 +14,7 @@ mod live;
 mod profile;
 mod progress;
 mod recorded;
+mod recorded_frames;
 mod recording;
 mod recordings;
 mod sentence;

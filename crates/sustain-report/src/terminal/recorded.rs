@@ -10,13 +10,17 @@ use sustain_record::verdicts;
 use sustain_targets::others_bytes_per_s;
 
 use super::control::marks_line;
+use super::recorded_frames::frame_lines;
 use super::{sentences, without_controls};
 use crate::format::{latency, percent, position, rate, stall, stretch};
 
 /// The result for a person: a line per stream, a line per member, the notes, and last the answer.
 #[must_use]
 pub fn record_summary(result: &RecordResult) -> String {
-    let mut lines: Vec<String> = result.streams.iter().map(stream_line).collect();
+    let streams = result.streams.iter();
+    let mut lines: Vec<String> = streams
+        .flat_map(|stream| [stream_line(stream)].into_iter().chain(frame_lines(stream)))
+        .collect();
     let marks = result.marks.iter().filter(|marks| marks.count > 0);
     lines.extend(marks.map(marks_line));
     lines.extend(result.members.iter().map(member_line));

@@ -1,6 +1,9 @@
 //! A recording as a run leaves it, made by hand for the tests: two streams on three disks of which
 //! one fails, a buffer that fills until bytes are lost, and one without any trouble.
 
+use sustain_document::frames::{
+    FrameIncidentResult, FramePaceResult, FrameSample, FrameSizeResult, FramesResult,
+};
 use sustain_document::hold_back::{HeldGroup, HoldBackResult, LimitEnd};
 use sustain_document::record::{
     BufferPointResult, HostResult, LatencyBinResult, LatencyResult, MemberFileSystem, MemberResult,
@@ -244,6 +247,57 @@ fn stream(index: usize) -> StreamResult {
         durable_latency_ns: times(420_000_000, 2_640_000_000),
         written_latency_histogram: bins([2.2e6, 3.0e6][index]),
         durable_latency_histogram: bins([0.9e8, 1.2e8][index]),
+        frame_figures: None,
+    }
+}
+
+/// The same, of a camera whose frames are judged against a rate: two never came.
+pub fn with_frames(mut result: RecordResult) -> RecordResult {
+    result.streams[0].frame_figures = Some(frames());
+    result
+}
+
+fn frames() -> FramesResult {
+    let times = |p50, max| LatencyResult {
+        p50,
+        p99: p50 * 2,
+        p99_9: max,
+        max,
+        max_at_s: 21.4,
+    };
+    let sample = |second: u32| FrameSample {
+        time_s: f64::from(second),
+        frames: 30,
+        interval_max_ns: 33_000_000 + u64::from(second % 7) * 1_000_000,
+        size_max_bytes: 1_200_000,
+        until_durable_max_ns: 600_000_000,
+    };
+    FramesResult {
+        frames_per_s: Some(29.97),
+        interval_ns: times(33_300_000, 100_200_000),
+        interval_histogram: bins(3.3e7),
+        size_bytes: FrameSizeResult {
+            p50: 900_000,
+            p99: 1_100_000,
+            max: 1_200_000,
+        },
+        size_histogram: Vec::new(),
+        until_durable_ns: times(420_000_000, 2_700_000_000),
+        until_durable_histogram: bins(4.2e8),
+        series: (0..60).map(sample).collect(),
+        pace: Some(FramePaceResult {
+            declared_frames_per_s: 30.0,
+            missing: 2,
+            late: 1,
+            incidents: vec![FrameIncidentResult {
+                frame: 642,
+                time: "2026-03-01T10:00:21.400000000Z".to_owned(),
+                interval_ns: 133_000_000,
+                missing: 2,
+                late: 1,
+            }],
+            unlisted: 0,
+        }),
     }
 }
 

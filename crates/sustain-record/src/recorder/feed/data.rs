@@ -9,6 +9,7 @@ use super::duty::member_offset;
 use super::{AppendInFlight, RecordFeed};
 use crate::format::{AppendPlace, Descriptor, Gap, GapReason, crc32c};
 use crate::recorder::filled::{Filled, PayloadMemory};
+use crate::recorder::frame_meter::FrameMeter;
 use crate::recorder::inlet::{Inlet, Polled};
 use crate::recorder::ledger::LedgerEntry;
 use crate::recorder::member::{MemberState, MemberWriter, Unflushed};
@@ -190,6 +191,12 @@ impl<I: Inlet> RecordFeed<I> {
                 gap_bytes: filled.gap.map_or(0, |gap| gap.bytes),
                 frames: filled.frames_begun + lost_frames,
             });
+            let meter = &mut self.frame_meters[usize::from(filled.stream)];
+            if meter.is_some() || !filled.marks.is_empty() {
+                let start_ns = self.setup.wall.unix_ns(self.setup.start);
+                let meter = meter.get_or_insert_with(|| Box::new(FrameMeter::new(start_ns)));
+                meter.enter(filled);
+            }
         }
     }
 
@@ -364,6 +371,10 @@ impl<I: Inlet> RecordFeed<I> {
         if !self.ledgers[stream].durable(start_bytes) {
             return;
         }
+        if let Some(meter) = &mut self.frame_meters[stream] {
+            let settled_bytes = self.ledgers[stream].watermark_bytes();
+            meter.settled(settled_bytes, self.setup.wall.unix_ns(now));
+        }
         self.durable_latency[stream].record(
             now.since_ns(begun_at),
             now.since_ns(self.setup.start),
@@ -382,6 +393,9 @@ impl<I: Inlet> RecordFeed<I> {
         let account = account_of(&filled);
         if account.start_bytes() < next_offset_bytes {
             self.ledgers[stream].lose(account.start_bytes(), u64::from(filled.payload_bytes));
+            if let Some(meter) = &mut self.frame_meters[stream] {
+                meter.lose(account.start_bytes());
+            }
         } else if let Some(last) = self.accounts.iter_mut().rev().find(|last| {
             last.stream == account.stream
                 && last.end_bytes() == account.start_bytes()
@@ -400,6 +414,9 @@ impl<I: Inlet> RecordFeed<I> {
         }
         let bytes = one.end_bytes - one.start_bytes;
         self.ledgers[usize::from(one.stream)].lose(one.start_bytes, u64::from(one.payload_bytes));
+        if let Some(meter) = &mut self.frame_meters[usize::from(one.stream)] {
+            meter.lose(one.start_bytes);
+        }
         self.accounts.push_back(Filled {
             stream: one.stream,
             stream_offset_bytes: one.end_bytes,

@@ -17,6 +17,7 @@ use sustain_disk::meter::LatencyMeter;
 
 use super::board::RecordingBoard;
 use super::filled::{Filled, PayloadMemory};
+use super::frame_meter::{FrameMeter, FramePace};
 use super::inlet::{Inlet, Polled};
 use super::ledger::Ledger;
 use super::member::{MemberState, MemberWriter, Slowness, reserve_bytes};
@@ -145,6 +146,8 @@ pub struct RecordFeed<I: Inlet> {
     pub(super) written_latency: Vec<LatencyMeter>,
     /// From its first byte to its durability: how old what is not durable may be.
     pub(super) durable_latency: Vec<LatencyMeter>,
+    /// The frames of each stream that has some.
+    pub(super) frame_meters: Vec<Option<Box<FrameMeter>>>,
 }
 
 impl<I: Inlet> RecordFeed<I> {
@@ -173,6 +176,7 @@ impl<I: Inlet> RecordFeed<I> {
             ledgers: vec![Ledger::default(); streams],
             written_latency: (0..streams).map(|_| LatencyMeter::new()).collect(),
             durable_latency: (0..streams).map(|_| LatencyMeter::new()).collect(),
+            frame_meters: (0..streams).map(|_| None).collect(),
             next_sequence: setup.first_sequence,
             board_at: setup.start,
             board_lost_bytes: 0,
@@ -197,6 +201,17 @@ impl<I: Inlet> RecordFeed<I> {
             flushes: 0,
             setup,
         })
+    }
+
+    /// Declares how many frames each second the streams have, in their order.
+    pub fn declare_frame_rates(&mut self, rates: &[Option<f64>]) {
+        let start_ns = self.setup.wall.unix_ns(self.setup.start);
+        for (meter, rate) in self.frame_meters.iter_mut().zip(rates) {
+            if let Some(rate) = rate {
+                let meter = meter.get_or_insert_with(|| Box::new(FrameMeter::new(start_ns)));
+                meter.pace = Some(FramePace::new(*rate));
+            }
+        }
     }
 
     /// Where the recording's standing is shown.
@@ -430,5 +445,12 @@ impl<I: Inlet> RecordFeed<I> {
     /// From the first byte to durability, per stream; taken.
     pub fn take_durable_latency(&mut self) -> Vec<LatencyMeter> {
         std::mem::take(&mut self.durable_latency)
+    }
+
+    /// What the frames of each stream were like; none of a stream without frames.
+    pub fn take_frame_meters(&mut self) -> Vec<Option<Box<FrameMeter>>> {
+        let mut meters = std::mem::take(&mut self.frame_meters);
+        meters.iter_mut().flatten().for_each(|meter| meter.finish());
+        meters
     }
 }

@@ -2,6 +2,7 @@
 //! It is the only place of the page that knows the result of a recording.
 
 mod append_chart;
+mod frame_charts;
 mod member_charts;
 mod section;
 mod series;

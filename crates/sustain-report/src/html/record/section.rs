@@ -9,6 +9,7 @@ use super::super::escape;
 use super::super::section::{kernel_messages, notes};
 use super::super::tiles::{self, Standing, Tiles};
 use super::append_chart::append_chart;
+use super::frame_charts::{frames_histogram, frames_over_time};
 use super::member_charts::{bytes_chart, share_chart};
 use super::{name, tables, time_chart};
 use crate::ReportError;
@@ -29,6 +30,11 @@ pub(super) fn section(result: &RecordResult, index: usize) -> Result<String, Rep
     markup.push_str(&time_chart::time_chart(result, format!("time-{index}")).markup());
     let drawn = |chart: Option<Figure>| chart.map_or_else(String::new, |chart| chart.markup());
     markup.push_str(&drawn(append_chart(result, format!("appends-{index}"))));
+    markup.push_str(&drawn(frames_over_time(result, format!("frames-{index}"))));
+    markup.push_str(&drawn(frames_histogram(
+        result,
+        format!("intervals-{index}"),
+    )));
     markup.push_str(&share_chart(result, &format!("shares-{index}")));
     markup.push_str(&drawn(bytes_chart(result, format!("members-{index}"))));
     markup.push_str(&drawn(buffer(result, format!("buffer-{index}"))));

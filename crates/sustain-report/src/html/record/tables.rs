@@ -1,6 +1,7 @@
 //! Makes the tables of a recording: streams, members, the limits of its rate, and the settings. The
 //! section of a recording calls it.
 
+use sustain_document::frames::FramePaceResult;
 use sustain_document::record::{LatencyResult, OnFull, PlanResult, RecordResult};
 use sustain_record::hold_back_words::held_line;
 use sustain_record::share_words::share_line;
@@ -11,7 +12,7 @@ use super::super::table::Table;
 use super::super::where_tables::{asked_markup, machine};
 use super::time_chart::limit_row;
 use crate::ReportError;
-use crate::format::{latency, memory, percent, position, rate, size, stall, stretch};
+use crate::format::{frame_rate, latency, memory, percent, position, rate, size, stall, stretch};
 
 /// The losses and failures; empty if there are none.
 pub(super) fn alarms(result: &RecordResult) -> String {
@@ -44,9 +45,11 @@ fn exact(bytes: u64) -> String {
 /// The tables of streams, of their latencies, of members, and of all together.
 pub(super) fn key_figures(result: &RecordResult) -> String {
     format!(
-        "<h2>Streams</h2>\n{}{}<h2>Members</h2>\n{}{}",
+        "<h2>Streams</h2>\n{}{}{}{}<h2>Members</h2>\n{}{}",
         streams(result).markup(),
         times(result).markup(),
+        frames(result).markup(),
+        incidents(result).markup(),
         members(result).markup(),
         together(result).markup()
     )
@@ -93,6 +96,70 @@ fn times(result: &RecordResult) -> Table {
             let mut row = vec![stream.name.clone(), until.to_owned()];
             row.extend(percentiles(times));
             table.row(row);
+        }
+    }
+    table
+}
+
+/// What the frames of each stream were like.
+fn frames(result: &RecordResult) -> Table {
+    let mut table = Table::new(&[
+        "frames of stream",
+        "rate",
+        "size p50",
+        "largest",
+        "interval p50",
+        "longest",
+        "until durable p50",
+        "longest",
+        "missing",
+        "late",
+    ]);
+    for stream in &result.streams {
+        let Some(frames) = &stream.frame_figures else {
+            continue;
+        };
+        let at = |ns, at_s| format!("{} at {at_s:.3} s", latency(ns));
+        let counted = |of: fn(&FramePaceResult) -> u64| {
+            let pace = frames.pace.as_ref();
+            pace.map_or_else(|| "-".to_owned(), |pace| of(pace).to_string())
+        };
+        let (interval, durable) = (&frames.interval_ns, &frames.until_durable_ns);
+        table.row(vec![
+            stream.name.clone(),
+            frames
+                .frames_per_s
+                .map_or_else(|| "-".to_owned(), frame_rate),
+            position(frames.size_bytes.p50),
+            position(frames.size_bytes.max),
+            latency(interval.p50),
+            at(interval.max, interval.max_at_s),
+            latency(durable.p50),
+            at(durable.max, durable.max_at_s),
+            counted(|pace| pace.missing),
+            counted(|pace| pace.late),
+        ]);
+    }
+    table
+}
+
+/// The first frames before which others are missing or came late.
+fn incidents(result: &RecordResult) -> Table {
+    let mut table = Table::new(&["stream", "before frame", "at", "pause", "missing", "late"]);
+    for stream in &result.streams {
+        let pace = stream
+            .frame_figures
+            .iter()
+            .filter_map(|frames| frames.pace.as_ref());
+        for incident in pace.flat_map(|pace| &pace.incidents) {
+            table.row(vec![
+                stream.name.clone(),
+                incident.frame.to_string(),
+                incident.time.clone(),
+                latency(incident.interval_ns),
+                incident.missing.to_string(),
+                incident.late.to_string(),
+            ]);
         }
     }
     table

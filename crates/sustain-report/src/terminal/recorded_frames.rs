@@ -1,0 +1,115 @@
+//! What the frames of a recorded stream were like, in lines below that of the stream.
+
+use sustain_document::frames::{FrameIncidentResult, FramePaceResult, FramesResult};
+use sustain_document::record::StreamResult;
+
+use crate::format::{frame_rate, latency, position};
+
+/// The most incidents that get a line each.
+const LINES_MAX: usize = 5;
+
+pub(super) fn frame_lines(stream: &StreamResult) -> Vec<String> {
+    let Some(frames) = &stream.frame_figures else {
+        return Vec::new();
+    };
+    let mut lines = Vec::from_iter(figures(&stream.name, frames));
+    if let Some(pace) = &frames.pace {
+        lines.extend(pace_lines(&stream.name, pace));
+    }
+    lines
+}
+
+/// The rate, sizes and times; none of fewer than two frames.
+fn figures(name: &str, frames: &FramesResult) -> Option<String> {
+    let rate = frame_rate(frames.frames_per_s?);
+    let mut line = format!(
+        "stream {name}: {rate} of {} to {}, at most {} after each other",
+        position(frames.size_bytes.p50),
+        position(frames.size_bytes.max),
+        latency(frames.interval_ns.max),
+    );
+    if frames.until_durable_ns.max > 0 {
+        let longest = latency(frames.until_durable_ns.max);
+        line.push_str(&format!("; each was durable within {longest}"));
+    }
+    Some(line)
+}
+
+fn pace_lines(name: &str, pace: &FramePaceResult) -> Vec<String> {
+    let declared = frame_rate(pace.declared_frames_per_s);
+    if pace.missing + pace.late == 0 {
+        let line = format!("stream {name}: no frame is missing or late against {declared}");
+        return vec![line];
+    }
+    let (missing, late) = (pace.missing, pace.late);
+    let first =
+        format!("stream {name}: {missing} frames MISSING and {late} late against {declared}");
+    let mut lines = vec![first];
+    let shown = pace.incidents.iter().take(LINES_MAX);
+    lines.extend(shown.map(|incident| incident_line(name, incident)));
+    let more = pace.incidents.len().saturating_sub(LINES_MAX) as u64 + pace.unlisted;
+    if more > 0 {
+        lines.push(format!(
+            "stream {name}: {more} more such pauses (--json lists the first 100)"
+        ));
+    }
+    lines
+}
+
+fn incident_line(name: &str, incident: &FrameIncidentResult) -> String {
+    let words = [(incident.missing, "missing"), (incident.late, "late")];
+    let words = words.iter().filter(|(count, _)| *count > 0);
+    let words: Vec<String> = words
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    format!(
+        "stream {name}: {} at frame {}, which came at {}, {} after the one before",
+        words.join(" and "),
+        incident.frame,
+        incident.time,
+        latency(incident.interval_ns)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn incident(frame: u64, missing: u64, late: u64) -> FrameIncidentResult {
+        FrameIncidentResult {
+            frame,
+            time: "2026-11-23T15:56:57.000000000Z".to_owned(),
+            interval_ns: 100_000_000,
+            missing,
+            late,
+        }
+    }
+
+    #[test]
+    fn missing_and_late_frames_are_named_and_the_rest_counted() {
+        let mut pace = FramePaceResult {
+            declared_frames_per_s: 29.97,
+            missing: 0,
+            late: 0,
+            incidents: Vec::new(),
+            unlisted: 0,
+        };
+        let whole = pace_lines("cam", &pace);
+        assert_eq!(
+            whole,
+            ["stream cam: no frame is missing or late against 29.970 frames/s"]
+        );
+        pace.incidents = (0..7).map(|at| incident(at * 10, at, 7 - at)).collect();
+        (pace.missing, pace.late, pace.unlisted) = (21, 28, 3);
+        let lines = pace_lines("cam", &pace);
+        assert_eq!(lines.len(), 1 + LINES_MAX + 1);
+        assert!(lines[0].contains("21 frames MISSING and 28 late against 29.970"));
+        assert!(
+            lines[1].contains("7 late at frame 0, which came at"),
+            "{}",
+            lines[1]
+        );
+        assert!(lines[2].contains("1 missing and 6 late at frame 10"));
+        assert!(lines[6].contains("5 more such pauses"));
+    }
+}

@@ -124,6 +124,7 @@ fn without_a_command_it_says_what_there_is() {
       control      Command a recording while it runs: status, pause, resume, stop, marks
       list         List the recordings of a store
       extract      Read a recorded stream back: its bytes, or its frames as files
+      mount        Mount a store: its recordings as directories, its streams and frames as files
       verify       Read everything in a store and account for every byte
       recover      Write the end mark of a recording that a crash or a kill cut off
       report       Show saved results again, or draw them as an HTML report

@@ -47,6 +47,8 @@ mod running;
 mod share;
 #[path = "record/short.rs"]
 mod short;
+#[path = "record/split.rs"]
+mod split;
 mod support;
 #[path = "record/throttled.rs"]
 mod throttled;

@@ -273,11 +273,17 @@ impl Driver {
     /// wait for them: it keeps their memory, and their targets open, for as long as the process
     /// lives.
     pub fn into_meters(self) -> Vec<Meter> {
+        self.into_parts().1
+    }
+
+    /// The same with the engine, if nothing is in flight on it: another driver may go on with it.
+    pub fn into_parts(self) -> (Option<Box<dyn Engine>>, Vec<Meter>) {
         let is_waited_for = self.queues.iter().all(|queue| queue.in_flight == 0);
-        if !is_waited_for {
-            std::mem::forget(self.engine);
+        if is_waited_for {
+            return (Some(self.engine), self.meters);
         }
-        self.meters
+        std::mem::forget(self.engine);
+        (None, self.meters)
     }
 
     /// The engine, for its description of itself.

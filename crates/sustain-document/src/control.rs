@@ -25,6 +25,8 @@ pub enum ControlRequest {
     Pause,
     /// Take from the sources again.
     Resume,
+    /// End the recording and begin the next one in the same store, without losing a byte between.
+    Split,
     /// End the recording in order, as the first Ctrl-C does.
     Stop,
     /// Keep these words in the recording, with their time and the offset of each stream.
@@ -53,6 +55,10 @@ pub struct ControlAnswer {
     /// The answer to `rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<RatesNow>,
+    /// The answer to `split`, which comes when the one recording has its end and the next one has
+    /// begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<RecordingSplit>,
     /// The answer to `mark`: the mark as it was handed to the recorder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<UserMark>,
@@ -69,6 +75,7 @@ impl ControlAnswer {
             paused: None,
             status: None,
             rate: None,
+            split: None,
             mark: None,
         }
     }
@@ -82,6 +89,15 @@ impl ControlAnswer {
             ..ControlAnswer::done()
         }
     }
+}
+
+/// Where one recording ended and the next one began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordingSplit {
+    /// The number of the recording that has ended, all of it durable.
+    pub ended: u32,
+    /// The number of the one that runs.
+    pub recording: u32,
 }
 
 /// The rates of a recording over the last second.

@@ -21,8 +21,13 @@ pub struct RecordResult {
     pub schema: String,
     /// UUID of the store.
     pub store: String,
-    /// The recording's number in the store.
+    /// The recording's number in the store. Of several in one run it is the last one, and so is all
+    /// that follows, apart from `before`.
     pub recording: u32,
+    /// The recordings of this run before it, oldest first: each ended by a command where the next
+    /// one began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<RecordingBefore>,
     /// Why it ended.
     pub ended: RecordingEnd,
     /// When it began, RFC 3339.
@@ -60,6 +65,42 @@ pub struct RecordResult {
     pub system: System,
     /// Notes for the user.
     pub notes: Vec<String>,
+}
+
+/// A recording that was ended by a command where the next one of the same run began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordingBefore {
+    /// Its number in the store.
+    pub recording: u32,
+    /// Why it ended: `split`, unless it met an end of its own at the same moment.
+    pub ended: RecordingEnd,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// How long it took, to the last flush.
+    pub seconds: f64,
+    /// Its streams.
+    pub streams: Vec<StreamBefore>,
+    /// The marks that were set in it; null where none could be set.
+    pub marks: Option<MarksResult>,
+    /// Members that failed in it, with the reasons.
+    pub errors: Vec<String>,
+}
+
+/// A stream of a [`RecordingBefore`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamBefore {
+    /// Its name.
+    pub name: String,
+    /// Bytes that the source offered: always the sum of the next two.
+    pub offered_bytes: u64,
+    /// Bytes that were written to members.
+    pub recorded_bytes: u64,
+    /// Bytes that were lost before they reached a member.
+    pub gap_bytes: u64,
+    /// Of `recorded_bytes`, what is on the medium for good.
+    pub durable_bytes: u64,
+    /// Frames begun.
+    pub frames: u64,
 }
 
 /// The verdicts on a recording.
@@ -280,6 +321,8 @@ closed_set! {
         Full,
         /// The user ended it.
         Signal,
+        /// The user wished that its sources go on in the next recording.
+        Split,
         /// It could not go on.
         Error,
         /// A crash or a kill ended it, and `recover` has written the end mark.

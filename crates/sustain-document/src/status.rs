@@ -14,6 +14,10 @@ pub const STATUS_SCHEMA: &str = "sustain.status/1";
 pub struct StatusLine {
     /// Always `sustain.status/1`; a reader refuses a schema that it does not know.
     pub schema: String,
+    /// The recording's number in the store. When it changes, all other figures begin anew. 0 in
+    /// older lines.
+    #[serde(default)]
+    pub recording: u32,
     /// The time since the recording's start.
     pub time_s: f64,
     /// The recording's streams.

@@ -21,7 +21,8 @@ use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range, StreamReader};
 use sustain_record::reading::verify::{Checkable, verify};
 use sustain_record::recorder::{
-    Intake, IntakeSetup, OnFull, PauseSwitch, RecordOptions, Recorder, StreamSetup, StreamWriter,
+    Intake, IntakeSetup, OnFull, PauseSwitch, RecordOptions, Recorder, SplitSwitch, StreamSetup,
+    StreamWriter,
 };
 use sustain_record::source::framing::Framing;
 use sustain_record::source::synthetic::{Content, seed_of};
@@ -474,6 +475,7 @@ fn unbounded(stop: Stop) -> IntakeSetup {
         last_wait_ns: 30_000_000_000,
         stop,
         pause: PauseSwitch::default(),
+        split: SplitSwitch::default(),
     }
 }
 

@@ -119,6 +119,7 @@ fn every_ending_has_its_words() {
     insta::assert_snapshot!(ended(RecordingEnd::Bytes), @"The recording ended after the bytes asked for.");
     insta::assert_snapshot!(ended(RecordingEnd::Full), @"The recording ended because the store is full.");
     insta::assert_snapshot!(ended(RecordingEnd::Signal), @"The recording ended in order when it was interrupted.");
+    insta::assert_snapshot!(ended(RecordingEnd::Split), @"The recording ended where the next one began.");
     insta::assert_snapshot!(ended(RecordingEnd::Error), @"The recording ended because it could not go on.");
 }
 

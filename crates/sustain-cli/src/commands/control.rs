@@ -23,6 +23,9 @@ use crate::usage_error::UsageError;
 
 /// A recorder answers at once; one that does not is stopped, or creates its store first.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// A split is answered when all of the recording before it is durable, for which a disk may take as
+/// long as the recorder waits for it.
+const SPLIT_WITHIN: Duration = Duration::from_secs(120);
 
 /// No answer of a recorder is nearly as long.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
@@ -55,6 +58,7 @@ fn understood(line: &str, request: &ControlRequest) -> Result<ControlAnswer, Str
         _ if !answer.ok => answer.error.is_some(),
         ControlRequest::Status => answer.status.is_some(),
         ControlRequest::Rate => answer.rate.is_some(),
+        ControlRequest::Split => answer.split.is_some(),
         ControlRequest::Pause | ControlRequest::Resume => answer.paused.is_some(),
         ControlRequest::Mark { .. } => answer.mark.is_some(),
         ControlRequest::Stop => true,
@@ -87,6 +91,7 @@ fn request(flags: &ControlFlags) -> Result<ControlRequest, UsageError> {
         CommandWord::Rate => ControlRequest::Rate,
         CommandWord::Pause => ControlRequest::Pause,
         CommandWord::Resume => ControlRequest::Resume,
+        CommandWord::Split => ControlRequest::Split,
         CommandWord::Stop => ControlRequest::Stop,
     })
 }
@@ -153,12 +158,16 @@ fn connect_in_time(path: &Path) -> std::io::Result<UnixStream> {
 /// Sends the request and returns the line of the answer.
 fn ask(socket: &UnixStream, request: &ControlRequest, path: &Path) -> anyhow::Result<String> {
     let name = path.display();
+    let within = match request {
+        ControlRequest::Split => SPLIT_WITHIN,
+        _ => ANSWER_WITHIN,
+    };
     socket.set_write_timeout(Some(ANSWER_WITHIN))?;
     let line = reader::write_request(request)?;
     let mut sender = socket;
     // Who refuses a client may have answered and closed before it was asked.
     let _ = sender.write_all(line.as_bytes());
-    match read_line(socket) {
+    match read_line(socket, within) {
         Ok(answer) if answer.is_empty() => bail!(
             "{name}: it gave no answer: the recording has ended, or this user may not command it, \
              which only root and the user who records may, or what listens there is no recorder"
@@ -168,8 +177,9 @@ fn ask(socket: &UnixStream, request: &ControlRequest, path: &Path) -> anyhow::Re
         Ok(_) => bail!("{name}: {}", no_recorder("its line has no end")),
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => bail!(
             "{name}: no answer for {} s: the recorder is still creating its store or opening its \
-             members, or its process was stopped, or what listens there is no recorder",
-            ANSWER_WITHIN.as_secs()
+             members, or its process was stopped, or its disks do not answer, or what listens \
+             there is no recorder",
+            within.as_secs()
         ),
         Err(error) => bail!("{name}: the answer cannot be read: {error}"),
     }
@@ -177,13 +187,13 @@ fn ask(socket: &UnixStream, request: &ControlRequest, path: &Path) -> anyhow::Re
 
 /// Reads one line with its end, or what there is of it when the other side closes, or has sent more
 /// than any answer has.
-fn read_line(mut socket: &UnixStream) -> std::io::Result<Vec<u8>> {
+fn read_line(mut socket: &UnixStream, within: Duration) -> std::io::Result<Vec<u8>> {
     let start = Clock::Real.now();
     let mut line = Vec::new();
     let mut some = [0; 4096];
     while line.len() < ANSWER_BYTES_MAX {
         let passed = Duration::from_nanos(Clock::Real.now().since_ns(start));
-        let left = ANSWER_WITHIN.saturating_sub(passed);
+        let left = within.saturating_sub(passed);
         if left.is_zero() {
             return Err(ErrorKind::TimedOut.into());
         }

@@ -326,7 +326,12 @@ fn present(flags: &RecordFlags, result: &RecordResult) -> anyhow::Result<()> {
 fn exit(result: &RecordResult) -> Exit {
     let has_lost = result.streams.iter().any(|stream| stream.gap_bytes > 0)
         || result.marks.is_some_and(|marks| marks.gap_bytes > 0);
-    let has_failed = result.members.iter().any(|member| member.error.is_some());
+    let mut before = result.before.iter();
+    let was_harmed = before.any(|one| {
+        let lost = one.streams.iter().any(|stream| stream.gap_bytes > 0);
+        lost || one.marks.is_some_and(|marks| marks.gap_bytes > 0) || !one.errors.is_empty()
+    });
+    let has_failed = was_harmed || result.members.iter().any(|member| member.error.is_some());
     let is_whole = !matches!(result.ended, RecordingEnd::Full | RecordingEnd::Error);
     if has_lost || has_failed || !is_whole {
         Exit::Failed

@@ -12,6 +12,8 @@ Examples:
       Keeps these words in the recording, with their time and how far each stream had come.
   sustain control /run/left.control status
       How the recording stands.
+  sustain control /run/left.control split
+      Ends this recording and begins the next one, without losing a byte between.
   sustain extract store/ --around 'door opened' --before 10s --after 5s -o door.raw
       What was recorded around the mark.
   printf '{\"command\":\"pause\"}\\n' | socat - UNIX-CONNECT:/run/left.control
@@ -27,6 +29,8 @@ What the output means:
       offered, what is durable, what was lost.
   rate
       What came in and went out over the last second, and what waits for members.
+  split
+      The number of the recording that has ended, all of it durable, and of the one that runs.
   mark
       The number and the time of the mark, and the byte at which each stream was.";
 
@@ -58,6 +62,8 @@ pub(crate) enum CommandWord {
     Pause,
     /// Take from the sources again.
     Resume,
+    /// End the recording and begin the next one in the same store, without losing a byte between.
+    Split,
     /// End the recording in order, as the first Ctrl-C does.
     Stop,
     /// Keep a text in the recording, with its time.

@@ -163,16 +163,16 @@ pub(crate) struct RecordFlags {
     #[arg(long, value_enum, value_name = "WHOM")]
     pub(crate) hold_back: Option<HoldBackFlag>,
     /// Make a unix socket here, over which the recording can be commanded while it runs: status,
-    /// rate, pause, resume, stop and mark, as `sustain control` says them. Only root and the user
-    /// who records may use it. It goes with the recording.
+    /// rate, pause, resume, split, stop and mark, as `sustain control` says them. Only root and the
+    /// user who records may use it. It goes with the recording.
     #[arg(help_heading = group::HOW)]
     #[arg(long, value_name = "SOCKET")]
     pub(crate) control: Option<PathBuf>,
-    /// End after this time, pauses included.
+    /// End after this time, with its pauses and all recordings of a `split`.
     #[arg(help_heading = group::HOW_LONG)]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) time: Option<u64>,
-    /// End each stream after this many bytes.
+    /// End each stream after this many bytes, counted anew in each recording of a `split`.
     #[arg(help_heading = group::HOW_LONG, hide_short_help = true)]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) bytes: Option<u64>,

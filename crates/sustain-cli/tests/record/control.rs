@@ -19,7 +19,7 @@ pub const SOCKET: &str = "socket";
 /// A recording that can be commanded.
 pub struct Commanded {
     pub members: Members,
-    running: Running,
+    pub running: Running,
 }
 
 impl Commanded {
@@ -28,7 +28,7 @@ impl Commanded {
         Commanded::start_on(members, flags)
     }
 
-    fn start_on(members: Members, flags: &[&str]) -> Commanded {
+    pub fn start_on(members: Members, flags: &[&str]) -> Commanded {
         let all = [SMALL, &["--control", SOCKET, "--json", "json"], flags].concat();
         let mut command = members.command("record", &all);
         let mut running = Running::start(command.stdin(Stdio::piped()));
@@ -40,13 +40,13 @@ impl Commanded {
         commanded
     }
 
-    fn client(&self) -> UnixStream {
+    pub fn client(&self) -> UnixStream {
         UnixStream::connect(self.members.place.path(SOCKET)).unwrap()
     }
 
     /// One request on a connection of its own.
     #[track_caller]
-    fn ask(&self, request: &Value) -> Value {
+    pub fn ask(&self, request: &Value) -> Value {
         answer_to(&self.client(), request)
     }
 
@@ -56,13 +56,13 @@ impl Commanded {
     }
 
     #[track_caller]
-    fn mark(&self, text: &str) -> Value {
+    pub fn mark(&self, text: &str) -> Value {
         let answer = self.ask(&json!({ "command": "mark", "text": text }));
         assert_eq!(answer["ok"], true, "{answer:#}");
         answer["mark"].clone()
     }
 
-    fn control(&self, arguments: &[&str]) -> Ran {
+    pub fn control(&self, arguments: &[&str]) -> Ran {
         self.members
             .place
             .run(&[&["control", SOCKET], arguments].concat())
@@ -70,7 +70,7 @@ impl Commanded {
 
     /// Waits until a status is as wanted.
     #[track_caller]
-    fn becomes(&mut self, is_so: impl Fn(&Value) -> bool) {
+    pub fn becomes(&mut self, is_so: impl Fn(&Value) -> bool) {
         let socket = self.members.place.path(SOCKET);
         let look = || {
             let Ok(client) = UnixStream::connect(&socket) else {
@@ -89,7 +89,7 @@ impl Commanded {
     }
 
     #[track_caller]
-    fn finish(self, code: i32) -> (Members, Value) {
+    pub fn finish(self, code: i32) -> (Members, Value) {
         self.running.finish().expect(code);
         assert!(!self.members.place.path(SOCKET).exists(), "it is gone");
         let result = json_of(&self.members.place.read("json"));
@@ -100,7 +100,7 @@ impl Commanded {
 
 /// Sends a request, and reads its answer.
 #[track_caller]
-fn answer_to(mut client: &UnixStream, request: &Value) -> Value {
+pub fn answer_to(mut client: &UnixStream, request: &Value) -> Value {
     client.write_all(format!("{request}\n").as_bytes()).unwrap();
     let mut line = String::new();
     BufReader::new(client).read_line(&mut line).unwrap();
@@ -120,7 +120,7 @@ fn offered(status: &Value) -> u64 {
 
 #[test]
 fn a_recording_is_asked_marked_and_stopped_by_commands() {
-    let commanded = Commanded::start(&[32 * MIB, 32 * MIB], &["--from", "test:3MB/s"]);
+    let mut commanded = Commanded::start(&[32 * MIB, 32 * MIB], &["--from", "test:3MB/s"]);
     let path = commanded.members.place.path(SOCKET);
     let mode = path.metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -144,6 +144,8 @@ fn a_recording_is_asked_marked_and_stopped_by_commands() {
     let rate = &json_of(&line)["rate"];
     assert_eq!(rate["streams"][0]["name"], "main");
     assert_eq!(rate["members"].as_array().unwrap().len(), 2);
+    // Before that there are no rates to tell.
+    commanded.becomes(|status| status["time_s"].as_f64().unwrap() > 1.0);
     let told = commanded.control(&["status"]).expect(0).stdout;
     assert!(
         told.contains("stream main: ") && told.contains("marks: 2 set"),

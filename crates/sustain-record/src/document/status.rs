@@ -11,6 +11,7 @@ use crate::recorder::{MemberStanding, RecordingProgress, StreamStanding};
 pub fn status_line(standing: &RecordingProgress) -> StatusLine {
     StatusLine {
         schema: STATUS_SCHEMA.to_owned(),
+        recording: standing.recording,
         time_s: standing.time_s,
         streams: standing.streams.iter().map(stream).collect(),
         members: standing.members.iter().map(member).collect(),

@@ -105,6 +105,8 @@ mod tests {
             limited_by: LimitedBy::Source,
             others_bytes_per_s: None,
             marks: None,
+            recording: 1,
+            begun_at: sustain_disk::clock::Timestamp(0),
             is_paused: false,
             flushes: 0,
             is_over: false,

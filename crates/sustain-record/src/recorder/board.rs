@@ -4,6 +4,8 @@
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
+use sustain_disk::clock::Timestamp;
+
 use super::member::MemberState;
 
 /// The state of a stream.
@@ -75,6 +77,11 @@ pub use sustain_document::record::LimitedBy;
 /// The state of a recording at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordingProgress {
+    /// The recording's number in the store. When it changes, all that follows counts from the
+    /// beginning again.
+    pub recording: u32,
+    /// When it began.
+    pub begun_at: Timestamp,
     /// Seconds from its start.
     pub time_s: f64,
     /// The streams of its sources.
@@ -118,21 +125,37 @@ impl RecordingProgress {
 /// The place through which the state is shared.
 #[derive(Debug)]
 pub struct RecordingBoard {
-    standing: Mutex<RecordingProgress>,
+    entries: Mutex<BoardEntries>,
     changed: Condvar,
+}
+
+#[derive(Debug)]
+struct BoardEntries {
+    standing: RecordingProgress,
+    /// The last states of recordings that ended where the next one began, until somebody takes
+    /// them.
+    ended: Vec<RecordingProgress>,
 }
 
 impl RecordingBoard {
     pub(super) fn new(standing: RecordingProgress) -> RecordingBoard {
+        let ended = Vec::new();
         RecordingBoard {
-            standing: Mutex::new(standing),
+            entries: Mutex::new(BoardEntries { standing, ended }),
             changed: Condvar::new(),
         }
     }
 
     /// Returns the state of the recording.
     pub fn read(&self) -> RecordingProgress {
-        self.lock().clone()
+        self.lock().standing.clone()
+    }
+
+    /// Returns the last states of recordings that ended since this was called last, oldest first,
+    /// and the state of the one that runs.
+    pub fn take_ended(&self) -> (Vec<RecordingProgress>, RecordingProgress) {
+        let mut entries = self.lock();
+        (std::mem::take(&mut entries.ended), entries.standing.clone())
     }
 
     /// Waits until `is_met`, the recording is over, or the time has passed. Returns the state then.
@@ -141,23 +164,35 @@ impl RecordingBoard {
         is_met: impl Fn(&RecordingProgress) -> bool,
         at_most: Duration,
     ) -> RecordingProgress {
-        let waiting = |standing: &mut RecordingProgress| !standing.is_over && !is_met(standing);
+        let waiting = |entries: &mut BoardEntries| {
+            let standing = &entries.standing;
+            !standing.is_over && !is_met(standing)
+        };
         self.changed
             .wait_timeout_while(self.lock(), at_most, waiting)
             .map_or_else(
-                |poisoned| poisoned.into_inner().0.clone(),
-                |(standing, _)| standing.clone(),
+                |poisoned| poisoned.into_inner().0.standing.clone(),
+                |(entries, _)| entries.standing.clone(),
             )
     }
 
     pub(super) fn write(&self, change: impl FnOnce(&mut RecordingProgress)) {
-        change(&mut self.lock());
+        change(&mut self.lock().standing);
         self.changed.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, RecordingProgress> {
+    /// Goes on with the recording that follows.
+    pub(super) fn begin_next(&self, first: RecordingProgress) {
+        let mut entries = self.lock();
+        let last = std::mem::replace(&mut entries.standing, first);
+        entries.ended.push(last);
+        drop(entries);
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BoardEntries> {
         // A panic elsewhere leaves a state that was true a moment ago.
-        self.standing
+        self.entries
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }

@@ -2,7 +2,7 @@
 //! one way, free memory comes back the other way.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 use sustain_disk::buffer::{Buffer, SharedPool, StableBytes};
@@ -10,22 +10,13 @@ use sustain_disk::clock::Timestamp;
 use sustain_disk::driver::Ending;
 use sustain_disk::engine::Waker;
 
-use super::filled::{Filled, PayloadMemory};
+use super::cuts::StreamCuts;
+use super::filled::PayloadMemory;
 use super::inlet::{Inlet, Offered, Polled};
+use super::message::RecorderMessage;
 use crate::format::GapReason;
 
-/// A message from a source.
-#[allow(
-    clippy::large_enum_variant,
-    reason = "moving a few hundred bytes is nothing beside an append"
-)]
-pub(super) enum RecorderMessage {
-    Append(Filled),
-    /// The source of one stream has ended.
-    Ended(Ending),
-}
-
-/// What a source itself says that it has offered so far.
+/// What a source itself says that it has offered so far, in all recordings of this run.
 #[derive(Debug, Default)]
 pub(super) struct OfferedSoFar {
     bytes: AtomicU64,
@@ -33,6 +24,8 @@ pub(super) struct OfferedSoFar {
     without_memory_bytes: AtomicU64,
     /// With what it has not handed over yet.
     taken_bytes: AtomicU64,
+    /// How often it was cut, and where the last time.
+    cut: Mutex<(u32, u64)>,
 }
 
 impl OfferedSoFar {
@@ -47,10 +40,31 @@ impl OfferedSoFar {
         self.taken_bytes.store(offset_bytes, Ordering::Relaxed);
     }
 
-    /// How far the source has come, as far as it has shown.
-    pub(super) fn taken_bytes(&self) -> u64 {
+    /// How far the source has come, as far as it has shown, in the recording behind so many cuts: 0
+    /// if it has not been cut as often yet.
+    pub(super) fn taken_bytes_behind(&self, cuts: u32) -> u64 {
+        let (own_cuts, cut_at_bytes) = *self.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        if own_cuts < cuts {
+            return 0;
+        }
         let offered_bytes = self.bytes.load(Ordering::Relaxed);
-        self.taken_bytes.load(Ordering::Relaxed).max(offered_bytes)
+        let taken_bytes = self.taken_bytes.load(Ordering::Relaxed).max(offered_bytes);
+        taken_bytes.saturating_sub(cut_at_bytes)
+    }
+
+    /// Notes that the source is cut at `offset_bytes`. Returns what it has offered by then.
+    pub(super) fn cut_at(&self, offset_bytes: u64) -> Offered {
+        let mut cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        *cut = (cut.0 + 1, offset_bytes);
+        self.offered()
+    }
+
+    fn offered(&self) -> Offered {
+        Offered {
+            bytes: self.bytes.load(Ordering::Relaxed),
+            lost_bytes: self.lost_bytes.load(Ordering::Relaxed),
+            without_memory_bytes: self.without_memory_bytes.load(Ordering::Relaxed),
+        }
     }
 
     /// Notes that so many more bytes are lost.
@@ -144,8 +158,8 @@ pub(super) struct ChannelInlet {
     /// Returns memory of the caller, one channel per stream.
     pub(super) returned: Vec<Sender<Box<dyn StableBytes>>>,
     pub(super) exchange: Arc<Exchange>,
-    /// Streams whose source has not ended.
-    pub(super) open_streams: usize,
+    /// Which streams have ended, and where they are cut.
+    pub(super) cuts: StreamCuts,
     /// Why the ended streams ended.
     pub(super) ending: Option<Ending>,
     /// Whether the recorder only waits for the sources to end.
@@ -154,6 +168,9 @@ pub(super) struct ChannelInlet {
 
 impl ChannelInlet {
     fn receive(&mut self) -> Result<RecorderMessage, TryRecvError> {
+        if let Some(message) = self.cuts.take_due() {
+            return Ok(message);
+        }
         if self.is_draining {
             return self.messages.recv().map_err(|_| TryRecvError::Disconnected);
         }
@@ -172,8 +189,14 @@ impl ChannelInlet {
         self.is_draining = true;
     }
 
-    fn stream_ended(&mut self, ending: Ending) {
-        self.open_streams = self.open_streams.saturating_sub(1);
+    /// Begins the next recording, when this one has all that belongs to it.
+    pub(super) fn begin_next(&mut self) {
+        let told = &self.exchange.told;
+        self.cuts.begin_next(|stream| told[stream].offered());
+    }
+
+    fn stream_ended(&mut self, stream: usize, ending: Ending) {
+        self.cuts.ended(stream);
         // An error of one source or the user's stop says more than that other sources ended.
         if self.ending.is_none_or(|earlier| earlier == Ending::Source) {
             self.ending = Some(ending);
@@ -184,11 +207,23 @@ impl ChannelInlet {
 impl Inlet for ChannelInlet {
     fn poll(&mut self, _now: Timestamp) -> Polled {
         loop {
-            match self.receive() {
-                Ok(RecorderMessage::Append(filled)) => return Polled::Append(filled),
-                Ok(RecorderMessage::Ended(ending)) => self.stream_ended(ending),
-                Err(TryRecvError::Empty) if self.open_streams > 0 => return Polled::Nothing(None),
+            if self.cuts.is_whole() {
+                return Polled::Cut;
+            }
+            let message = match self.receive() {
+                Ok(message) => self.cuts.sort(message),
+                Err(TryRecvError::Empty) if self.cuts.is_open() => return Polled::Nothing(None),
                 Err(_) => return Polled::Ended(self.ending.unwrap_or(Ending::Source)),
+            };
+            match message {
+                Some(RecorderMessage::Append(filled)) => return Polled::Append(filled),
+                Some(RecorderMessage::Cut { stream, offered }) => {
+                    self.cuts.cut(usize::from(stream), offered);
+                }
+                Some(RecorderMessage::Ended { stream, ending }) => {
+                    self.stream_ended(usize::from(stream), ending);
+                }
+                None => {}
             }
         }
     }
@@ -213,12 +248,8 @@ impl Inlet for ChannelInlet {
     }
 
     fn offered(&self, stream: usize) -> Offered {
-        let told = &self.exchange.told[stream];
-        Offered {
-            bytes: told.bytes.load(Ordering::Relaxed),
-            lost_bytes: told.lost_bytes.load(Ordering::Relaxed),
-            without_memory_bytes: told.without_memory_bytes.load(Ordering::Relaxed),
-        }
+        let told = self.exchange.told[stream].offered();
+        self.cuts.in_recording(stream, told)
     }
 
     fn buffer_fill(&self) -> f64 {

@@ -13,9 +13,9 @@ const SLOT_PARTS: usize = 8;
 /// One recording that is on the store already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Earlier {
-    note: EarlierNote,
+    pub(super) note: EarlierNote,
     /// The slot of its last append on each member; `None` on a member that has nothing of it.
-    last_slots: Vec<Option<u64>>,
+    pub(super) last_slots: Vec<Option<u64>>,
 }
 
 impl Earlier {
@@ -51,7 +51,7 @@ impl Earlier {
         })
     }
 
-    fn is_left(&self, members: &[MemberWriter]) -> bool {
+    pub(super) fn is_left(&self, members: &[MemberWriter]) -> bool {
         let mut lasts = members.iter().zip(&self.last_slots);
         lasts.any(|(member, last)| {
             let slot_count = member.setup.geometry.slot_count;

@@ -17,6 +17,8 @@ pub enum Polled {
     Append(Filled),
     /// There is nothing now. A source that keeps a timetable says when to ask again.
     Nothing(Option<Timestamp>),
+    /// There will be nothing more in this recording, and another one follows it without a break.
+    Cut,
     /// There will be nothing more, and this is why.
     Ended(Ending),
 }

@@ -4,41 +4,26 @@ use std::sync::Arc;
 
 use crossbeam_channel::Sender;
 use sustain_disk::buffer::{Finder, Region};
-use sustain_disk::clock::{Timestamp, thread_cpu_ns};
-use sustain_disk::driver::{Driver, DriverSetup, Ending, QueueSetup};
+use sustain_disk::driver::QueueSetup;
 use sustain_disk::engine::{self, Engine, Limits, SimulatedEngine};
-use sustain_disk::meter::{BufferCurve, IntervalRule, RateGrid};
-use sustain_disk::target::WriteLock;
 use sustain_document::share::ShareResult;
 
 use super::board::RecordingBoard;
 use super::channel::{ChannelInlet, Exchange};
-use super::feed::{Patience, RecordFeed, RecordSetup};
-use super::member::MemberState;
+use super::feed::{RecordFeed, RecordSetup};
 use super::options::{RecordOptions, append_bytes};
 use super::recorded::Recorded;
 use super::share;
+use super::succession::{Closing, HeldLocks, RecorderRun};
+use super::superblock_writer::{SuperblockWriter, begin_superblocks};
 use crate::error::RecordError;
-use crate::member_io::{MemberIo, StepsPatience};
-use crate::store::{Renewal, Store};
+use crate::store::Store;
 
 /// Requests besides appends that a member may have in flight: a flush, and a start or end mark.
 const DUTIES: u32 = 2;
-/// How often the recorder's thread reports on its members.
-const REPORT_EVERY_NS: u64 = 100_000_000;
-const INTERVAL_NS: u64 = 1_000_000_000;
 
 /// An engine, and a sentence about why it was chosen.
 pub(super) type OpenedEngine = (Box<dyn Engine>, String);
-
-/// Opens the I/O over which superblocks are written.
-pub(super) type OpenIo = dyn Fn(&Store) -> Result<MemberIo, RecordError> + Send;
-
-/// How superblocks are written, and how long members are waited for meanwhile.
-pub(super) struct SuperblockWriter {
-    pub(super) open_io: Box<OpenIo>,
-    pub(super) patience: Patience,
-}
 
 /// Everything that the recorder's thread needs.
 pub(super) struct RecorderJob {
@@ -54,45 +39,6 @@ pub(super) struct RecorderJob {
 pub(super) struct ReadyRecorder {
     pub(super) board: Arc<RecordingBoard>,
     pub(super) share: ShareResult,
-}
-
-/// Keeps members locked for as long as the process lives, unless it is known that nothing is in
-/// flight on them. This holds even if the engine breaks or the recorder's thread panics.
-struct HeldLocks(Vec<Option<Arc<WriteLock>>>);
-
-impl HeldLocks {
-    fn of(store: &Store) -> HeldLocks {
-        let members = store.members.iter();
-        HeldLocks(members.map(|member| member.target.lock.clone()).collect())
-    }
-
-    fn release(&mut self, is_under_way: impl Fn(usize) -> bool) {
-        for (member, lock) in self.0.iter_mut().enumerate() {
-            if !is_under_way(member) {
-                *lock = None;
-            }
-        }
-    }
-}
-
-impl Drop for HeldLocks {
-    fn drop(&mut self) {
-        self.0.drain(..).for_each(std::mem::forget);
-    }
-}
-
-/// Ends the recording for everyone who waits for it, however its thread ends. After a panic, those
-/// who fill memory and those who wait for a watermark would otherwise wait for ever.
-struct Closing {
-    exchange: Arc<Exchange>,
-    board: Arc<RecordingBoard>,
-}
-
-impl Drop for Closing {
-    fn drop(&mut self) {
-        self.exchange.close();
-        self.board.write(|standing| standing.is_over = true);
-    }
 }
 
 impl RecorderJob {
@@ -137,46 +83,16 @@ impl RecorderJob {
         for (member, words) in silent {
             feed.leave_out(member, words);
         }
-        let mut locks = HeldLocks::of(&self.store);
-        let own_before = thread_cpu_ns();
-        let mut curve = BufferCurve::new(RateGrid::default());
-        let mut driver = Driver::new(engine, clock.clone(), &queues, driver_setup(start));
-        // Dropping the driver waits for what is in flight. Everyone else learns before that the
-        // recording is over.
-        let closing = preparing;
-        let driven = driver.run(&mut feed, &mut |progress| {
-            for arrival in &progress.arrivals {
-                curve.complete(arrival.at_ns, arrival.bytes);
-            }
-        });
-        let end = clock.now();
-        feed.inlet_mut().drain();
-        feed.close(end);
-        drop(closing);
-        // Requests that a member has not answered may still be written there, so nobody else may
-        // write to it.
-        locks.release(|member| feed.is_under_way(member));
-        driven?;
-        let wall_ns = end.since_ns(start).max(1);
-        curve.finish(wall_ns);
-        close_superblocks(&mut self.store, &self.superblocks, &feed)?;
-        Ok(Recorded {
-            store: self.store.id,
-            recording: feed.setup().recording,
-            started_ns: feed.setup().wall.unix_ns(start),
-            ended: feed.ending().unwrap_or(Ending::Error),
-            standing: feed.board().read(),
-            meters: driver.into_meters(),
-            slowness: feed.slowness(),
-            written_latency: feed.take_written_latency(),
-            durable_latency: feed.take_durable_latency(),
-            frames: feed.take_frame_meters(),
-            buffer_curve: curve,
+        let engine_words = (name, why);
+        let mut run = RecorderRun {
+            locks: HeldLocks::of(&self.store),
+            store: self.store,
+            superblocks: self.superblocks,
             append_bytes,
-            wall_ns,
-            cpu_share: (thread_cpu_ns() - own_before) as f64 / wall_ns as f64,
-            engine: (name, why),
-        })
+            queues,
+            engine_words,
+        };
+        run.record(engine, feed, preparing)
     }
 
     fn queues(&self) -> Vec<QueueSetup> {
@@ -215,95 +131,5 @@ impl RecorderJob {
         let clock = self.store.clock();
         let opened = engine::open(self.options.engine, files, limits, &regions, clock)?;
         Ok((opened.engine, opened.why))
-    }
-}
-
-/// Writes superblocks, and returns the members that did not answer. A simulated member always
-/// answers, in its own time.
-fn renew_superblocks(
-    store: &mut Store,
-    open_io: &OpenIo,
-    patience: StepsPatience,
-    slots_begun: &[u64],
-    renewal: Renewal<'_>,
-) -> Result<Vec<(usize, String)>, RecordError> {
-    if store.machines().is_empty() {
-        let io = open_io(store)?;
-        return store.renew_superblocks_within(io, (slots_begun, renewal), patience);
-    }
-    store.renew_superblocks(slots_begun, renewal)?;
-    Ok(Vec::new())
-}
-
-/// Makes the superblocks say, before the first write, that there will be one. Returns the members
-/// on which they do not say so, with the reason: what is written there might not be found after a
-/// crash.
-fn begin_superblocks(
-    store: &mut Store,
-    writer: &SuperblockWriter,
-    slots_begun: &[u64],
-) -> Result<Vec<(usize, String)>, RecordError> {
-    let patience = StepsPatience {
-        for_others_ns: writer.patience.slow_after_ns,
-        for_first_ns: writer.patience.given_up_after_ns,
-    };
-    let begins = Renewal::Begins;
-    let mut silent = renew_superblocks(store, &*writer.open_io, patience, slots_begun, begins)?;
-    for (member, words) in &mut silent {
-        words.push_str(&format!(
-            " before anything was recorded on it. {}",
-            what_to_do(&store.members[*member].name)
-        ));
-    }
-    if silent.len() == store.members.len() {
-        let all: Vec<String> = silent.into_iter().map(|(_, words)| words).collect();
-        return Err(RecordError::Silent(all.join("; ")));
-    }
-    Ok(silent)
-}
-
-/// Writes the hint for the next opening. If a member has failed, nothing more is asked of it.
-fn close_superblocks(
-    store: &mut Store,
-    writer: &SuperblockWriter,
-    feed: &RecordFeed<ChannelInlet>,
-) -> Result<(), RecordError> {
-    if feed.has_failed_members() {
-        return Ok(());
-    }
-    let patience = StepsPatience {
-        for_others_ns: writer.patience.given_up_after_ns,
-        for_first_ns: writer.patience.given_up_after_ns,
-    };
-    let slots_begun = feed.slots_begun();
-    let have_end = feed.have_end();
-    let ended = Renewal::Ended(&have_end);
-    let silent = renew_superblocks(store, &*writer.open_io, patience, &slots_begun, ended)?;
-    for (member, words) in silent {
-        let error = format!(
-            "{words} after the whole recording was durable on it. {}",
-            what_to_do(&store.members[member].name)
-        );
-        feed.board().write(|standing| {
-            standing.members[member].state = MemberState::Failed;
-            standing.members[member].error = Some(error);
-        });
-    }
-    Ok(())
-}
-
-fn what_to_do(name: &str) -> String {
-    format!(
-        "Check the kernel log (dmesg) and the cable. Until the request returns, the kernel keeps \
-         {name} locked"
-    )
-}
-
-fn driver_setup(start: Timestamp) -> DriverSetup {
-    DriverSetup {
-        start,
-        interval: IntervalRule::Time(INTERVAL_NS),
-        report_every_ns: REPORT_EVERY_NS,
-        flush_at_end: false,
     }
 }

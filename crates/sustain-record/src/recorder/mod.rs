@@ -9,6 +9,7 @@
 
 mod board;
 mod channel;
+mod cuts;
 mod earlier;
 mod feed;
 mod filled;
@@ -21,12 +22,15 @@ mod job;
 mod ledger;
 mod member;
 mod member_file;
+mod message;
 mod options;
 mod recorded;
 mod recording;
 mod scatter;
 mod share;
 mod stream_writer;
+mod succession;
+mod superblock_writer;
 mod user_marks;
 mod write;
 
@@ -41,11 +45,11 @@ pub use gauge::BufferGauge;
 pub use giver::{Giver, NotTaken};
 pub use inlet::{Inlet, Offered, Polled};
 pub(crate) use intake::is_readable_now;
-pub use intake::{Intake, IntakeSetup, OnFull, PauseSwitch, Taken};
+pub use intake::{Intake, IntakeSetup, OnFull, PauseSwitch, SplitSwitch, Taken};
 pub use member::{MemberSetup, MemberState, Slowness, UNFLUSHED_SLOTS_MAX};
 pub use member_file::MemberFile;
 pub use options::RecordOptions;
-pub use recorded::Recorded;
+pub use recorded::{Recorded, RecordedBefore};
 pub use recording::Recorder;
 pub(crate) use recording::recording_end;
 pub use scatter::ScatterWindow;

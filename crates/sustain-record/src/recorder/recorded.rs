@@ -1,10 +1,11 @@
 //! The outcome of a recording, as its recorder tells it.
 
+use sustain_disk::clock::Timestamp;
 use sustain_disk::driver::Ending;
 use sustain_disk::meter::{BufferCurve, LatencyMeter, Meter};
 use uuid::Uuid;
 
-use super::board::RecordingProgress;
+use super::board::{MarksStanding, RecordingProgress, StreamStanding};
 use super::frame_meter::FrameMeter;
 use super::member::Slowness;
 
@@ -42,4 +43,47 @@ pub struct Recorded {
     pub cpu_share: f64,
     /// The engine, and a sentence about why it was chosen.
     pub engine: (&'static str, String),
+    /// The CPU time that the process had used when it began.
+    pub cpu_before_ns: u64,
+    /// When it began.
+    pub begun_at: Timestamp,
+    /// The recordings before it in the same run, oldest first: each ended where the next one began.
+    pub before: Vec<RecordedBefore>,
+}
+
+/// A recording that ended where the next one began.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct RecordedBefore {
+    /// The recording's number in the store.
+    pub recording: u32,
+    /// When it began, in nanoseconds since 1970.
+    pub started_ns: i64,
+    /// Why it ended: as if its sources had ended, unless the store was full then, or no member was
+    /// left.
+    pub ended: Ending,
+    /// Time from its start to its last flush.
+    pub wall_ns: u64,
+    /// The streams of its sources at its end.
+    pub streams: Vec<StreamStanding>,
+    /// The marks that users set in it; `None` where they can set none.
+    pub marks: Option<MarksStanding>,
+    /// Members that could not be written to its end, with the reasons.
+    pub errors: Vec<String>,
+}
+
+impl RecordedBefore {
+    pub(super) fn of(recorded: Recorded) -> RecordedBefore {
+        let standing = recorded.standing;
+        let errors = standing.members.into_iter().filter_map(|one| one.error);
+        RecordedBefore {
+            recording: recorded.recording,
+            started_ns: recorded.started_ns,
+            ended: recorded.ended,
+            wall_ns: recorded.wall_ns,
+            streams: standing.streams,
+            marks: standing.marks,
+            errors: errors.collect(),
+        }
+    }
 }

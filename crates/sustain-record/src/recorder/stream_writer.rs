@@ -10,8 +10,9 @@ use sustain_disk::buffer::StableBytes;
 use sustain_disk::clock::{Clock, WallClock};
 use sustain_disk::driver::Ending;
 
-use super::channel::{Exchange, OfferedSoFar, RecorderMessage};
+use super::channel::{Exchange, OfferedSoFar};
 use super::filled::{Filled, Filling};
+use super::message::RecorderMessage;
 use crate::format::{Gap, GapReason, payload_room};
 
 /// Writes one stream of a recording, from any thread.
@@ -21,6 +22,8 @@ pub struct StreamWriter {
     pub(super) stream: u16,
     pub(super) name: String,
     pub(super) next_offset_bytes: u64,
+    /// What was offered in the recordings before this one.
+    pub(super) before_bytes: u64,
     pub(super) gap: Option<Gap>,
     pub(super) clock: Clock,
     pub(super) wall: WallClock,
@@ -42,14 +45,20 @@ impl StreamWriter {
         &self.name
     }
 
-    /// Bytes offered so far, lost ones included.
+    /// Bytes offered so far in this recording, lost ones included.
     pub fn offered_bytes(&self) -> u64 {
         self.next_offset_bytes
     }
 
+    /// The same with what was offered in the recordings before, if there were any.
+    pub(super) fn offered_in_all_bytes(&self) -> u64 {
+        self.before_bytes + self.next_offset_bytes
+    }
+
     /// Shows to others how far the source has come, with this much that is not handed over yet.
     pub(super) fn show_taken(&self, kept_bytes: u64) {
-        self.told().set_taken(self.next_offset_bytes + kept_bytes);
+        self.told()
+            .set_taken(self.offered_in_all_bytes() + kept_bytes);
     }
 
     /// The time of day by the recording's clock, in nanoseconds since 1970.
@@ -87,6 +96,11 @@ impl StreamWriter {
         &self.clock
     }
 
+    /// Whether at least half of the memory between sources and members is in use.
+    pub(super) fn is_buffer_half_used(&self) -> bool {
+        self.exchange.pool.free() * 2 <= self.exchange.pool.count()
+    }
+
     /// Whether the recording takes nothing more.
     pub fn is_closed(&self) -> bool {
         self.exchange.is_closed.load(Ordering::Acquire)
@@ -115,7 +129,7 @@ impl StreamWriter {
         }
         let now_ns = self.now_ns();
         self.next_offset_bytes += bytes;
-        self.told().set_offered(self.next_offset_bytes);
+        self.told().set_offered(self.offered_in_all_bytes());
         self.told().add_lost(bytes, reason);
         let gap = self.gap.get_or_insert(Gap {
             bytes: 0,
@@ -134,18 +148,28 @@ impl StreamWriter {
         self.ending = ending;
     }
 
+    /// Ends this recording here for the stream: what comes next begins the next one.
+    pub(super) fn cut(&mut self) {
+        self.send_last_gap();
+        self.before_bytes += self.next_offset_bytes;
+        self.next_offset_bytes = 0;
+        let (stream, offered) = (self.stream, self.told().cut_at(self.before_bytes));
+        let _ = self.messages.send(RecorderMessage::Cut { stream, offered });
+        self.exchange.wake();
+    }
+
     fn told(&self) -> &OfferedSoFar {
         &self.exchange.told[usize::from(self.stream)]
     }
 
     pub(super) fn send(&self, filled: Filled) {
-        self.told().set_offered(self.next_offset_bytes);
+        self.told().set_offered(self.offered_in_all_bytes());
         // The recorder outlives its streams. If it is gone, its own end has said why.
         let _ = self.messages.send(RecorderMessage::Append(filled));
         self.exchange.wake();
     }
 
-    /// Sends a gap at the very end as an append without payload.
+    /// Sends a gap at the end of a recording as an append without payload.
     fn send_last_gap(&mut self) {
         let Some(gap) = self.gap.take() else { return };
         let now = self.clock.now();
@@ -180,7 +204,10 @@ impl Drop for StreamWriter {
         } else {
             self.ending
         };
-        let _ = self.messages.send(RecorderMessage::Ended(ending));
+        let stream = self.stream;
+        let _ = self
+            .messages
+            .send(RecorderMessage::Ended { stream, ending });
         self.exchange.wake();
     }
 }

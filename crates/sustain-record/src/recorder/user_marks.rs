@@ -30,7 +30,10 @@ pub struct MarkKeeper {
 
 struct KeptMarks {
     writer: StreamWriter,
+    /// Marks in this recording.
     made: u64,
+    /// Recordings before this one in the same run.
+    cuts: u32,
 }
 
 /// Says why a text cannot be a mark.
@@ -63,12 +66,28 @@ impl MarkKeeper {
         let streams = board.read().streams.into_iter().map(|stream| stream.name);
         MarkKeeper {
             streams: streams.collect(),
-            kept: Mutex::new(KeptMarks { writer, made: 0 }),
+            kept: Mutex::new(KeptMarks {
+                writer,
+                made: 0,
+                cuts: 0,
+            }),
             board,
         }
     }
 
-    /// Marks handed over so far.
+    /// Sees to it that marks from now on belong to the recording behind so many cuts. Each stream
+    /// asks for this before it is cut itself. So as long as a mark is set, no stream goes on to a
+    /// recording behind the mark's.
+    pub(super) fn cut_to(&self, cuts: u32) {
+        let mut kept = self.lock();
+        if kept.cuts < cuts {
+            kept.writer.cut();
+            kept.made = 0;
+            kept.cuts = cuts;
+        }
+    }
+
+    /// Marks handed over so far in this recording.
     pub fn made(&self) -> u64 {
         self.lock().made
     }
@@ -97,18 +116,18 @@ impl MarkKeeper {
             time_ns,
             time: time_text(time_ns),
             text: text.to_owned(),
-            streams: self.offsets(&kept.writer),
+            streams: self.offsets(&kept),
         };
         kept.writer.send_mark(&line_of(&mark), time_ns)?;
         kept.made += 1;
         Ok(mark)
     }
 
-    fn offsets(&self, writer: &StreamWriter) -> Vec<MarkedOffset> {
-        let told = self.streams.iter().zip(&writer.exchange.told);
+    fn offsets(&self, kept: &KeptMarks) -> Vec<MarkedOffset> {
+        let told = self.streams.iter().zip(&kept.writer.exchange.told);
         told.map(|(name, told)| MarkedOffset {
             name: name.clone(),
-            offset_bytes: told.taken_bytes(),
+            offset_bytes: told.taken_bytes_behind(kept.cuts),
         })
         .collect()
     }

@@ -5,7 +5,7 @@ use sustain_disk::driver::Ending;
 use sustain_disk::meter::{Meter, StallLedger};
 use sustain_document::record::{
     BufferPointResult, HostResult, MarksResult, MemberResult, PlanResult, RECORD_SCHEMA,
-    RecordResult, SampleResult, StreamResult, TotalResult,
+    RecordResult, RecordingBefore, SampleResult, StreamBefore, StreamResult, TotalResult,
 };
 use sustain_document::share::ShareResult;
 use sustain_document::system::System;
@@ -14,7 +14,8 @@ use sustain_targets::others_deeds;
 use super::frames::{histogram, latency};
 use super::{RecordPlan, SourcePlan, frames, words};
 use crate::recorder::{
-    LimitedBy, MarksStanding, MemberStanding, MemberState, OnFull, Recorded, Taken, recording_end,
+    LimitedBy, MarksStanding, MemberStanding, MemberState, OnFull, Recorded, RecordedBefore, Taken,
+    recording_end,
 };
 use crate::source::framing::Framing;
 use crate::verdicts::{self, LIMITS_FROM_BYTES};
@@ -60,9 +61,9 @@ pub(super) fn result(
         schema: RECORD_SCHEMA.to_owned(),
         store: recorded.store.to_string(),
         recording: recorded.recording,
-        ended: recording_end(recorded.ended),
-        started: WallTime::from_nanosecond(i128::from(recorded.started_ns))
-            .map_or_else(|_| String::new(), |time| time.to_string()),
+        before: recorded.before.iter().map(before).collect(),
+        ended: recording_end(recorded.ended, false),
+        started: started(recorded.started_ns),
         seconds: recorded.wall_ns as f64 / 1e9,
         engine: format!("{}: {}", recorded.engine.0, recorded.engine.1),
         plan: plan_result(plan, recorded),
@@ -86,6 +87,49 @@ pub(super) fn result(
     };
     result.verdicts = Some(verdicts::decide(&result));
     result
+}
+
+fn started(started_ns: i64) -> String {
+    WallTime::from_nanosecond(i128::from(started_ns))
+        .map_or_else(|_| String::new(), |time| time.to_string())
+}
+
+fn before(recorded: &RecordedBefore) -> RecordingBefore {
+    let streams = recorded.streams.iter().map(|standing| StreamBefore {
+        name: standing.name.clone(),
+        offered_bytes: standing.offered_bytes,
+        recorded_bytes: standing.recorded_bytes,
+        gap_bytes: standing.gap_bytes,
+        durable_bytes: standing.durable_bytes,
+        frames: standing.frames,
+    });
+    RecordingBefore {
+        recording: recorded.recording,
+        ended: recording_end(recorded.ended, true),
+        started: started(recorded.started_ns),
+        seconds: recorded.wall_ns as f64 / 1e9,
+        streams: streams.collect(),
+        marks: recorded.marks.as_ref().map(marks),
+        errors: recorded.errors.clone(),
+    }
+}
+
+/// What the monitor saw during the last recording, if there were others before it.
+pub(super) fn since(mut system: System, recorded: &Recorded) -> System {
+    if !recorded.before.is_empty() {
+        system.samples.retain(|sample| sample.time_s >= 0.0);
+        system.kernel_messages.retain(|message| message.at_s >= 0.0);
+    }
+    system
+}
+
+/// The CPU time of the process before the last recording, of which this much was used before the
+/// first one.
+pub(super) fn cpu_before_ns(recorded: &Recorded, before_first_ns: u64) -> u64 {
+    match recorded.before.is_empty() {
+        true => before_first_ns,
+        false => recorded.cpu_before_ns,
+    }
 }
 
 /// Who else used the members' disks, and whether the sources had all they needed even so.
@@ -224,8 +268,11 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
             let errno = sustain_disk::error::IoFault::Kernel(errno.raw_os_error());
             remarks.push(words::read_error(&source.typed, errno));
         }
-        if let Some(error) = &taken.framing_error {
-            remarks.push(words::framing_error(&source.stream, &error.to_string()));
+        if let Some((cuts, error)) = &taken.framing_error {
+            let later = taken.cuts - cuts;
+            let before = (later > 0).then(|| recorded.recording.saturating_sub(later));
+            let error = error.to_string();
+            remarks.push(words::framing_error(&source.stream, &error, before));
         }
         if taken.offered_bytes == 0 && taken.ending == Ending::Source {
             remarks.push(words::empty(&source.typed));

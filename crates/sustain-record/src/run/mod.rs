@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sustain_disk::clock::{Clock, Timestamp, process_cpu_ns};
+use sustain_disk::clock::{Clock, process_cpu_ns};
 use sustain_disk::target::{Direction, Target};
 use sustain_document::record::RecordResult;
 use sustain_document::setting::BUFFER;
@@ -33,7 +33,6 @@ use sustain_targets::{Monitor, Stop, check_memory, counted, devices_under, neigh
 use crate::error::RecordError;
 use crate::recorder::{
     Durability, OnFull, RecordOptions, Recorder, RecordingBoard, RecordingProgress, StreamSetup,
-    Taken,
 };
 use crate::share_words::share_line;
 use crate::source::SourceSpec;
@@ -170,13 +169,13 @@ pub fn record(
     monitor.idle_while(idle_ns, &mut |_| stop.reason().is_none() && !is_urgent());
     let on_members = share::on_members(plan, &store, roots);
     let mut holding = HoldingBack::prepare(plan, &store, &devices, roots);
-    let members = store.members.len();
+    let (members, slot_bytes) = (store.members.len(), store.slot_bytes);
     let marks = control.iter().map(|_| StreamSetup::marks());
     let streams = plan.sources.iter().map(stream_of).chain(marks);
     let mut recorder = Recorder::start(store, streams, plan.options.clone())?;
     let mut writers = recorder.writers();
     let (board, start) = (recorder.board(), clock.now());
-    let commanded = Commanded::of(&board, (&clock, start), stop);
+    let commanded = Commanded::of(&board, &clock, slot_bytes, stop);
     let (service, commands) = control::serve(control, &mut writers, commanded)?;
     let mut share = share::taken(&recorder, on_members, &holding);
     holding.watch(recorder.gauge(), share.takes());
@@ -193,7 +192,6 @@ pub fn record(
     let watched = MonitorInput {
         board: &board,
         clock: &clock,
-        start,
         service: service.as_ref(),
     };
     let told_s = watched.follow(&intakes, &mut monitor, &mut samples, observer);
@@ -201,7 +199,7 @@ pub fn record(
     let recorded = recorder.finish()?;
     drop(need);
     share.hold_back = holding.finish();
-    let taken = passed_on(ended);
+    let taken = sources::passed_on(ended);
     let last = watched.complete(not_before(board.read(), told_s));
     drop(service);
     observer(RecordEvent::Standing(Box::new(last.clone())));
@@ -211,9 +209,9 @@ pub fn record(
         samples: samples.kept,
         host,
         share,
-        system: monitor.finish(start),
+        system: conclude::since(monitor.finish(recorded.begun_at), &recorded),
         notes,
-        cpu_ns: process_cpu_ns() - cpu_before_ns,
+        cpu_ns: process_cpu_ns() - conclude::cpu_before_ns(&recorded, cpu_before_ns),
     };
     Ok(Some(conclude::result(plan, &recorded, &taken, seen)))
 }
@@ -394,7 +392,6 @@ fn make_stores(
 struct MonitorInput<'a> {
     board: &'a Arc<RecordingBoard>,
     clock: &'a Clock,
-    start: Timestamp,
     service: Option<&'a ControlService>,
 }
 
@@ -416,17 +413,24 @@ impl MonitorInput<'_> {
         samples: &mut Samples,
         observer: &mut RecordObserver<'_>,
     ) -> f64 {
-        let mut flushes = 0;
+        let mut seen = (self.board.read().recording, 0);
         let mut told = Vec::new();
         loop {
-            let standing = self
-                .board
-                .wait_for(|standing| standing.flushes > flushes, STATUS_EVERY);
-            flushes = standing.flushes;
+            let is_new = |one: &RecordingProgress| (one.recording, one.flushes) > seen;
+            self.board.wait_for(is_new, STATUS_EVERY);
+            let (ended, standing) = self.board.take_ended();
+            for last in ended {
+                tell_written(monitor, &last, &mut told);
+                told.clear();
+                *samples = Samples::default();
+                let note = words::split(&self.complete(last));
+                observer(RecordEvent::Note(note));
+            }
+            seen = (standing.recording, standing.flushes);
             tell_written(monitor, &standing, &mut told);
             monitor.tick(self.clock.now());
             let standing = RecordingProgress {
-                time_s: self.clock.now().since_s(self.start),
+                time_s: self.clock.now().since_s(standing.begun_at),
                 others_bytes_per_s: monitor.others_bytes_per_s(),
                 ..standing
             };
@@ -455,14 +459,6 @@ fn not_before(standing: RecordingProgress, told_s: f64) -> RecordingProgress {
         time_s: standing.time_s.max(told_s),
         ..standing
     }
-}
-
-/// Passes on the panic of an intake, once everything that came before it is safe.
-fn passed_on(ended: Vec<std::thread::Result<Taken>>) -> Vec<Taken> {
-    let ended = ended.into_iter();
-    ended
-        .map(|taken| taken.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-        .collect()
 }
 
 /// Tells the monitor what was written to the members since the last time, so that it does not count
@@ -515,6 +511,8 @@ mod tests {
             limited_by: LimitedBy::Source,
             others_bytes_per_s: None,
             marks: None,
+            recording: 1,
+            begun_at: sustain_disk::clock::Timestamp(0),
             is_paused: false,
             flushes: 0,
             is_over: true,

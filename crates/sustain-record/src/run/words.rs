@@ -1,10 +1,10 @@
 //! All English of a recording's notes. Functions of data only.
 
 use sustain_disk::error::IoFault;
-use sustain_disk::units::Duration;
+use sustain_disk::units::{Duration, Size};
 use sustain_document::setting::{RING, SIZE};
 
-use crate::recorder::Slowness;
+use crate::recorder::{RecordingProgress, Slowness};
 use crate::source::framing::Framing;
 
 /// Advice for a store that is full.
@@ -29,8 +29,30 @@ pub(super) fn read_error(name: &str, errno: IoFault) -> String {
     format!("cannot read any more of {name}: {errno}; what came before is recorded")
 }
 
-pub(super) fn framing_error(stream: &str, error: &str) -> String {
-    format!("{stream}: {error}")
+/// Where frames could not be told apart any more. `before` is the recording in which that was, if
+/// it was not the last one.
+pub(super) fn framing_error(stream: &str, error: &str, before: Option<u32>) -> String {
+    match before {
+        None => format!("{stream}: {error}"),
+        Some(number) => format!("{stream}, in recording {number}: {error}"),
+    }
+}
+
+/// That a recording has ended where the next one began.
+pub(super) fn split(last: &RecordingProgress) -> String {
+    let recorded_bytes: u64 = last.streams.iter().map(|one| one.recorded_bytes).sum();
+    let gap_bytes: u64 = last.streams.iter().map(|one| one.gap_bytes).sum();
+    let lost = match gap_bytes {
+        0 => "nothing lost".to_owned(),
+        bytes => format!("{} LOST", Size(bytes)),
+    };
+    format!(
+        "recording {} has ended after {:.1} s with {} and {lost}; recording {} goes on",
+        last.recording,
+        last.time_s,
+        Size(recorded_bytes),
+        last.recording + 1
+    )
 }
 
 pub(super) fn empty(source: &str) -> String {

@@ -89,6 +89,10 @@ pub struct Store {
 pub enum Renewal<'a> {
     /// Before a recording writes anything.
     Begins,
+    /// When one recording has ended and the next one begins without a break: says of each member
+    /// how many slots were begun by the one that ended, if its end mark is durable, and the number
+    /// of the next one.
+    GoesOn(&'a [Option<u64>], u32),
     /// When the end marks of the last recording are durable. Says of each member whether it has
     /// one; what the superblocks of the others say of the last end stays as it is.
     Ended(&'a [bool]),
@@ -141,10 +145,7 @@ impl Store {
     /// above those that a crash may have destroyed.
     pub fn first_sequence(&self) -> u64 {
         let sequences = self.tails.iter().map(|tail| tail.max_sequence);
-        let above = sequences.max().unwrap_or(0).saturating_add(1);
-        above
-            .checked_next_multiple_of(SEQUENCE_STEP)
-            .unwrap_or(u64::MAX)
+        first_sequence_above(sequences.max().unwrap_or(0))
     }
 
     /// Whether every slot of every member has been used. Then only a ring can be recorded.
@@ -177,8 +178,8 @@ impl Store {
         let members = self.members.iter().zip(&self.tails);
         members
             .map(|(member, tail)| {
-                let is_full = !ring && is_full(member, tail);
-                tail.next_slot_serial.saturating_add(u64::from(!is_full))
+                let slot_count = member.superblock.geometry.slot_count;
+                slots_begun_for(tail.next_slot_serial, slot_count, ring)
             })
             .collect()
     }
@@ -221,22 +222,67 @@ impl Store {
         patience: StepsPatience,
     ) -> Result<Vec<(usize, String)>, RecordError> {
         self.set_hints(slots_begun, renewal);
-        let superblocks = self.members.iter().map(|member| &member.superblock);
-        let steps: Vec<Vec<MemberStep>> = superblocks.map(superblocks::steps).collect();
+        let (silent, failed) = self.write_within(io, &[], patience)?;
+        match failed.into_iter().next() {
+            None => Ok(silent),
+            Some((_, error)) => Err(error.into()),
+        }
+    }
+
+    /// Does the same when one recording has ended and the next one begins, on all members but
+    /// these. Returns also the members that could not be written: the next recording does without
+    /// them.
+    ///
+    /// # Errors
+    /// [`RecordError::Engine`].
+    pub(crate) fn go_on_within(
+        &mut self,
+        io: MemberIo,
+        (slots_begun, renewal): (&[u64], Renewal<'_>),
+        left_out: &[usize],
+        patience: StepsPatience,
+    ) -> Result<Vec<(usize, String)>, RecordError> {
+        self.set_hints(slots_begun, renewal);
+        let (mut lost, failed) = self.write_within(io, left_out, patience)?;
+        let failed = failed.into_iter();
+        lost.extend(failed.map(|(member, error)| (member, error.to_string())));
+        Ok(lost)
+    }
+
+    /// Writes the superblocks of all members but these. Returns the members that did not answer,
+    /// with what is to be said of that, and those that could not be written.
+    #[allow(
+        clippy::type_complexity,
+        reason = "members with words, and with errors"
+    )]
+    fn write_within(
+        &self,
+        io: MemberIo,
+        left_out: &[usize],
+        patience: StepsPatience,
+    ) -> Result<(Vec<(usize, String)>, Vec<(usize, RequestError)>), RecordError> {
+        let members = self.members.iter().enumerate();
+        let steps: Vec<Vec<MemberStep>> = members
+            .map(|(index, member)| match left_out.contains(&index) {
+                true => Vec::new(),
+                false => superblocks::steps(&member.superblock),
+            })
+            .collect();
         let ends = io.take_steps(&steps, patience);
-        let (mut silent, mut failed) = (Vec::new(), None);
+        let (mut silent, mut failed) = (Vec::new(), Vec::new());
         for (index, member) in self.members.iter().enumerate() {
             let name = &member.name;
             match ends.as_ref().map(|ends| ends[index]) {
                 Ok(StepsEnd::Done) => {}
                 Ok(StepsEnd::Failed { step, errno }) => {
                     let (operation, offset_bytes) = steps[index][step].name();
-                    failed.get_or_insert(RequestError {
+                    let error = RequestError {
                         target: name.clone(),
                         operation,
                         offset_bytes,
                         fault: errno,
-                    });
+                    };
+                    failed.push((index, error));
                 }
                 Ok(StepsEnd::Silent { step, waited_ns }) => {
                     let (operation, offset_bytes) = steps[index][step].name();
@@ -252,7 +298,7 @@ impl Store {
             }
         }
         ends?;
-        failed.map_or(Ok(silent), |error| Err(error.into()))
+        Ok((silent, failed))
     }
 
     fn set_hints(&mut self, slots_begun: &[u64], renewal: Renewal<'_>) {
@@ -268,6 +314,14 @@ impl Store {
             superblock.has_ended &= !begins_slot;
             match renewal {
                 Renewal::Begins => superblock.recordings_begun = recording,
+                Renewal::GoesOn(ended_slots, recording) => {
+                    superblock.recordings_begun = recording;
+                    if let Some(ended) = ended_slots[index] {
+                        superblock.end_slot = ended.checked_sub(1);
+                        // A full member has nothing of the next one, and its last end stays so.
+                        superblock.has_ended = ended == *slots_begun;
+                    }
+                }
                 Renewal::Ended(have_end) if have_end[index] => {
                     superblock.has_ended = true;
                     superblock.end_slot = slots_begun.checked_sub(1);
@@ -366,6 +420,20 @@ impl fmt::Debug for Store {
             .field("missing", &self.missing)
             .finish_non_exhaustive()
     }
+}
+
+/// The first sequence of a recording on a store whose largest one is this.
+pub(crate) fn first_sequence_above(max_sequence: u64) -> u64 {
+    let above = max_sequence.saturating_add(1);
+    above
+        .checked_next_multiple_of(SEQUENCE_STEP)
+        .unwrap_or(u64::MAX)
+}
+
+/// The slots that are begun when a recording has begun in this slot, if the member has it.
+pub(crate) fn slots_begun_for(next_slot_serial: u64, slot_count: u64, ring: bool) -> u64 {
+    let is_full = !ring && next_slot_serial >= slot_count;
+    next_slot_serial.saturating_add(u64::from(!is_full))
 }
 
 fn is_full(member: &OpenMember, tail: &MemberTail) -> bool {

@@ -22,6 +22,12 @@ pub fn control_text(answer: &ControlAnswer, width: usize) -> String {
     }));
     lines.extend(answer.status.iter().flat_map(status_lines));
     lines.extend(answer.rate.iter().flat_map(rate_lines));
+    lines.extend(answer.split.map(|split| {
+        format!(
+            "recording {} has ended, all of it durable; recording {} goes on",
+            split.ended, split.recording
+        )
+    }));
     lines.extend(answer.mark.iter().map(mark_line));
     if lines.is_empty() {
         lines.push("done: the recording ends in order".to_owned());
@@ -61,9 +67,14 @@ pub(super) fn marks_line(marks: &MarksResult) -> String {
 }
 
 fn status_lines(status: &StatusLine) -> Vec<String> {
+    // A recorder of an earlier version does not tell its number.
+    let recording = match status.recording {
+        0 => String::new(),
+        number => format!("recording {number}: "),
+    };
     let paused = if status.paused { ", PAUSED" } else { "" };
     let mut lines = vec![format!(
-        "{}{paused}, buffer {}, limit: {}",
+        "{recording}{}{paused}, buffer {}, limit: {}",
         stretch(status.time_s.round()),
         percent(status.buffer_fill),
         status.limited_by.words()

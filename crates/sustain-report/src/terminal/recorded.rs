@@ -1,7 +1,9 @@
 //! Shows the result of a recording as text: a line for each stream and member, what the kernel and
 //! the recorder noted, and the answer in sentences.
 
-use sustain_document::record::{MemberResult, RecordResult, RecordingEnd, StreamResult};
+use sustain_document::record::{
+    MemberResult, RecordResult, RecordingBefore, RecordingEnd, StreamResult,
+};
 use sustain_document::system::KernelMessage;
 use sustain_record::hold_back_words::held_line;
 use sustain_record::recorder::{LimitedBy, MemberState, RecorderShare};
@@ -174,6 +176,7 @@ pub fn record_sentence(result: &RecordResult) -> String {
         ));
     }
     parts.extend(limit_words(result));
+    parts.extend(before_words(&result.before));
     if result.plan.ring {
         parts.push(RING.to_owned());
     }
@@ -206,12 +209,43 @@ fn limit_words(result: &RecordResult) -> Option<String> {
     })
 }
 
+/// The recordings of the same run before this one, which all figures leave out.
+fn before_words(before: &[RecordingBefore]) -> Option<String> {
+    let (first, last) = (before.first()?, before.last()?);
+    let which = match before.len() {
+        1 => format!("recording {} of this run", first.recording),
+        _ => format!(
+            "recordings {} to {} of this run",
+            first.recording, last.recording
+        ),
+    };
+    let streams = || before.iter().flat_map(|one| &one.streams);
+    let recorded: u64 = streams().map(|stream| stream.recorded_bytes).sum();
+    let marks = before.iter().filter_map(|one| one.marks);
+    let lost_marks: u64 = marks.map(|marks| marks.gap_bytes).sum();
+    let lost: u64 = streams().map(|stream| stream.gap_bytes).sum::<u64>() + lost_marks;
+    let lost = match lost {
+        0 => "lost nothing".to_owned(),
+        lost => format!("LOST {}", position(lost)),
+    };
+    let harmed = before.iter().filter(|one| !one.errors.is_empty()).count();
+    let harmed = match harmed {
+        0 => String::new(),
+        count => format!(", and members failed in {count} of them"),
+    };
+    Some(format!(
+        "This one began where a `split` ended the one before: {which} took {} and {lost}{harmed}",
+        position(recorded)
+    ))
+}
+
 fn ending_words(ended: RecordingEnd) -> &'static str {
     match ended {
         RecordingEnd::Source => "The recording ended because its sources ended",
         RecordingEnd::Time => "The recording ended after the time asked for",
         RecordingEnd::Bytes => "The recording ended after the bytes asked for",
         RecordingEnd::Full => "The recording ended because the store is full",
+        RecordingEnd::Split => "The recording ended where the next one began",
         RecordingEnd::Signal => "The recording ended in order when it was interrupted",
         RecordingEnd::Error | RecordingEnd::Unknown => {
             "The recording ended because it could not go on"

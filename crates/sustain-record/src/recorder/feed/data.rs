@@ -116,6 +116,7 @@ impl<I: Inlet> RecordFeed<I> {
                     self.is_inlet_empty = true;
                     self.has_changed = true;
                 }
+                Polled::Cut => self.end_by_cut(now),
             }
         }
     }

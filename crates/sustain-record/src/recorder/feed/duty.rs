@@ -123,7 +123,7 @@ impl<I: Inlet> RecordFeed<I> {
     fn end_note(&self) -> Vec<u8> {
         let ended = self
             .ending
-            .map_or("", |ending| recording_end(ending).name());
+            .map_or("", |ending| recording_end(ending, self.is_cut()).name());
         let streams = self.ledgers.iter().map(|ledger| StreamTotal {
             offered: ledger.next_offset_bytes(),
             recorded: ledger.recorded_bytes(),

@@ -27,6 +27,7 @@ use crate::format::{AppendPlace, Kind};
 mod data;
 mod duty;
 mod failing;
+mod follow;
 mod retry;
 mod settle;
 mod setup;
@@ -122,6 +123,8 @@ pub struct RecordFeed<I: Inlet> {
     /// For starts, ends and accounts, of each member.
     controls: Vec<BufferPool>,
     ending: Option<Ending>,
+    /// Whether the sources go on in another recording.
+    is_cut: bool,
     /// Since then nothing was waited for but members, and none of them has brought the end nearer.
     end_waits_since: Timestamp,
     /// What is accepted from now on is lost: no member can take it.
@@ -156,6 +159,15 @@ impl<I: Inlet> RecordFeed<I> {
     /// # Errors
     /// [`Error::Memory`] without memory for marks.
     pub fn new(setup: RecordSetup, inlet: I) -> Result<RecordFeed<I>, Error> {
+        let board = Arc::new(RecordingBoard::new(standing::first(&setup)));
+        RecordFeed::on_board(setup, inlet, board)
+    }
+
+    fn on_board(
+        setup: RecordSetup,
+        inlet: I,
+        board: Arc<RecordingBoard>,
+    ) -> Result<RecordFeed<I>, Error> {
         let streams = setup.streams.len();
         let members: Vec<MemberWriter> = setup
             .members
@@ -169,7 +181,6 @@ impl<I: Inlet> RecordFeed<I> {
             .iter()
             .map(|_| BufferPool::new(CONTROLS_PER_MEMBER, CONTROL_BYTES))
             .collect::<Result<_, Error>>()?;
-        let board = Arc::new(RecordingBoard::new(standing::first(&setup)));
         Ok(RecordFeed {
             errors: members.iter().map(|_| None).collect(),
             longest_returned_ns: 0,
@@ -194,6 +205,7 @@ impl<I: Inlet> RecordFeed<I> {
             next_token: 0,
             controls,
             ending: None,
+            is_cut: false,
             is_inlet_empty: false,
             inlet_at: None,
             has_changed: false,
@@ -229,7 +241,8 @@ impl<I: Inlet> RecordFeed<I> {
         &mut self.inlet
     }
 
-    /// How it ended, once it has.
+    /// How it ended, once it has: also of one that ended because another one follows, as if its
+    /// sources had ended ([`RecordFeed::is_cut`]).
     pub fn ending(&self) -> Option<Ending> {
         self.ending
     }
@@ -259,6 +272,7 @@ impl<I: Inlet> RecordFeed<I> {
                     self.is_inlet_empty = true;
                     self.end(ending, now);
                 }
+                Polled::Cut => self.end_by_cut(now),
             }
         }
     }
@@ -272,6 +286,17 @@ impl<I: Inlet> RecordFeed<I> {
             self.ending = Some(ending);
             self.end_waits_since = now;
             self.inlet.close();
+        }
+        self.has_changed = true;
+    }
+
+    /// The sources go on, and what they send from now on belongs to the next recording.
+    fn end_by_cut(&mut self, now: Timestamp) {
+        self.is_cut = true;
+        self.is_inlet_empty = true;
+        if self.ending.is_none() {
+            self.ending = Some(Ending::Source);
+            self.end_waits_since = now;
         }
         self.has_changed = true;
     }
@@ -397,7 +422,7 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     /// After the driver's end: takes the account of what came in too late, and tells everyone who
-    /// waits that it is over.
+    /// waits that it is over, unless another recording follows.
     pub fn close(&mut self, now: Timestamp) {
         for queue in 0..self.members.len() {
             self.is_harmed(queue, now);
@@ -405,7 +430,7 @@ impl<I: Inlet> RecordFeed<I> {
         self.give_up_late(now);
         self.account_in_result_only(now);
         let mut standing = standing::of(self, now);
-        standing.is_over = true;
+        standing.is_over = !self.is_cut;
         self.board.write(|entry| *entry = standing);
     }
 }

@@ -12,6 +12,8 @@ use crate::recorder::member::{MemberState, MemberWriter};
 /// The state before the first byte.
 pub(super) fn first(setup: &RecordSetup) -> RecordingProgress {
     RecordingProgress {
+        recording: setup.recording,
+        begun_at: setup.start,
         time_s: 0.0,
         streams: setup
             .streams
@@ -59,6 +61,8 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> RecordingPro
     let members = feed.members.iter().zip(&feed.errors);
     let under_way_ns = feed.oldest_write_ns(now).unwrap_or(0);
     RecordingProgress {
+        recording: feed.setup().recording,
+        begun_at: feed.setup().start,
         time_s: now.since_s(feed.setup().start),
         streams: of_sources
             .map(|(index, stream)| stream_standing(feed, index, &stream.name))

@@ -15,12 +15,25 @@ impl Intake {
         let mut found = std::mem::take(&mut self.found);
         found.clear();
         let bytes = filling.behind(count);
-        let decided = decided(&mut self.framer, bytes, &mut found, &mut self.framing_error);
+        let (decided, error) = decided(&mut self.framer, bytes, &mut found);
         self.undecided.clear();
         self.undecided.extend_from_slice(&bytes[decided..]);
+        self.note_framing_error(error);
         let lost = self.lose_begun_frame(decided, &mut found);
-        self.enter(decided - lost, &found);
+        self.enter_to_cut(decided - lost, &found);
         self.found = found;
+        self.note_frames();
+    }
+
+    /// Notes where frames could not be told apart any more, by the offset in this recording.
+    fn note_framing_error(&mut self, error: Option<FramingError>) {
+        let Some(error) = error else { return };
+        let before_bytes = self.writer.offered_in_all_bytes() - self.writer.offered_bytes();
+        let error = FramingError {
+            stream_offset: error.stream_offset.saturating_sub(before_bytes),
+            ..error
+        };
+        self.framing_error.get_or_insert((self.cuts.count, error));
     }
 
     /// After a loss, bytes before the next frame are lost with it. Returns how many these are; the
@@ -49,14 +62,11 @@ impl Intake {
         self.scratch[..self.undecided.len()].copy_from_slice(&self.undecided);
         self.found.clear();
         let bytes = &self.scratch[..count];
-        let decided = decided(
-            &mut self.framer,
-            bytes,
-            &mut self.found,
-            &mut self.framing_error,
-        );
+        let (decided, error) = decided(&mut self.framer, bytes, &mut self.found);
         self.undecided.clear();
         self.undecided.extend_from_slice(&bytes[decided..]);
+        self.note_framing_error(error);
+        self.note_frames();
         self.lose_found(decided as u64, reason);
     }
 
@@ -89,7 +99,12 @@ impl Intake {
         let time_ns = self.writer.now_ns();
         let mut marks: Vec<PayloadMark> = found.iter().map(|mark| mark_of(mark, time_ns)).collect();
         while count > 0 {
+            self.leave_out_end(&mut marks);
             let Some(mut filling) = self.filling.take() else {
+                if self.cuts.is_synthetic && self.is_cut_due() {
+                    // The source makes the rest again, when it has cut.
+                    return;
+                }
                 return self.lose_marked(count, &marks);
             };
             if filling.is_empty() {
@@ -126,19 +141,16 @@ impl Intake {
     }
 }
 
-/// Finds the frames in `bytes`. Returns how many bytes are decided.
+/// Finds the frames in `bytes`. Returns how many bytes are decided, and the error behind which
+/// there are no frames.
 fn decided(
     framer: &mut Framer,
     bytes: &[u8],
     found: &mut Vec<FrameMark>,
-    error: &mut Option<FramingError>,
-) -> usize {
+) -> (usize, Option<FramingError>) {
     match framer.push(bytes, found) {
-        Ok(decided) => decided,
-        Err(first) => {
-            error.get_or_insert(first);
-            bytes.len()
-        }
+        Ok(decided) => (decided, None),
+        Err(error) => (bytes.len(), Some(error)),
     }
 }
 

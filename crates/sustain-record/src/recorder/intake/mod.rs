@@ -18,11 +18,14 @@ use super::filled::Filling;
 use super::stream_writer::StreamWriter;
 use crate::format::GapReason;
 use crate::source::framing::{FrameMark, Framer, Framing, FramingError};
-use crate::source::synthetic::Synthetic;
 
+mod cut;
 mod frames;
+mod made;
 mod pause;
 
+use cut::IntakeCuts;
+pub use cut::SplitSwitch;
 pub use pause::PauseSwitch;
 
 /// The most bytes of one read: as much as stays in the CPU's cache until its checksum is computed.
@@ -30,8 +33,6 @@ const READ_BYTES_MAX: usize = 256 * 1024;
 /// A read from a pipe in packet mode takes one packet of at most this length (PIPE_BUF), and loses
 /// what does not fit. Such a pipe looks like any other, so no read asks for less.
 const PACKET_BYTES_MAX: usize = 4096;
-/// A synthetic source without frames comes in portions of this time, if they are not too large.
-const PORTION_NS: u64 = 5_000_000;
 /// How often the wait for a silent source is interrupted to see whether the user wants to stop.
 const LOOK_NS: u64 = 50_000_000;
 
@@ -57,6 +58,8 @@ pub struct IntakeSetup {
     pub stop: Stop,
     /// The user's request to take nothing for a while.
     pub pause: PauseSwitch,
+    /// The user's request to go on in a new recording.
+    pub split: SplitSwitch,
 }
 
 /// The outcome of an intake.
@@ -64,12 +67,15 @@ pub struct IntakeSetup {
 pub struct Taken {
     /// Why the stream ended.
     pub ending: Ending,
-    /// Bytes offered by the source.
+    /// Bytes offered by the source, in all recordings.
     pub offered_bytes: u64,
+    /// How many recordings began while it was taken in.
+    pub cuts: u32,
     /// Why the source could not be read any further, if so.
     pub read_error: Option<Errno>,
-    /// Where frames could not be told apart any more, if so.
-    pub framing_error: Option<FramingError>,
+    /// Where frames could not be told apart any more, if so, and how many recordings had begun
+    /// then.
+    pub framing_error: Option<(u32, FramingError)>,
 }
 
 /// Takes in one source.
@@ -89,7 +95,8 @@ pub struct Intake {
     /// Whether the source may be left waiting while the recording is paused.
     may_wait: bool,
     scratch: Vec<u8>,
-    framing_error: Option<FramingError>,
+    framing_error: Option<(u32, FramingError)>,
+    cuts: IntakeCuts,
     /// The time until which memory is waited for, once the stream is to end.
     last_wait_until: Option<Timestamp>,
 }
@@ -101,7 +108,7 @@ enum IntakeSpace {
     Ready,
     /// What comes is lost, and why: there is none, or the recording is paused.
     Lost(GapReason),
-    /// There is none, and the stream will end before there may be some.
+    /// There is none, and the stream will end, or is to be cut, before there may be some.
     Over,
 }
 
@@ -119,6 +126,7 @@ impl Intake {
             may_wait: setup.on_full == OnFull::Block,
             scratch: Vec::new(),
             framing_error: None,
+            cuts: IntakeCuts::default(),
             last_wait_until: None,
             writer,
             setup,
@@ -137,6 +145,9 @@ impl Intake {
                     self.drain(source.as_fd());
                 }
                 break ending;
+            }
+            if self.cut_if_wished() {
+                continue;
             }
             if self.is_held() {
                 self.rest();
@@ -157,40 +168,6 @@ impl Intake {
             self.commit_if_old();
         };
         self.finish(ending, read_error)
-    }
-
-    /// Runs a synthetic source at its own rate, from `start` on. Its timetable stands still while
-    /// it is left waiting in a pause: it has nothing to make up for.
-    pub fn run_synthetic(mut self, synthetic: &Synthetic, mut start: Timestamp) -> Taken {
-        // It knows its own frames, whatever framing was given.
-        self.is_framed = synthetic.frames().is_some();
-        let ending = loop {
-            if let Some(ending) = self.bound_reached() {
-                break ending;
-            }
-            let now = self.writer.clock().now();
-            if self.is_held() {
-                self.rest();
-                start = start + self.writer.clock().now().since_ns(now);
-                continue;
-            }
-            let position_bytes = self.writer.offered_bytes() + self.filled_bytes();
-            let available_bytes = synthetic.available_bytes(now.since_ns(start));
-            let portion = self.within_bound(portion_bytes(synthetic)) as u64;
-            let wanted_bytes = position_bytes.saturating_add(portion);
-            if available_bytes < wanted_bytes {
-                self.commit_if_old();
-                let due_at = start + synthetic.due_ns(wanted_bytes);
-                let until = due_at.min(now + LOOK_NS).max(now + 1);
-                self.writer.clock().wait_until(until);
-                continue;
-            }
-            let count = (available_bytes - position_bytes).min(READ_BYTES_MAX as u64) as usize;
-            self.make(synthetic, position_bytes, self.within_bound(count));
-            self.show_taken();
-            self.commit_if_old();
-        };
-        self.finish(ending, None)
     }
 
     fn filled_bytes(&self) -> u64 {
@@ -326,6 +303,10 @@ impl Intake {
             if self.last_wait_until.is_none() && self.bound_reached().is_some() {
                 return IntakeSpace::Over;
             }
+            // What the other streams hold for the next recording may be all the memory there is.
+            if self.is_cut_due() {
+                return IntakeSpace::Over;
+            }
             if self.is_last_wait_over() {
                 return IntakeSpace::Lost(self.reason_of_loss());
             }
@@ -344,6 +325,12 @@ impl Intake {
             }
             if self.is_last_wait_over() {
                 return false;
+            }
+            if self.is_cut_due() {
+                if self.cuts.is_synthetic {
+                    return false;
+                }
+                self.cut();
             }
         }
         true
@@ -374,34 +361,6 @@ impl Intake {
         self.filling.is_some()
     }
 
-    /// Makes the next `count` bytes of a synthetic source.
-    fn make(&mut self, synthetic: &Synthetic, position_bytes: u64, count: usize) {
-        let room = self.room_to_read();
-        if room == IntakeSpace::Over {
-            return;
-        }
-        if let IntakeSpace::Lost(reason) = room {
-            self.found.clear();
-            if let Some(frames) = synthetic.frames() {
-                frames.marks(position_bytes, count, &mut self.found);
-            }
-            return self.lose_found(count as u64, reason);
-        }
-        let Some(filling) = &mut self.filling else {
-            return;
-        };
-        let count = count.min(filling.room_bytes());
-        synthetic.fill(position_bytes, &mut filling.spare_mut()[..count]);
-        let mut found = std::mem::take(&mut self.found);
-        found.clear();
-        if let Some(frames) = synthetic.frames() {
-            frames.marks(position_bytes, count, &mut found);
-        }
-        let lost = self.lose_begun_frame(count, &mut found);
-        self.enter(count - lost, &found);
-        self.found = found;
-    }
-
     /// Closes an append that has waited long enough for more.
     fn commit_if_old(&mut self) {
         let Some(filling) = self.filling.take() else {
@@ -430,25 +389,16 @@ impl Intake {
         if let Some(filling) = self.filling.take() {
             self.writer.commit(filling);
         }
-        let offered_bytes = self.writer.offered_bytes();
+        let offered_bytes = self.writer.offered_in_all_bytes();
         self.writer.finish(ending);
         Taken {
             ending,
             offered_bytes,
+            cuts: self.cuts.count,
             read_error,
             framing_error: self.framing_error,
         }
     }
-}
-
-/// The portion of a synthetic source that is waited for. The next single byte would be due before
-/// the thread is asleep, and a thread that never sleeps occupies a CPU.
-fn portion_bytes(synthetic: &Synthetic) -> usize {
-    let bytes = synthetic.available_bytes(PORTION_NS);
-    // A frame comes as a whole, however long that takes.
-    let is_framed = synthetic.frames().is_some();
-    let most = if is_framed { 1 } else { READ_BYTES_MAX as u64 };
-    bytes.clamp(1, most) as usize
 }
 
 /// Whether a source is a file or a disk, which nobody is writing to a pipe.
@@ -473,15 +423,6 @@ pub(crate) fn is_readable_now(source: BorrowedFd<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_synthetic_source_is_waited_for_in_portions() {
-        let portion = |text: &str| portion_bytes(&Synthetic::new(&text.parse().unwrap(), 1));
-        assert_eq!(portion("test:30MB/s"), 150_000);
-        assert_eq!(portion("test:5GB/s"), READ_BYTES_MAX);
-        assert_eq!(portion("test:10B/s"), 1);
-        assert_eq!(portion("test:30MB/s,frame=10kB"), 1);
-    }
 
     #[test]
     fn a_pipe_that_somebody_else_has_emptied_is_not_read() {

@@ -39,16 +39,18 @@ use uuid::Uuid;
 
 use super::board::RecordingBoard;
 use super::channel::{ChannelInlet, Exchange};
+use super::cuts::StreamCuts;
 use super::earlier::Earlier;
 use super::feed::{RecordSetup, StreamSetup, start_bytes_max, start_room_bytes};
 use super::gauge::BufferGauge;
-use super::job::{OpenedEngine, ReadyRecorder, RecorderJob, SuperblockWriter};
+use super::job::{OpenedEngine, ReadyRecorder, RecorderJob};
 use super::member::MemberSetup;
 use super::member_file::MemberFile;
 use super::options::{RecordOptions, append_bytes, append_bytes_max};
 use super::recorded::Recorded;
 use super::scatter::ScatterWindow;
 use super::stream_writer::{EDGE_BYTES, StreamWriter};
+use super::superblock_writer::SuperblockWriter;
 use super::user_marks::line_bytes_max;
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, MARK_BYTES_MAX, SEAL_BYTES, STREAMS_MAX, payload_room};
@@ -141,7 +143,7 @@ impl Recorder {
             messages: received,
             returned,
             exchange: Arc::clone(&exchange),
-            open_streams: streams.len(),
+            cuts: StreamCuts::new(streams.len()),
             ending: None,
             is_draining: false,
         };
@@ -156,6 +158,7 @@ impl Recorder {
                     stream: index as u16,
                     name: stream.name.clone(),
                     next_offset_bytes: 0,
+                    before_bytes: 0,
                     gap: None,
                     clock: clock.clone(),
                     wall,
@@ -400,9 +403,11 @@ fn setup(
     })
 }
 
-/// Why a recording ended, in the result and in the end mark.
-pub(crate) fn recording_end(ending: Ending) -> RecordingEnd {
+/// Why a recording ended, in the result and in the end mark. `is_cut` says that another one follows
+/// it.
+pub(crate) fn recording_end(ending: Ending, is_cut: bool) -> RecordingEnd {
     match ending {
+        Ending::Source if is_cut => RecordingEnd::Split,
         Ending::Source => RecordingEnd::Source,
         Ending::Time => RecordingEnd::Time,
         Ending::Bytes => RecordingEnd::Bytes,

@@ -3,16 +3,20 @@
 
 use std::sync::{Arc, Weak};
 
-use sustain_document::control::{ControlAnswer, ControlRequest};
+use sustain_document::control::{ControlAnswer, ControlRequest, RecordingSplit};
 use sustain_targets::Stop;
 
 use super::rates::RateHistory;
 use super::shown::ShownState;
 use crate::document::status_line;
-use crate::recorder::{MarkKeeper, RecordingBoard};
+use crate::recorder::{MarkKeeper, MemberState, RecordingBoard, RecordingProgress, SplitSwitch};
 
 /// Why nothing more can be commanded.
-const OVER: &str = "the recording has ended, or ends now";
+pub(super) const OVER: &str = "the recording has ended, or ends now";
+
+/// What a client waits for that has asked for something that takes a while: the end of the
+/// recording of this number. `None` until it is its turn.
+pub(super) type Awaited = Option<u32>;
 
 /// Who carries requests out.
 pub(super) struct Commander {
@@ -22,6 +26,10 @@ pub(super) struct Commander {
     /// Gone when all sources have ended.
     pub(super) marks: Weak<MarkKeeper>,
     pub(super) rates: RateHistory,
+    pub(super) split: SplitSwitch,
+    /// The recording that was last wished to end where the next one begins.
+    pub(super) splitting: Option<u32>,
+    pub(super) slot_bytes: u32,
 }
 
 impl Commander {
@@ -30,8 +38,14 @@ impl Commander {
         self.rates.see(self.board.read());
     }
 
-    pub(super) fn answer(&mut self, request: ControlRequest) -> ControlAnswer {
-        match request {
+    /// Carries a request out. Returns `None` if it is to be asked again, with what it awaits.
+    pub(super) fn answer(
+        &mut self,
+        request: &ControlRequest,
+        awaited: &mut Awaited,
+    ) -> Option<ControlAnswer> {
+        Some(match request {
+            ControlRequest::Split => return self.split(awaited),
             ControlRequest::Status => {
                 let standing = self.shown.complete(self.board.read());
                 ControlAnswer {
@@ -54,7 +68,7 @@ impl Commander {
             }
             ControlRequest::Mark { text } => match self.marks.upgrade() {
                 None => ControlAnswer::refused(OVER),
-                Some(marks) => match marks.set(&text) {
+                Some(marks) => match marks.set(text) {
                     Ok(mark) => ControlAnswer {
                         mark: Some(mark),
                         ..ControlAnswer::done()
@@ -62,7 +76,57 @@ impl Commander {
                     Err(why) => ControlAnswer::refused(why),
                 },
             },
+        })
+    }
+
+    /// Ends the recording where the next one begins. One at a time: who asks for another one
+    /// meanwhile has its turn behind it.
+    fn split(&mut self, awaited: &mut Awaited) -> Option<ControlAnswer> {
+        let standing = self.board.read();
+        if let Some(ended) = *awaited {
+            return (standing.recording > ended).then(|| ControlAnswer {
+                split: Some(RecordingSplit {
+                    ended,
+                    recording: standing.recording,
+                }),
+                ..ControlAnswer::done()
+            });
         }
+        let is_ending = self.stop.reason().is_some() || standing.is_over;
+        if is_ending || self.marks.strong_count() == 0 {
+            return Some(ControlAnswer::refused(OVER));
+        }
+        if self.splitting == Some(standing.recording) {
+            return None;
+        }
+        if let Some(why) = self.split_refusal(&standing) {
+            return Some(ControlAnswer::refused(why));
+        }
+        self.splitting = Some(standing.recording);
+        *awaited = Some(standing.recording);
+        self.split.wish();
+        None
+    }
+
+    /// Why no other recording can follow this one now.
+    fn split_refusal(&self, standing: &RecordingProgress) -> Option<String> {
+        let mut members = standing.members.iter();
+        if let Some(failed) = members.find(|member| member.state == MemberState::Failed) {
+            return Some(format!(
+                "{} has failed, and a recording begins on all members of its store: this one goes \
+                 on without it, and nothing was split",
+                failed.name
+            ));
+        }
+        // Each recording begins a slot of its own on each member.
+        let slot_bytes = u64::from(self.slot_bytes);
+        let has_room = |free_bytes: Option<u64>| free_bytes.is_none_or(|free| free >= slot_bytes);
+        let mut members = standing.members.iter();
+        (!members.any(|member| has_room(member.free_bytes))).then(|| {
+            "no member has a free slot left, and each recording begins one: this one goes on, and \
+             nothing was split"
+                .to_owned()
+        })
     }
 
     fn pause(&self, is_wished: bool) -> ControlAnswer {

@@ -10,13 +10,16 @@ use sustain_disk::clock::Timestamp;
 use sustain_document::control::{ControlAnswer, ControlRequest, REQUEST_BYTES_MAX};
 use sustain_document::reader::write_line;
 
+use super::answers::{Awaited, OVER};
+
 /// A client that has taken nothing of an answer for so long is let go.
 const STUCK_NS: u64 = 5_000_000_000;
 /// Lines that one client is answered before the others have their turn.
 const LINES_PER_TURN: usize = 16;
 
-/// Carries a request out.
-pub(super) type Answering<'a> = dyn FnMut(ControlRequest) -> ControlAnswer + 'a;
+/// Carries a request out. Returns `None` if it is to be asked again.
+pub(super) type Answering<'a> =
+    dyn FnMut(&ControlRequest, &mut Awaited) -> Option<ControlAnswer> + 'a;
 
 /// A connection to somebody who commands.
 pub(super) struct ControlClient {
@@ -31,6 +34,8 @@ pub(super) struct ControlClient {
     is_at_end: bool,
     /// Since when it has taken nothing of an answer.
     stuck_since: Option<Timestamp>,
+    /// A request that takes a while: nothing is read before it is answered.
+    waiting: Option<(ControlRequest, Awaited)>,
 }
 
 impl ControlClient {
@@ -42,7 +47,13 @@ impl ControlClient {
             is_skipping: false,
             is_at_end: false,
             stuck_since: None,
+            waiting: None,
         }
+    }
+
+    /// Whether it has asked for something that takes a while.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.waiting.is_some()
     }
 
     /// What is waited for.
@@ -55,7 +66,7 @@ impl ControlClient {
 
     /// Whether it has sent a line that it has not been answered yet, for want of its turn.
     pub(super) fn has_more(&self) -> bool {
-        self.output.is_empty() && self.input.contains(&b'\n')
+        self.output.is_empty() && !self.is_waiting() && self.input.contains(&b'\n')
     }
 
     /// Does what can be done without waiting. Returns whether the connection goes on.
@@ -67,12 +78,21 @@ impl ControlClient {
             if !self.output.is_empty() {
                 return true;
             }
-            if let Some(line) = self.next_line() {
-                self.answer(&line, answering);
-            } else if self.is_at_end {
-                return false;
-            } else if !self.receive() {
-                return true;
+            if self.waiting.is_none() {
+                if let Some(line) = self.next_line() {
+                    self.take_request(&line);
+                } else if self.is_at_end {
+                    return false;
+                } else if !self.receive() {
+                    return true;
+                }
+            }
+            if let Some((request, mut awaited)) = self.waiting.take() {
+                let Some(answer) = answering(&request, &mut awaited) else {
+                    self.waiting = Some((request, awaited));
+                    return true;
+                };
+                self.push(&answer);
             }
         }
         true
@@ -80,6 +100,9 @@ impl ControlClient {
 
     /// Sends without waiting what is left of the answers, before the connection is closed.
     pub(super) fn close(mut self, now: Timestamp) {
+        if self.waiting.take().is_some() {
+            self.push(&ControlAnswer::refused(OVER));
+        }
         self.send(now);
     }
 
@@ -89,16 +112,15 @@ impl ControlClient {
         self.close(now);
     }
 
-    fn answer(&mut self, line: &[u8], answering: &mut Answering<'_>) {
-        let answer = match serde_json::from_slice(line) {
-            Ok(request) => answering(request),
-            Err(error) => ControlAnswer::refused(format!(
+    fn take_request(&mut self, line: &[u8]) {
+        match serde_json::from_slice(line) {
+            Ok(request) => self.waiting = Some((request, None)),
+            Err(error) => self.push(&ControlAnswer::refused(format!(
                 "this is no request ({error}): send one JSON object in each line, such as \
-                 {{\"command\":\"status\"}}; the commands are status, rate, pause, resume, stop \
-                 and mark"
-            )),
-        };
-        self.push(&answer);
+                 {{\"command\":\"status\"}}; the commands are status, rate, pause, resume, split, \
+                 stop and mark"
+            ))),
+        }
     }
 
     fn push(&mut self, answer: &ControlAnswer) {
@@ -195,11 +217,11 @@ mod tests {
         (ControlClient::new(own.into()), other)
     }
 
-    fn done(request: ControlRequest) -> ControlAnswer {
-        match request {
+    fn done(request: &ControlRequest, _awaited: &mut Awaited) -> Option<ControlAnswer> {
+        Some(match request {
             ControlRequest::Mark { text } => ControlAnswer::refused(text),
             _ => ControlAnswer::done(),
-        }
+        })
     }
 
     /// Steps until nothing can be done without waiting.

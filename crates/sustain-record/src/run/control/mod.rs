@@ -15,7 +15,7 @@ mod socket;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use sustain_disk::clock::{Clock, Timestamp};
+use sustain_disk::clock::Clock;
 use sustain_document::setting::STREAM;
 use sustain_targets::Stop;
 
@@ -27,7 +27,9 @@ use self::socket::ControlSocket;
 use super::RecordPlan;
 use crate::error::RecordError;
 use crate::format::{MARKS_STREAM, STREAMS_MAX};
-use crate::recorder::{MarkKeeper, PauseSwitch, RecordingBoard, RecordingProgress, StreamWriter};
+use crate::recorder::{
+    MarkKeeper, PauseSwitch, RecordingBoard, RecordingProgress, SplitSwitch, StreamWriter,
+};
 
 /// The socket of a recording that has not begun. Clients may connect already, and are answered when
 /// it has.
@@ -39,6 +41,7 @@ pub(super) struct ControlAhead {
 #[derive(Clone, Default)]
 pub(super) struct IntakeCommands {
     pub(super) pause: PauseSwitch,
+    pub(super) split: SplitSwitch,
     /// Marks can be set as long as one of the intakes has this.
     pub(super) marks: Option<Arc<MarkKeeper>>,
 }
@@ -47,7 +50,7 @@ pub(super) struct IntakeCommands {
 pub(super) struct Commanded<'a> {
     board: Arc<RecordingBoard>,
     clock: &'a Clock,
-    start: Timestamp,
+    slot_bytes: u32,
     stop: &'a Stop,
 }
 
@@ -59,16 +62,17 @@ pub(super) struct ControlService {
 }
 
 impl<'a> Commanded<'a> {
-    /// A recording by its board, its clock with its start, and the wish to end it.
+    /// A recording by its board, its clock, the slots of its store, and the wish to end it.
     pub(super) fn of(
         board: &Arc<RecordingBoard>,
-        (clock, start): (&'a Clock, Timestamp),
+        clock: &'a Clock,
+        slot_bytes: u32,
         stop: &'a Stop,
     ) -> Commanded<'a> {
         Commanded {
             board: Arc::clone(board),
             clock,
-            start,
+            slot_bytes,
             stop,
         }
     }
@@ -105,13 +109,14 @@ impl ControlAhead {
         let Commanded {
             board,
             clock,
-            start,
+            slot_bytes,
             stop,
         } = commanded;
         let marks = Arc::new(MarkKeeper::new(marks, Arc::clone(&board)));
         let pause = PauseSwitch::default();
         let known = Arc::downgrade(&marks);
-        let shown = ShownState::new(pause.clone(), known.clone(), clock.clone(), start);
+        let split = SplitSwitch::with_marks(known.clone());
+        let shown = ShownState::new(pause.clone(), known.clone(), clock.clone());
         let shown = Arc::new(shown);
         let (ender, end) = Ender::pair().map_err(RecordError::Thread)?;
         let server = ControlServer {
@@ -123,6 +128,9 @@ impl ControlAhead {
                 stop: stop.clone(),
                 marks: known,
                 rates: RateHistory::default(),
+                split: split.clone(),
+                slot_bytes,
+                splitting: None,
             },
         };
         let thread = std::thread::Builder::new()
@@ -135,7 +143,12 @@ impl ControlAhead {
             thread: Some(thread),
         };
         let marks = Some(marks);
-        Ok((service, IntakeCommands { pause, marks }))
+        let commands = IntakeCommands {
+            pause,
+            split,
+            marks,
+        };
+        Ok((service, commands))
     }
 }
 

@@ -19,9 +19,15 @@ pub(super) struct RateHistory {
 impl RateHistory {
     /// Takes a state. One that was seen before tells nothing new.
     pub(super) fn see(&mut self, standing: RecordingProgress) {
-        let is_known = |last: &RecordingProgress| last.time_s >= standing.time_s;
+        let is_known = |last: &RecordingProgress| {
+            last.recording == standing.recording && last.time_s >= standing.time_s
+        };
         if self.states.back().is_some_and(is_known) {
             return;
+        }
+        let is_of_it = |last: &RecordingProgress| last.recording == standing.recording;
+        if !self.states.back().is_none_or(is_of_it) {
+            self.states.clear();
         }
         let now_s = standing.time_s;
         self.states.push_back(standing);
@@ -76,6 +82,8 @@ fn backlog_bytes(stream: &StreamStanding) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use sustain_disk::clock::Timestamp;
+
     use super::*;
     use crate::recorder::{LimitedBy, MemberStanding, MemberState};
 
@@ -105,6 +113,8 @@ mod tests {
             is_longest_write_under_way: false,
             limited_by: LimitedBy::Members,
             others_bytes_per_s: None,
+            recording: 1,
+            begun_at: Timestamp(0),
             is_paused: false,
             flushes: 0,
             is_over: false,

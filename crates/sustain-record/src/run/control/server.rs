@@ -7,13 +7,16 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::{read, write};
 use sustain_disk::clock::{Clock, Timestamp};
+use sustain_document::control::ControlRequest;
 
-use super::answers::Commander;
+use super::answers::{Awaited, Commander};
 use super::client::ControlClient;
 use super::socket::ControlSocket;
 
 /// How often the recording is looked at, so that there are rates when somebody asks for them.
 const LOOK: Duration = Duration::from_millis(200);
+/// The same while somebody waits for what takes a while.
+const LOOK_WAITING: Duration = Duration::from_millis(10);
 /// Connections at the same time.
 const CLIENTS_MAX: usize = 64;
 
@@ -59,7 +62,10 @@ impl ControlServer {
             clients.retain_mut(|client| {
                 let is_ready = ready.get(index).is_none_or(|ready| *ready);
                 index += 1;
-                !is_ready || client.step(now, &mut |request| self.commander.answer(request))
+                let mut answering = |request: &ControlRequest, awaited: &mut Awaited| {
+                    self.commander.answer(request, awaited)
+                };
+                !is_ready || client.step(now, &mut answering)
             });
             self.take_new(&mut clients, clock.now());
         }
@@ -73,13 +79,22 @@ impl ControlServer {
 
     /// Waits for something to do, and returns which clients have something.
     fn wait(&self, clients: &[ControlClient], has_more: bool) -> Vec<bool> {
-        let timeout = if has_more { Duration::ZERO } else { LOOK };
+        let is_waiting = clients.iter().any(ControlClient::is_waiting);
+        let timeout = match has_more {
+            true => Duration::ZERO,
+            false if is_waiting => LOOK_WAITING,
+            false => LOOK,
+        };
         let timeout = Timespec::try_from(timeout).ok();
         let mut polled = vec![
             PollFd::new(&self.end, PollFlags::IN),
             PollFd::new(&self.socket, PollFlags::IN),
         ];
-        polled.extend(clients.iter().map(|one| PollFd::new(one, one.awaits())));
+        polled.extend(clients.iter().map(|one| match one.is_waiting() {
+            // Whatever it does meanwhile, also if it goes, is looked at when it has its answer.
+            true => PollFd::new(&self.end, PollFlags::empty()),
+            false => PollFd::new(one, one.awaits()),
+        }));
         // When it is interrupted, all are looked at, which does not wait either.
         let is_polled = poll(&mut polled, timeout.as_ref()).is_ok();
         let of_clients = polled[2..].iter().zip(clients);
@@ -87,7 +102,11 @@ impl ControlServer {
             .map(|(polled, client)| {
                 // Who takes no answer is looked at as well: its time may be over.
                 let is_stuck = client.awaits() == PollFlags::OUT;
-                !is_polled || !polled.revents().is_empty() || is_stuck || client.has_more()
+                !is_polled
+                    || !polled.revents().is_empty()
+                    || is_stuck
+                    || client.has_more()
+                    || client.is_waiting()
             })
             .collect()
     }

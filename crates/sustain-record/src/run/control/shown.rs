@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, PoisonError, Weak};
 
-use sustain_disk::clock::{Clock, Timestamp};
+use sustain_disk::clock::Clock;
 
 use crate::recorder::{MarkKeeper, PauseSwitch, RecordingProgress};
 
@@ -12,23 +12,16 @@ pub(super) struct ShownState {
     pub(super) pause: PauseSwitch,
     pub(super) marks: Weak<MarkKeeper>,
     pub(super) clock: Clock,
-    pub(super) start: Timestamp,
     /// The rate of other programs on the disks, as the monitor last told it.
     others_bytes_per_s: Mutex<Option<f64>>,
 }
 
 impl ShownState {
-    pub(super) fn new(
-        pause: PauseSwitch,
-        marks: Weak<MarkKeeper>,
-        clock: Clock,
-        start: Timestamp,
-    ) -> Self {
+    pub(super) fn new(pause: PauseSwitch, marks: Weak<MarkKeeper>, clock: Clock) -> Self {
         ShownState {
             pause,
             marks,
             clock,
-            start,
             others_bytes_per_s: Mutex::new(None),
         }
     }
@@ -47,7 +40,7 @@ impl ShownState {
     pub(super) fn complete(&self, standing: RecordingProgress) -> RecordingProgress {
         let others = self.others_bytes_per_s.lock();
         let others = *others.unwrap_or_else(PoisonError::into_inner);
-        let now_s = self.clock.now().since_s(self.start);
+        let now_s = self.clock.now().since_s(standing.begun_at);
         self.with_commands(RecordingProgress {
             others_bytes_per_s: others,
             time_s: standing.time_s.max(now_s),

@@ -67,6 +67,14 @@ impl Running {
     }
 }
 
+/// Passes on the panic of an intake, once everything that came before it is safe.
+pub(super) fn passed_on(ended: Vec<std::thread::Result<Taken>>) -> Vec<Taken> {
+    let ended = ended.into_iter();
+    ended
+        .map(|taken| taken.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        .collect()
+}
+
 /// Opens all sources, so that an unusable one is refused before anything is recorded.
 pub(super) fn open(plan: &RecordPlan) -> Result<Vec<ReadySource>, RecordError> {
     let standard = plan
@@ -267,6 +275,7 @@ pub(super) fn start(
                 last_wait_ns: plan.options.patience.given_up_after_ns,
                 stop: stop.clone(),
                 pause: commands.pause.clone(),
+                split: commands.split.clone(),
             };
             let marks = commands.marks.clone();
             let intake = Intake::new(writer, setup);

@@ -23,11 +23,12 @@ use crate::reading::stream::{Range, StreamReader};
 use crate::reading::verify::{Checkable, verify};
 use crate::recorder::board::RecordingProgress;
 use crate::recorder::feed::{Durability, Patience};
-use crate::recorder::{Giver, Intake, IntakeSetup, MemberState, OnFull, PauseSwitch};
+use crate::recorder::{Giver, Intake, IntakeSetup, MemberState, OnFull, PauseSwitch, SplitSwitch};
 use crate::source::framing::Framing;
 use crate::store::{CreatePlan, Mode, create};
 
 mod deleted;
+mod splits;
 
 const EFAULT: i32 = 14;
 /// Longer than anything here takes. Whoever waits this long would wait for ever.
@@ -137,6 +138,10 @@ struct Place {
 
 impl Place {
     fn new(members: usize, slot_bytes: u32) -> Place {
+        Place::of_bytes(members, slot_bytes, 40 << 20)
+    }
+
+    fn of_bytes(members: usize, slot_bytes: u32, member_bytes: u64) -> Place {
         // The directory is not in memory, because direct writes are tested.
         let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let name = |index| directory.path().join(format!("m{index}"));
@@ -145,7 +150,7 @@ impl Place {
             .collect();
         for name in &members {
             let file = std::fs::File::create(name).unwrap();
-            file.set_len(40 << 20).unwrap();
+            file.set_len(member_bytes).unwrap();
         }
         let plan = CreatePlan {
             members: members.clone(),
@@ -487,6 +492,7 @@ fn the_users_wish_to_end_is_heard_while_no_member_returns_anything() {
         last_wait_ns: 100_000_000,
         stop: stop.clone(),
         pause: PauseSwitch::default(),
+        split: SplitSwitch::default(),
     };
     let intake = Intake::new(writers.remove(0), setup);
     let reading = std::thread::spawn(move || intake.read_all(&source));

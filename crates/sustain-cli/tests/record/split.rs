@@ -1,0 +1,256 @@
+//! `sustain control split`: the recordings of one run, joined, are what the sources gave, whatever
+//! sources these are and whatever else is going on.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+
+use crate::MIB;
+use crate::check::{assert_reads_back, extract};
+use crate::control::{Commanded, answer_to};
+use crate::members::{Members, stream, whole};
+use crate::support::json_of;
+
+impl Commanded {
+    /// Splits, and returns the number of the recording that runs.
+    #[track_caller]
+    fn split(&self) -> u64 {
+        let answer = self.ask(&json!({ "command": "split" }));
+        assert_eq!(answer["ok"], true, "{answer:#}");
+        let split = &answer["split"];
+        assert_eq!(whole(&split["ended"]) + 1, whole(&split["recording"]));
+        whole(&split["recording"])
+    }
+}
+
+/// Fails unless the recordings before the last one of a result are listed as they are in it, and
+/// read back whole, as each begins a `test:` source anew.
+#[track_caller]
+fn assert_before(members: &Members, result: &Value, splits: usize, streams: &[&str]) {
+    let before = result["before"].as_array().unwrap();
+    assert_eq!(before.len(), splits);
+    let listed = members.list();
+    for (index, one) in before.iter().enumerate() {
+        assert_eq!(
+            (&one["recording"], &one["ended"]),
+            (&json!(index + 1), &json!("split"))
+        );
+        let recordings = listed["recordings"].as_array().unwrap();
+        let found = recordings
+            .iter()
+            .find(|found| found["recording"] == one["recording"])
+            .unwrap();
+        assert_eq!(found["ended"], "split", "{found:#}");
+        for name in streams {
+            let told = stream(one, name);
+            assert_eq!(told["offered_bytes"], stream(found, name)["bytes"]);
+            assert_eq!(told["durable_bytes"], told["recorded_bytes"]);
+            let extracted = extract(members, whole(&one["recording"]), name);
+            extracted.assert_made_for(name);
+            assert_eq!(extracted.end(), whole(&told["offered_bytes"]));
+            assert_eq!(extracted.lost_bytes("gap"), whole(&told["gap_bytes"]));
+            assert_eq!(extracted.lost_bytes("hole"), 0);
+        }
+    }
+    assert_eq!(result["recording"], splits as u64 + 1);
+}
+
+#[test]
+fn recordings_that_were_split_at_full_rate_are_the_source_when_they_are_joined() {
+    let mut commanded = Commanded::start(&[48 * MIB, 48 * MIB], &[]);
+    let mut stdin = commanded.running.stdin.take().unwrap();
+    let bytes: Vec<u8> = (0..48 * MIB)
+        .map(|at| ((at * 2_654_435_761) >> 11) as u8)
+        .collect();
+    let sent = bytes.clone();
+    let sending = std::thread::spawn(move || {
+        stdin.write_all(&sent).unwrap();
+        stdin
+    });
+    for recording in 2..=21 {
+        assert_eq!(commanded.split(), recording);
+    }
+    drop(sending.join().unwrap());
+    let (members, result) = commanded.finish(0);
+    assert_eq!(whole(&result["recording"]), 21);
+    let parts: Vec<Vec<u8>> = (1..=21)
+        .map(|recording| extract(&members, recording, "main").bytes)
+        .collect();
+    assert!(parts.concat() == bytes, "{} bytes", parts.concat().len());
+    members.verify(0);
+}
+
+#[test]
+fn framed_streams_and_others_and_a_silent_one_are_split_together() {
+    let framed = ["--from", "test:6MB/s,frame=1kB..30kB", "--stream", "framed"];
+    let plain = ["--from", "test:4MB/s", "--stream", "plain"];
+    let silent = ["--from", "-", "--stream", "silent"];
+    let flags = [&framed[..], &plain, &silent].concat();
+    let mut commanded = Commanded::start(&[48 * MIB, 48 * MIB], &flags);
+    commanded.mark("in the first");
+    for recording in 2..=6 {
+        commanded.becomes(|status| whole(&stream(status, "framed")["settled_bytes"]) > MIB / 2);
+        assert_eq!(commanded.split(), recording);
+        let status = commanded.status();
+        assert_eq!(whole(&status["recording"]), recording);
+        // Marks begin anew, and so do their offsets.
+        let mark = commanded.mark("behind a split");
+        assert_eq!(mark["number"], 1);
+        for offset in mark["streams"].as_array().unwrap() {
+            assert!(whole(&offset["offset_bytes"]) < 64 * MIB / 4, "{mark:#}");
+        }
+    }
+    let (members, result) = commanded.stop(0);
+    assert_before(&members, &result, 5, &["framed", "plain"]);
+    assert_reads_back(&members, &result, "framed");
+    assert_eq!(result["marks"]["count"], 1);
+    let listed = members.list();
+    for recording in listed["recordings"].as_array().unwrap() {
+        assert_eq!(recording["marks"].as_array().unwrap().len(), 1);
+        let framed = stream(recording, "framed");
+        assert!(whole(&framed["frames"]) > 0, "{recording:#}");
+    }
+    // Frames are whole: each can be extracted by itself, and the last bytes belong to one.
+    let directory = members.place.path("frames");
+    let flags = ["--recording", "2", "--stream", "framed", "-o", "frames/"];
+    members.run("extract", &flags).expect(0);
+    let files = std::fs::read_dir(&directory).unwrap();
+    let bytes: u64 = files
+        .map(|file| file.unwrap().metadata().unwrap().len())
+        .sum();
+    let second = &result["before"][1];
+    assert_eq!(bytes, whole(&stream(second, "framed")["recorded_bytes"]));
+    members.verify(0);
+}
+
+#[test]
+fn a_paused_recording_is_split_and_loses_by_name_only_what_cannot_wait() {
+    for (on_full, code) in [("block", 0), ("drop", 1)] {
+        let source = [
+            "--from",
+            "test:4MB/s,frame=10kB..30kB",
+            "--on-full",
+            on_full,
+        ];
+        let mut commanded = Commanded::start(&[48 * MIB], &source);
+        commanded.becomes(|status| whole(&stream(status, "main")["settled_bytes"]) > MIB);
+        commanded.control(&["pause"]).expect(0);
+        assert_eq!(commanded.split(), 2);
+        assert_eq!(commanded.status()["paused"], true);
+        assert_eq!(commanded.split(), 3);
+        commanded.control(&["resume"]).expect(0);
+        commanded.becomes(|status| whole(&stream(status, "main")["durable_bytes"]) > MIB);
+        let (members, result) = commanded.stop(code);
+        assert_before(&members, &result, 2, &["main"]);
+        assert_reads_back(&members, &result, "main");
+        members.verify(0);
+    }
+}
+
+#[test]
+fn a_ring_is_split_and_goes_round_over_the_recordings_before() {
+    let flags = ["--from", "test:8MB/s,frame=1kB..30kB", "--ring"];
+    let mut commanded = Commanded::start(&[8 * MIB, 8 * MIB], &flags);
+    for recording in 2..=8 {
+        commanded.becomes(|status| whole(&stream(status, "main")["settled_bytes"]) > 3 * MIB);
+        assert_eq!(commanded.split(), recording);
+    }
+    let (members, result) = commanded.stop(0);
+    let listed = members.list();
+    let listed = listed["recordings"].as_array().unwrap();
+    // The first ones are gone, and of the oldest one that is left a part may be.
+    assert!(listed.len() < 8 && listed.len() >= 3, "{}", listed.len());
+    for recording in listed {
+        let main = stream(recording, "main");
+        assert_eq!(main["name"], "main", "its start is told by a later one");
+        let number = whole(&recording["recording"]);
+        if let Ok(extracted) = crate::check::try_extract(&members, number, "main") {
+            extracted.assert_made_for("main");
+        }
+    }
+    assert_eq!(whole(&result["recording"]), 8);
+    members.verify(0);
+}
+
+#[test]
+fn splits_of_many_at_once_follow_each_other_and_each_has_its_answer() {
+    let commanded = Commanded::start(&[48 * MIB], &["--from", "test:4MB/s"]);
+    let begun: Vec<u64> = std::thread::scope(|scope| {
+        let splitting = |_| {
+            let socket = commanded.client();
+            scope.spawn(move || {
+                let answers = (0..3).map(|_| answer_to(&socket, &json!({ "command": "split" })));
+                let numbers = answers.map(|answer| whole(&answer["split"]["recording"]));
+                numbers.collect::<Vec<u64>>()
+            })
+        };
+        // One goes away before it is answered.
+        let mut gone = commanded.client();
+        gone.write_all(b"{\"command\":\"split\"}\n").unwrap();
+        drop(gone);
+        let clients: Vec<_> = (0..3).map(splitting).collect();
+        let numbers = clients.into_iter().flat_map(|one| one.join().unwrap());
+        numbers.collect()
+    });
+    let mut sorted = begun.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    assert_eq!(sorted.len(), 9, "each is a split of its own: {begun:?}");
+    let (members, result) = commanded.stop(0);
+    let splits = result["before"].as_array().unwrap().len();
+    assert!([9, 10].contains(&splits), "{splits}");
+    assert_before(&members, &result, splits, &["main"]);
+    assert_reads_back(&members, &result, "main");
+    members.verify(0);
+}
+
+#[test]
+fn a_store_without_a_slot_for_another_recording_is_not_split() {
+    let mut commanded = Commanded::start(&[2 * MIB], &["--from", "test:400kB/s"]);
+    let mut last = 1;
+    let refused = loop {
+        let answer = commanded.ask(&json!({ "command": "split" }));
+        if answer["ok"] != true {
+            break answer;
+        }
+        last = whole(&answer["split"]["recording"]);
+        assert!(last < 100);
+        // The board tells of the space when the first append is there.
+        commanded.becomes(|status| whole(&stream(status, "main")["settled_bytes"]) > 0);
+    };
+    let why = refused["error"].as_str().unwrap();
+    assert!(why.contains("no member has a free slot left"), "{why}");
+    let status = commanded.status();
+    assert_eq!(whole(&status["recording"]), last, "this one goes on");
+    let (members, result) = commanded.finish(1);
+    assert_eq!(result["ended"], "full");
+    assert_before(&members, &result, last as usize - 1, &["main"]);
+    assert_reads_back(&members, &result, "main");
+    members.verify(0);
+}
+
+#[test]
+fn a_split_is_told_in_words_and_refused_when_the_recording_ends() {
+    let mut commanded = Commanded::start(&[32 * MIB], &["--from", "test:3MB/s"]);
+    commanded.becomes(|status| whole(&stream(status, "main")["durable_bytes"]) > MIB);
+    let told = commanded.control(&["split"]).expect(0).stdout;
+    let words = "recording 1 has ended, all of it durable; recording 2 goes on\n";
+    assert_eq!(told, words);
+    let told = commanded.control(&["status"]).expect(0).stdout;
+    assert!(told.starts_with("recording 2: "), "{told}");
+    let told = commanded.control(&["split", "--json"]).expect(0).stdout;
+    let answer = json_of(&told);
+    assert_eq!(answer["split"], json!({ "ended": 2, "recording": 3 }));
+    let told = commanded.control(&["split", "a text"]).expect(2).stderr;
+    assert!(told.contains("only mark takes a text"), "{told}");
+    let client = commanded.client();
+    assert_eq!(
+        answer_to(&client, &json!({ "command": "stop" }))["ok"],
+        true
+    );
+    let answer = answer_to(&client, &json!({ "command": "split" }));
+    assert_eq!(answer["ok"], false, "{answer:#}");
+    let (members, result) = commanded.finish(0);
+    assert_before(&members, &result, 2, &["main"]);
+    members.verify(0);
+}

@@ -1,0 +1,109 @@
+//! Where one recording ends and the next one begins without a break: what the next one takes over
+//! of the members, and of the sources' side.
+
+use std::sync::Arc;
+
+use sustain_disk::clock::Timestamp;
+use sustain_disk::error::Error;
+use uuid::Uuid;
+
+use super::{RecordFeed, RecordSetup, standing};
+use crate::format::{EarlierNote, StreamNote};
+use crate::recorder::earlier::Earlier;
+use crate::recorder::inlet::Inlet;
+use crate::recorder::member::{MemberSetup, MemberWriter};
+use crate::store::{first_sequence_above, slots_begun_for};
+
+impl<I: Inlet> RecordFeed<I> {
+    /// Whether the sources go on in another recording.
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// The set-up of the recording that follows this one on the same members: behind all that this
+    /// one has written.
+    pub fn following(&self, recording_id: Uuid, start: Timestamp) -> RecordSetup {
+        let before = &self.setup;
+        let mut earlier = before.earlier.clone();
+        if before.ring {
+            earlier.retain(|one| one.is_left(&self.members));
+            earlier.push(just_ended(before, &self.members));
+        }
+        RecordSetup {
+            members: self.members.iter().map(following_on).collect(),
+            recording: before.recording.saturating_add(1),
+            recording_id,
+            first_sequence: first_sequence_above(self.next_sequence.saturating_sub(1)),
+            earlier,
+            start,
+            ..before.clone()
+        }
+    }
+
+    /// The `slots_begun` of each superblock before the recording that follows writes anything.
+    pub fn slots_begun_by_following(&self) -> Vec<u64> {
+        let members = self.members.iter();
+        let slots = members.map(|member| {
+            let slot_count = member.setup.geometry.slot_count;
+            slots_begun_for(member.slots_begun(), slot_count, self.setup.ring)
+        });
+        slots.collect()
+    }
+
+    /// The members that the recording that follows does without, with the reasons.
+    pub(in crate::recorder) fn failed_members(&self) -> Vec<(usize, String)> {
+        let errors = self.errors.iter().enumerate();
+        errors
+            .filter_map(|(member, error)| Some((member, error.clone()?)))
+            .collect()
+    }
+
+    /// The recorder of the recording that follows this one, of which it takes over the sources'
+    /// side and the board.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] without memory for marks.
+    pub fn follow(self, setup: RecordSetup) -> Result<RecordFeed<I>, Error> {
+        let (board, inlet) = (Arc::clone(&self.board), self.inlet);
+        let next = RecordFeed::on_board(setup, inlet, board)?;
+        next.board.begin_next(standing::first(&next.setup));
+        Ok(next)
+    }
+
+    /// Ends a recording that no member can take: all that the sources hand over is lost.
+    pub(in crate::recorder) fn end_unbegun(&mut self, now: Timestamp) {
+        self.end_without_room(now);
+    }
+}
+
+fn following_on(member: &MemberWriter) -> MemberSetup {
+    MemberSetup {
+        next_slot_serial: member.slots_begun(),
+        previous: member.previous,
+        previous_start: member.start.or(member.setup.previous_start),
+        ..member.setup.clone()
+    }
+}
+
+/// A recording that has just ended on these members.
+fn just_ended(setup: &RecordSetup, members: &[MemberWriter]) -> Earlier {
+    let streams = setup.streams.iter().map(|stream| StreamNote {
+        name: stream.name.clone(),
+        framing: stream.framing.clone(),
+        source: None,
+    });
+    let lasts = members.iter().map(|member| {
+        let last = member.previous.filter(|_| member.start.is_some());
+        last.map(|place| place.slot_serial)
+    });
+    Earlier {
+        note: EarlierNote {
+            id: setup.recording_id,
+            number: setup.recording,
+            started_ns: setup.wall.unix_ns(setup.start),
+            ring: setup.ring,
+            streams: streams.collect(),
+        },
+        last_slots: lasts.collect(),
+    }
+}

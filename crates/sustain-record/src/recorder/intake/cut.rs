@@ -1,0 +1,207 @@
+//! The user's wish that this recording ends and the next one begins, and where an intake cuts its
+//! stream for that: behind a frame, if the frame ends soon enough.
+//!
+//! An intake looks for the wish before each read. No byte is lost or read twice: what was read
+//! before the cut is in one recording, and what is read behind it in the next.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
+
+use sustain_disk::clock::Timestamp;
+
+use super::Intake;
+use crate::format::{MarkKind, PayloadMark};
+use crate::recorder::user_marks::MarkKeeper;
+use crate::source::framing::FrameMark;
+
+/// A frame that has not ended for so long since the wish is divided between the two recordings.
+/// Meanwhile all that the other streams send is held in the buffer.
+const FRAME_WAIT_NS: u64 = 1_000_000_000;
+/// If half of the buffer is in use, it is divided after this time. Most frames end sooner.
+const FRAME_WAIT_FULL_NS: u64 = 50_000_000;
+
+/// How many times the user has wished that a recording ends and the next one begins. All clones
+/// are the same.
+#[derive(Clone, Default)]
+pub struct SplitSwitch(Arc<SplitWish>);
+
+#[derive(Default)]
+struct SplitWish {
+    wished: AtomicU32,
+    /// Marks go into the next recording from the first cut of a stream on.
+    marks: Option<Weak<MarkKeeper>>,
+}
+
+impl SplitSwitch {
+    /// One for a recording with marks of users.
+    pub(crate) fn with_marks(marks: Weak<MarkKeeper>) -> SplitSwitch {
+        SplitSwitch(Arc::new(SplitWish {
+            wished: AtomicU32::new(0),
+            marks: Some(marks),
+        }))
+    }
+
+    /// Wishes that the recording ends and the next one begins.
+    pub fn wish(&self) {
+        self.0.wished.fetch_add(1, Ordering::Release);
+    }
+
+    /// How many times that was wished so far.
+    pub fn wished(&self) -> u32 {
+        self.0.wished.load(Ordering::Acquire)
+    }
+
+    /// Prepares for the cut of a stream that has so many cuts then.
+    fn prepare(&self, cuts: u32) {
+        if let Some(marks) = self.0.marks.as_ref().and_then(Weak::upgrade) {
+            marks.cut_to(cuts);
+        }
+    }
+}
+
+impl fmt::Debug for SplitSwitch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let wished = self.wished();
+        formatter.debug_tuple("SplitSwitch").field(&wished).finish()
+    }
+}
+
+/// Where an intake stands with its cuts.
+#[derive(Debug, Default)]
+pub(super) struct IntakeCuts {
+    /// How often it has cut.
+    pub(super) count: u32,
+    /// When it first saw the wish that it has not fulfilled.
+    wished_at: Option<Timestamp>,
+    /// Whether a frame had begun and not ended when the source was last read.
+    pub(super) is_in_frame: bool,
+    /// Whether no mark has come since the last cut. The end of a frame that began before that has
+    /// no meaning in this recording.
+    is_unmarked: bool,
+    /// Whether the source makes its bytes by their offset in the recording, and can make them
+    /// again.
+    pub(super) is_synthetic: bool,
+}
+
+impl Intake {
+    /// Cuts the stream if that is wished and may be done here. Returns whether it was.
+    pub(super) fn cut_if_wished(&mut self) -> bool {
+        let is_due = self.is_cut_due();
+        if is_due {
+            self.cut();
+        }
+        is_due
+    }
+
+    /// Whether the stream is to be cut behind the frame that is open, or at once.
+    pub(super) fn is_cut_wished(&self) -> bool {
+        self.setup.split.wished() > self.cuts.count
+    }
+
+    /// Whether the stream is to be cut before the next byte.
+    pub(super) fn is_cut_due(&mut self) -> bool {
+        if !self.is_cut_wished() {
+            return false;
+        }
+        let now = self.writer.clock().now();
+        let wished_at = *self.cuts.wished_at.get_or_insert(now);
+        let is_open_frame = self.is_framed
+            && self.cuts.is_in_frame
+            && self.dropping.is_none()
+            && self.framing_error.is_none();
+        let waited_ns = now.since_ns(wished_at);
+        let is_late = waited_ns >= FRAME_WAIT_NS
+            || (waited_ns >= FRAME_WAIT_FULL_NS && self.writer.is_buffer_half_used());
+        !is_open_frame || is_late
+    }
+
+    pub(super) fn cut(&mut self) {
+        if let Some(filling) = self.filling.take_if(|filling| !filling.is_empty()) {
+            self.writer.commit(filling);
+        }
+        self.cuts.count += 1;
+        self.setup.split.prepare(self.cuts.count);
+        self.writer.cut();
+        self.cuts.wished_at = None;
+        self.cuts.is_unmarked = self.is_framed;
+    }
+
+    /// Notes whether a frame is open behind these marks.
+    pub(super) fn note_frames(&mut self) {
+        if let Some(last) = self.found.last() {
+            self.cuts.is_in_frame = last.kind.is_begin();
+        }
+    }
+
+    /// The end of a frame of the recording before is left out of this one.
+    pub(super) fn leave_out_end(&mut self, marks: &mut Vec<PayloadMark>) {
+        let Some(first) = marks.first_mut().filter(|_| self.cuts.is_unmarked) else {
+            return;
+        };
+        self.cuts.is_unmarked = false;
+        match first.kind {
+            MarkKind::Begin => {}
+            MarkKind::EndAndBegin => first.kind = MarkKind::Begin,
+            MarkKind::End => {
+                marks.remove(0);
+            }
+        }
+    }
+
+    /// Takes the first `count` bytes of the spare memory with the marks in them. If the stream is
+    /// to be cut and a frame ends there, it is cut behind this frame.
+    pub(super) fn enter_to_cut(&mut self, count: usize, found: &[FrameMark]) {
+        let Some(index) = self.first_end(found) else {
+            return self.enter(count, found);
+        };
+        let at = found[index].offset;
+        let Some(filling) = &self.filling else {
+            return self.enter(count, found);
+        };
+        let rest = filling.behind(count)[at..].to_vec();
+        let mut before = found[..=index].to_vec();
+        before[index].kind = MarkKind::End;
+        let is_begin = found[index].kind == MarkKind::EndAndBegin;
+        let begin = is_begin.then_some(FrameMark {
+            offset: 0,
+            kind: MarkKind::Begin,
+        });
+        let later = found[index + 1..].iter().map(|mark| FrameMark {
+            offset: mark.offset - at,
+            ..*mark
+        });
+        let after: Vec<FrameMark> = begin.into_iter().chain(later).collect();
+        self.enter(at, &before);
+        self.cut();
+        if rest.is_empty() {
+            return;
+        }
+        if self.has_filling()
+            && let Some(next) = &mut self.filling
+        {
+            next.spare_mut()[..rest.len()].copy_from_slice(&rest);
+        }
+        self.enter(rest.len(), &after);
+    }
+
+    /// How many of `count` bytes of a source that makes its own belong before a cut, if one is
+    /// wished: those of the frame that is open. Takes away the marks behind.
+    pub(super) fn made_before_cut(&self, count: usize, found: &mut Vec<FrameMark>) -> usize {
+        let Some(index) = self.first_end(found) else {
+            return count;
+        };
+        found.truncate(index + 1);
+        found[index].kind = MarkKind::End;
+        found[index].offset
+    }
+
+    /// The first of these marks that ends a frame, if the stream is to be cut there.
+    fn first_end(&self, found: &[FrameMark]) -> Option<usize> {
+        if !self.is_framed || !self.is_cut_wished() {
+            return None;
+        }
+        let index = found.iter().position(|mark| mark.kind != MarkKind::Begin)?;
+        (found[index].offset > 0).then_some(index)
+    }
+}

@@ -1,0 +1,327 @@
+//! The recordings of one run, one after the other: each is driven to its end, and where its sources
+//! go on, the next one begins. The engine, the buffer and the locks are the same for all of them.
+//!
+//! Between two of them the superblocks are written once: they tell of the end and of the next
+//! begin. Meanwhile the sources fill the buffer.
+
+use std::sync::Arc;
+
+use sustain_disk::clock::{Timestamp, process_cpu_ns, thread_cpu_ns};
+use sustain_disk::driver::{Driver, DriverSetup, Ending, QueueSetup};
+use sustain_disk::engine::Engine;
+use sustain_disk::meter::{BufferCurve, IntervalRule, Meter, RateGrid};
+use sustain_disk::target::WriteLock;
+use uuid::Uuid;
+
+use super::board::RecordingBoard;
+use super::channel::{ChannelInlet, Exchange};
+use super::feed::RecordFeed;
+use super::recorded::{Recorded, RecordedBefore};
+use super::superblock_writer::{SuperblockWriter, close_superblocks, what_to_do};
+use crate::error::RecordError;
+use crate::member_io::StepsPatience;
+use crate::store::{Renewal, Store};
+
+/// How often the recorder's thread reports on its members.
+const REPORT_EVERY_NS: u64 = 100_000_000;
+const INTERVAL_NS: u64 = 1_000_000_000;
+
+/// Keeps members locked for as long as the process lives, unless it is known that nothing is in
+/// flight on them. This holds even if the engine breaks or the recorder's thread panics.
+pub(super) struct HeldLocks(Vec<Option<Arc<WriteLock>>>);
+
+impl HeldLocks {
+    pub(super) fn of(store: &Store) -> HeldLocks {
+        let members = store.members.iter();
+        HeldLocks(members.map(|member| member.target.lock.clone()).collect())
+    }
+
+    pub(super) fn release(&mut self, is_under_way: impl Fn(usize) -> bool) {
+        for (member, lock) in self.0.iter_mut().enumerate() {
+            if !is_under_way(member) {
+                *lock = None;
+            }
+        }
+    }
+}
+
+impl Drop for HeldLocks {
+    fn drop(&mut self) {
+        self.0.drain(..).for_each(std::mem::forget);
+    }
+}
+
+/// Ends the recording for everyone who waits for it, however its thread ends. After a panic, those
+/// who fill memory and those who wait for a watermark would otherwise wait for ever.
+pub(super) struct Closing {
+    pub(super) exchange: Arc<Exchange>,
+    pub(super) board: Arc<RecordingBoard>,
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.exchange.close();
+        self.board.write(|standing| standing.is_over = true);
+    }
+}
+
+/// What the recordings of one run have in common.
+pub(super) struct RecorderRun {
+    pub(super) store: Store,
+    pub(super) superblocks: SuperblockWriter,
+    pub(super) append_bytes: u32,
+    pub(super) queues: Vec<QueueSetup>,
+    pub(super) locks: HeldLocks,
+    /// The engine, and a sentence about why it was chosen.
+    pub(super) engine_words: (&'static str, String),
+}
+
+/// What was seen of a recording while it was driven.
+struct DrivenRecording {
+    /// The engine, if nothing is in flight on it.
+    engine: Option<Box<dyn Engine>>,
+    meters: Vec<Meter>,
+    curve: BufferCurve,
+    end: Timestamp,
+    cpu_share: f64,
+    cpu_before_ns: u64,
+}
+
+impl RecorderRun {
+    /// Drives a recording, and all that follow it.
+    pub(super) fn record(
+        &mut self,
+        mut engine: Box<dyn Engine>,
+        mut feed: RecordFeed<ChannelInlet>,
+        closing: Closing,
+    ) -> Result<Recorded, RecordError> {
+        let mut closing = Some(closing);
+        let mut before = Vec::new();
+        loop {
+            let mut driven = self.drive(engine, &mut feed, &mut closing)?;
+            if !feed.is_cut() {
+                close_superblocks(&mut self.store, &self.superblocks, &feed)?;
+                return Ok(self.recorded(&mut feed, driven, before));
+            }
+            let left = driven.engine.take();
+            let recorded = self.recorded(&mut feed, driven, Vec::new());
+            before.push(RecordedBefore::of(recorded));
+            let mut next = self.go_on(feed)?;
+            match left.filter(|_| takes_anything(&next)) {
+                Some(left) => (engine, feed) = (left, next),
+                None => {
+                    let seen = self.end_unbegun(&mut next, &mut closing);
+                    return Ok(self.recorded(&mut next, seen, before));
+                }
+            }
+        }
+    }
+
+    /// Drives one recording to its end.
+    fn drive(
+        &mut self,
+        engine: Box<dyn Engine>,
+        feed: &mut RecordFeed<ChannelInlet>,
+        closing: &mut Option<Closing>,
+    ) -> Result<DrivenRecording, RecordError> {
+        let clock = self.store.clock().clone();
+        let start = feed.setup().start;
+        let (cpu_before_ns, own_before) = (process_cpu_ns(), thread_cpu_ns());
+        let mut curve = BufferCurve::new(RateGrid::default());
+        let mut driver = Driver::new(engine, clock.clone(), &self.queues, driver_setup(start));
+        let driven = driver.run(feed, &mut |progress| {
+            for arrival in &progress.arrivals {
+                curve.complete(arrival.at_ns, arrival.bytes);
+            }
+        });
+        let end = clock.now();
+        if driven.is_err() || !feed.is_cut() {
+            feed.inlet_mut().drain();
+        }
+        feed.close(end);
+        if driven.is_err() || !feed.is_cut() {
+            // Dropping the driver waits for what is in flight. Everyone else learns before that the
+            // recording is over.
+            *closing = None;
+            // Requests that a member has not answered may still be written there, so nobody else
+            // may write to it.
+            self.locks.release(|member| feed.is_under_way(member));
+        }
+        driven?;
+        let wall_ns = end.since_ns(start).max(1);
+        curve.finish(wall_ns);
+        let (engine, meters) = driver.into_parts();
+        Ok(DrivenRecording {
+            engine,
+            meters,
+            curve,
+            end,
+            cpu_share: (thread_cpu_ns() - own_before) as f64 / wall_ns as f64,
+            cpu_before_ns,
+        })
+    }
+
+    /// Begins the recording that follows one that has ended. A member that cannot be written is
+    /// left out of it.
+    fn go_on(
+        &mut self,
+        mut feed: RecordFeed<ChannelInlet>,
+    ) -> Result<RecordFeed<ChannelInlet>, RecordError> {
+        let now = self.store.clock().now();
+        let mut setup = feed.following(Uuid::new_v4(), now);
+        let slots_begun = feed.slots_begun_by_following();
+        let ended_slots: Vec<Option<u64>> = feed
+            .slots_begun()
+            .into_iter()
+            .zip(feed.have_end())
+            .map(|(slots, has_end)| has_end.then_some(slots))
+            .collect();
+        let mut lost = feed.failed_members();
+        // Where nothing more fits, nothing more is said to have begun.
+        let has_room = slots_begun != feed.slots_begun();
+        let renewal = match has_room {
+            true => Renewal::GoesOn(&ended_slots, setup.recording),
+            false => Renewal::GoesOn(&ended_slots, feed.setup().recording),
+        };
+        let before: Vec<_> = self.store.members.iter().map(tells_of_end).collect();
+        let left_out: Vec<usize> = lost.iter().map(|(member, _)| *member).collect();
+        let silent = self.write_superblocks(&slots_begun, renewal, &left_out);
+        lost.extend(silent);
+        let told = setup.members.iter_mut().zip(&ended_slots).zip(before);
+        for ((member, ended), (has_ended, end_slot)) in told {
+            member.follows_end = ended.is_some() || has_ended;
+            member.end_slot = ended.and_then(|slots| slots.checked_sub(1)).or(end_slot);
+        }
+        feed.inlet_mut().begin_next();
+        let mut next = feed.follow(setup)?;
+        for (member, words) in lost {
+            next.leave_out(member, words);
+        }
+        Ok(next)
+    }
+
+    /// Writes the superblocks between two recordings. Returns the members on which they are not
+    /// written, with the reasons.
+    fn write_superblocks(
+        &mut self,
+        slots_begun: &[u64],
+        renewal: Renewal<'_>,
+        left_out: &[usize],
+    ) -> Vec<(usize, String)> {
+        let patience = StepsPatience {
+            for_others_ns: self.superblocks.patience.slow_after_ns,
+            for_first_ns: self.superblocks.patience.given_up_after_ns,
+        };
+        let written = match self.store.machines().is_empty() {
+            true => (self.superblocks.open_io)(&self.store).and_then(|io| {
+                let renewed = (slots_begun, renewal);
+                self.store.go_on_within(io, renewed, left_out, patience)
+            }),
+            // A simulated member always answers, in its own time.
+            false => self
+                .store
+                .renew_superblocks(slots_begun, renewal)
+                .map(|()| Vec::new()),
+        };
+        let members = || 0..self.store.members.len();
+        let lost = written.unwrap_or_else(|error| {
+            let words = error.to_string();
+            members().map(|member| (member, words.clone())).collect()
+        });
+        let lost = lost.into_iter().map(|(member, words)| {
+            let name = &self.store.members[member].name;
+            let what = what_to_do(name);
+            let when = "where one recording had ended and the next one began";
+            (member, format!("{words} {when}. {what}"))
+        });
+        lost.collect()
+    }
+
+    /// Ends a recording that could not begin: all that its sources have sent is lost, and counted.
+    fn end_unbegun(
+        &mut self,
+        feed: &mut RecordFeed<ChannelInlet>,
+        closing: &mut Option<Closing>,
+    ) -> DrivenRecording {
+        let cpu_before_ns = process_cpu_ns();
+        let clock = self.store.clock().clone();
+        feed.inlet_mut().drain();
+        feed.end_unbegun(clock.now());
+        let end = clock.now();
+        feed.close(end);
+        *closing = None;
+        self.locks.release(|member| feed.is_under_way(member));
+        let start = feed.setup().start;
+        let meter = |target| Meter::new(target, start, IntervalRule::Time(INTERVAL_NS));
+        let mut meters: Vec<Meter> = (0..self.queues.len()).map(meter).collect();
+        meters.iter_mut().for_each(|meter| meter.finish(end));
+        let mut curve = BufferCurve::new(RateGrid::default());
+        curve.finish(end.since_ns(start).max(1));
+        DrivenRecording {
+            engine: None,
+            meters,
+            curve,
+            end,
+            cpu_share: 0.0,
+            cpu_before_ns,
+        }
+    }
+
+    fn recorded(
+        &self,
+        feed: &mut RecordFeed<ChannelInlet>,
+        driven: DrivenRecording,
+        before: Vec<RecordedBefore>,
+    ) -> Recorded {
+        let start = feed.setup().start;
+        Recorded {
+            store: self.store.id,
+            recording: feed.setup().recording,
+            started_ns: feed.setup().wall.unix_ns(start),
+            ended: feed.ending().unwrap_or(Ending::Error),
+            standing: feed.board().read(),
+            meters: driven.meters,
+            slowness: feed.slowness(),
+            written_latency: feed.take_written_latency(),
+            durable_latency: feed.take_durable_latency(),
+            frames: feed.take_frame_meters(),
+            buffer_curve: driven.curve,
+            append_bytes: self.append_bytes,
+            wall_ns: driven.end.since_ns(start).max(1),
+            cpu_share: driven.cpu_share,
+            engine: self.engine_words.clone(),
+            cpu_before_ns: driven.cpu_before_ns,
+            begun_at: start,
+            before,
+        }
+    }
+}
+
+/// Whether a recording that is about to begin has a member that takes anything.
+fn takes_anything(feed: &RecordFeed<ChannelInlet>) -> bool {
+    let failed = feed.failed_members();
+    let slots = feed.slots_begun().into_iter();
+    let mut members = slots.zip(feed.slots_begun_by_following()).enumerate();
+    members.any(|(member, (before, behind))| {
+        before != behind && !failed.iter().any(|(index, _)| *index == member)
+    })
+}
+
+/// What a superblock tells of the last end: whether it was the last thing on its member, and its
+/// slot.
+fn tells_of_end(member: &crate::store::OpenMember) -> (bool, Option<u64>) {
+    let superblock = &member.superblock;
+    (
+        superblock.has_ended,
+        crate::opening::durable_end_slot(superblock),
+    )
+}
+
+fn driver_setup(start: Timestamp) -> DriverSetup {
+    DriverSetup {
+        start,
+        interval: IntervalRule::Time(INTERVAL_NS),
+        report_every_ns: REPORT_EVERY_NS,
+        flush_at_end: false,
+    }
+}

@@ -1,0 +1,98 @@
+//! Writes the superblocks before the first recording of a run and behind its last one.
+
+use super::channel::ChannelInlet;
+use super::feed::{Patience, RecordFeed};
+use super::member::MemberState;
+use crate::error::RecordError;
+use crate::member_io::{MemberIo, StepsPatience};
+use crate::store::{Renewal, Store};
+
+/// Opens the I/O over which superblocks are written.
+pub(super) type OpenIo = dyn Fn(&Store) -> Result<MemberIo, RecordError> + Send;
+
+/// How superblocks are written, and how long members are waited for meanwhile.
+pub(super) struct SuperblockWriter {
+    pub(super) open_io: Box<OpenIo>,
+    pub(super) patience: Patience,
+}
+
+/// Writes superblocks, and returns the members that did not answer. A simulated member always
+/// answers, in its own time.
+fn renew_superblocks(
+    store: &mut Store,
+    open_io: &OpenIo,
+    patience: StepsPatience,
+    slots_begun: &[u64],
+    renewal: Renewal<'_>,
+) -> Result<Vec<(usize, String)>, RecordError> {
+    if store.machines().is_empty() {
+        let io = open_io(store)?;
+        return store.renew_superblocks_within(io, (slots_begun, renewal), patience);
+    }
+    store.renew_superblocks(slots_begun, renewal)?;
+    Ok(Vec::new())
+}
+
+/// Makes the superblocks say, before the first write, that there will be one. Returns the members
+/// on which they do not say so, with the reason: what is written there might not be found after a
+/// crash.
+pub(super) fn begin_superblocks(
+    store: &mut Store,
+    writer: &SuperblockWriter,
+    slots_begun: &[u64],
+) -> Result<Vec<(usize, String)>, RecordError> {
+    let patience = StepsPatience {
+        for_others_ns: writer.patience.slow_after_ns,
+        for_first_ns: writer.patience.given_up_after_ns,
+    };
+    let begins = Renewal::Begins;
+    let mut silent = renew_superblocks(store, &*writer.open_io, patience, slots_begun, begins)?;
+    for (member, words) in &mut silent {
+        words.push_str(&format!(
+            " before anything was recorded on it. {}",
+            what_to_do(&store.members[*member].name)
+        ));
+    }
+    if silent.len() == store.members.len() {
+        let all: Vec<String> = silent.into_iter().map(|(_, words)| words).collect();
+        return Err(RecordError::Silent(all.join("; ")));
+    }
+    Ok(silent)
+}
+
+/// Writes the hint for the next opening. If a member has failed, nothing more is asked of it.
+pub(super) fn close_superblocks(
+    store: &mut Store,
+    writer: &SuperblockWriter,
+    feed: &RecordFeed<ChannelInlet>,
+) -> Result<(), RecordError> {
+    if feed.has_failed_members() {
+        return Ok(());
+    }
+    let patience = StepsPatience {
+        for_others_ns: writer.patience.given_up_after_ns,
+        for_first_ns: writer.patience.given_up_after_ns,
+    };
+    let slots_begun = feed.slots_begun();
+    let have_end = feed.have_end();
+    let ended = Renewal::Ended(&have_end);
+    let silent = renew_superblocks(store, &*writer.open_io, patience, &slots_begun, ended)?;
+    for (member, words) in silent {
+        let error = format!(
+            "{words} after the whole recording was durable on it. {}",
+            what_to_do(&store.members[member].name)
+        );
+        feed.board().write(|standing| {
+            standing.members[member].state = MemberState::Failed;
+            standing.members[member].error = Some(error);
+        });
+    }
+    Ok(())
+}
+
+pub(super) fn what_to_do(name: &str) -> String {
+    format!(
+        "Check the kernel log (dmesg) and the cable. Until the request returns, the kernel keeps \
+         {name} locked"
+    )
+}

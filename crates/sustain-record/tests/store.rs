@@ -335,7 +335,7 @@ fn what_cannot_be_a_member_is_refused_before_anything_is_touched() {
 
     sim:x.toml:a does not keep what is written to it: name block devices, files or directories
 
-    /none/x: the directory /none does not exist: create it
+    /none/x: the directory /none does not exist: create it first
 
     /file/ would be a directory, because of the slash at its end, but /file is a file: name /file to use the file itself, or name another directory
 

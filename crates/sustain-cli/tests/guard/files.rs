@@ -207,10 +207,10 @@ fn a_path_that_leads_nowhere_is_refused_and_nothing_is_made() {
     );
     insta::assert_snapshot!(refusals, @"
     $ sustain measure no/such/file --new-file
-    sustain: no/such/file: the directory no/such does not exist: create it
+    sustain: no/such/file: the directory no/such does not exist: create it first
 
     $ sustain measure no/such/file
-    sustain: no/such/file: the directory no/such does not exist: create it
+    sustain: no/such/file: the directory no/such does not exist: create it first
 
     $ sustain measure no-such-file --read
     sustain: no-such-file: there is nothing of that name; check the path

@@ -247,7 +247,7 @@ fn a_file_is_made_and_none_is_written_over() {
     sustain: frames/ is a directory, which is for one file per frame, but the stream main has no frames: write to a file with -o FILE
 
     $ sustain extract a b -o no/file
-    sustain: cannot write no/file: the directory no does not exist: create it
+    sustain: cannot write no/file: the directory no does not exist: create it first
 
     $ sustain extract a b -o /dev/zero
     sustain: cannot write /dev/zero: it is a device or a socket; choose a file

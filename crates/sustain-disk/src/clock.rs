@@ -121,16 +121,16 @@ pub fn unix_seconds() -> i64 {
 /// The time of day of moments of a [`Clock`], fixed by one reading: it neither jumps nor runs
 /// backwards when someone sets the machine's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WallClock {
+pub struct UnixClock {
     origin: Timestamp,
     origin_unix_ns: i64,
 }
 
-impl WallClock {
+impl UnixClock {
     /// The machine's time of day, read now.
-    pub fn read(clock: &Clock) -> WallClock {
+    pub fn read(clock: &Clock) -> UnixClock {
         let time = clock_gettime(ClockId::Realtime);
-        WallClock {
+        UnixClock {
             origin: clock.now(),
             origin_unix_ns: time
                 .tv_sec
@@ -140,8 +140,8 @@ impl WallClock {
     }
 
     /// A time of day at which `origin` is `origin_unix_ns` nanoseconds since 1970-01-01 UTC.
-    pub fn fixed(origin: Timestamp, origin_unix_ns: i64) -> WallClock {
-        WallClock {
+    pub fn fixed(origin: Timestamp, origin_unix_ns: i64) -> UnixClock {
+        UnixClock {
             origin,
             origin_unix_ns,
         }

@@ -9,7 +9,7 @@
 use std::path::Path;
 
 use sustain_disk::buffer::{Buffer, BufferPool};
-use sustain_disk::clock::{Clock, Timestamp, WallClock};
+use sustain_disk::clock::{Clock, Timestamp, UnixClock};
 use sustain_disk::driver::{Driver, DriverSetup, Ending, QueueSetup};
 use sustain_disk::engine::{SharedMachine, SimulatedEngine, SimulatedTarget};
 use sustain_disk::meter::IntervalRule;
@@ -153,7 +153,7 @@ fn recorded(zones: u32, rate_bytes_per_s: Option<f64>) -> Vec<RecordingProgress>
             time_ns: 100_000_000,
         },
         patience: Patience::default(),
-        wall: WallClock::fixed(start, 0),
+        unix_clock: UnixClock::fixed(start, 0),
         start,
         tool: "test".to_owned(),
     };

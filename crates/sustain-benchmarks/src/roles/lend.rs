@@ -53,7 +53,7 @@ pub(super) fn lend(member: &str, time_s: u64, json: &Path) -> anyhow::Result<()>
     }
     let lent = Lent {
         bytes: recorded.standing.streams[0].recorded_bytes,
-        seconds: recorded.wall_ns as f64 / 1e9,
+        seconds: recorded.elapsed_ns as f64 / 1e9,
     };
     let text = serde_json::to_string(&lent)?;
     std::fs::write(json, text).with_context(|| format!("cannot write {}", json.display()))

@@ -13,7 +13,7 @@ use sustain_statistics::judge::{Revisits, Step, steady};
 
 use super::plan::MeasurePlan;
 use super::position::even_total;
-use super::told::RemainingTargets;
+use super::statements::RemainingTargets;
 use super::words;
 use crate::figures::seconds;
 use crate::steady_words::steady_words;

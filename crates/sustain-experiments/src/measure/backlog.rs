@@ -7,7 +7,7 @@ use sustain_document::measure::{Plan, TargetResult};
 use sustain_document::verdicts::{BacklogNotSeen, ProposedRun};
 use sustain_document::vocabulary::{DataPath, Direction, TargetKind};
 
-use super::told::EffectBacklog;
+use super::statements::EffectBacklog;
 
 const GIB: u64 = 1 << 30;
 /// Sizes are proposed in multiples of this.

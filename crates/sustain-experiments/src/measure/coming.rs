@@ -9,7 +9,7 @@ use sustain_load::session::Session;
 use super::confirm::{CONFIRM_NS_MAX, CONFIRM_RUNS_MAX, confirms};
 use super::plan::MeasurePlan;
 use super::rewritten::{self, IN_TURN, TURN_NS};
-use super::told::{ConfirmedSoFar, ForeseenParts, READ_BACK_RUNS};
+use super::statements::{ConfirmedSoFar, ForeseenParts, READ_BACK_RUNS};
 use super::words;
 
 /// `None` for simulated machines, whose time passes in a moment, and for a run beside which

@@ -20,7 +20,7 @@ use super::active::active_steps;
 use super::plan::MeasurePlan;
 use super::recommendation::{BufferAllowance, curve_of_run, curve_points, whole_steps};
 use super::run::MeasureRun;
-use super::told::FailedAttempt;
+use super::statements::FailedAttempt;
 use super::words;
 use crate::error::MeasureError;
 

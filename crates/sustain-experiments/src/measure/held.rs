@@ -11,7 +11,7 @@ use sustain_statistics::judge::growth::steady_growth;
 
 use super::media::{OnMedia, on_media};
 use super::plan::MeasurePlan;
-use super::told::UndecidedReason;
+use super::statements::UndecidedReason;
 use crate::figures::seconds;
 
 /// A run that ended before this part of the time asked for decides nothing.

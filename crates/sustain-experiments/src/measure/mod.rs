@@ -17,6 +17,6 @@ mod remarks;
 mod rewritten;
 mod rhythm;
 pub mod run;
-mod told;
+mod statements;
 pub mod verdicts;
 pub mod words;

@@ -12,7 +12,7 @@ use sustain_load::session::Session;
 
 use super::active::remaining;
 use super::plan::MeasurePlan;
-use super::told::MeasureRemark;
+use super::statements::MeasureRemark;
 use super::verdicts;
 
 /// A shorter flush is not mentioned.

@@ -21,7 +21,7 @@ use super::conclude::{Conclusion, ERRORS_MAX, conclude};
 use super::plan::{LoadPlan, MeasurePlan};
 use super::position;
 use super::recommendation::recommend;
-use super::told::{Extent, Passes};
+use super::statements::{Extent, Passes};
 use super::{coming, words};
 use crate::effect::{self, Watch};
 use crate::error::MeasureError;

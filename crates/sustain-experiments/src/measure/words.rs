@@ -8,7 +8,7 @@ use sustain_document::setting::{DEPTH, EFFECT, PATH, SIZE, THREADS, TIME, joined
 use sustain_document::verdicts::{BacklogNotSeen, RhythmNotSeen};
 use sustain_load::event::Phase;
 
-use super::told::{
+use super::statements::{
     ConfirmedSoFar, EffectBacklog, Extent, FailedAttempt, ForeseenParts, MeasureRemark, Passes,
     RemainingTargets, UndecidedReason,
 };

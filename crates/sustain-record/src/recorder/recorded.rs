@@ -38,7 +38,7 @@ pub struct Recorded {
     /// Bytes per append of a stream that has enough of them, as the store's slots allow.
     pub append_bytes: u32,
     /// Time from the recording's start to the last flush.
-    pub wall_ns: u64,
+    pub elapsed_ns: u64,
     /// Share of one CPU that the recorder's own thread used.
     pub cpu_share: f64,
     /// The engine, and a sentence about why it was chosen.
@@ -63,7 +63,7 @@ pub struct RecordedBefore {
     /// left.
     pub ended: Ending,
     /// Time from its start to its last flush.
-    pub wall_ns: u64,
+    pub elapsed_ns: u64,
     /// The streams of its sources at its end.
     pub streams: Vec<StreamStanding>,
     /// The marks that users set in it; `None` where they can set none.
@@ -80,7 +80,7 @@ impl RecordedBefore {
             recording: recorded.recording,
             started_ns: recorded.started_ns,
             ended: recorded.ended,
-            wall_ns: recorded.wall_ns,
+            elapsed_ns: recorded.elapsed_ns,
             streams: standing.streams,
             marks: standing.marks,
             errors: errors.collect(),

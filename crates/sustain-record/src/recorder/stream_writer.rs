@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 use sustain_disk::buffer::StableBytes;
-use sustain_disk::clock::{Clock, WallClock};
+use sustain_disk::clock::{Clock, UnixClock};
 use sustain_disk::driver::Ending;
 
 use super::channel::{Exchange, OfferedSoFar};
@@ -26,7 +26,7 @@ pub struct StreamWriter {
     pub(super) before_bytes: u64,
     pub(super) gap: Option<Gap>,
     pub(super) clock: Clock,
-    pub(super) wall: WallClock,
+    pub(super) unix_clock: UnixClock,
     pub(super) messages: Sender<RecorderMessage>,
     pub(super) returned: Receiver<Box<dyn StableBytes>>,
     pub(super) exchange: Arc<Exchange>,
@@ -63,7 +63,7 @@ impl StreamWriter {
 
     /// The time of day by the recording's clock, in nanoseconds since 1970.
     pub fn now_ns(&self) -> i64 {
-        self.wall.unix_ns(self.clock.now())
+        self.unix_clock.unix_ns(self.clock.now())
     }
 
     /// Waits for free memory to fill. Returns `None` when the recording is over: the store is full,

@@ -148,15 +148,15 @@ impl RecorderRun {
             self.locks.release(|member| feed.is_under_way(member));
         }
         driven?;
-        let wall_ns = end.since_ns(start).max(1);
-        curve.finish(wall_ns);
+        let elapsed_ns = end.since_ns(start).max(1);
+        curve.finish(elapsed_ns);
         let (engine, meters) = driver.into_parts();
         Ok(DrivenRecording {
             engine,
             meters,
             curve,
             end,
-            cpu_share: (thread_cpu_ns() - own_before) as f64 / wall_ns as f64,
+            cpu_share: (thread_cpu_ns() - own_before) as f64 / elapsed_ns as f64,
             cpu_before_ns,
         })
     }
@@ -277,7 +277,7 @@ impl RecorderRun {
         Recorded {
             store: self.store.id,
             recording: feed.setup().recording,
-            started_ns: feed.setup().wall.unix_ns(start),
+            started_ns: feed.setup().unix_clock.unix_ns(start),
             ended: feed.ending().unwrap_or(Ending::Error),
             standing: feed.board().read(),
             meters: driven.meters,
@@ -287,7 +287,7 @@ impl RecorderRun {
             frames: feed.take_frame_meters(),
             buffer_curve: driven.curve,
             append_bytes: self.append_bytes,
-            wall_ns: driven.end.since_ns(start).max(1),
+            elapsed_ns: driven.end.since_ns(start).max(1),
             cpu_share: driven.cpu_share,
             engine: self.engine_words.clone(),
             cpu_before_ns: driven.cpu_before_ns,

@@ -6,7 +6,7 @@ mod losses;
 
 use std::collections::BTreeMap;
 
-use sustain_disk::clock::WallClock;
+use sustain_disk::clock::UnixClock;
 
 use crate::error::RecordError;
 use crate::format::{
@@ -109,7 +109,7 @@ impl Store {
         notes: &mut Vec<String>,
     ) -> Vec<EndMark> {
         let note = end_note(recording, torn);
-        let now_ns = WallClock::read(self.clock()).unix_ns(self.clock().now());
+        let now_ns = UnixClock::read(self.clock()).unix_ns(self.clock().now());
         let mut sequence = self.first_sequence();
         let mut marks = Vec::new();
         for (index, (member, tail)) in self.members.iter().zip(&self.tails).enumerate() {

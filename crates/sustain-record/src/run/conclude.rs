@@ -64,7 +64,7 @@ pub(super) fn result(
         before: recorded.before.iter().map(before).collect(),
         ended: recording_end(recorded.ended, false),
         started: started(recorded.started_ns),
-        seconds: recorded.wall_ns as f64 / 1e9,
+        seconds: recorded.elapsed_ns as f64 / 1e9,
         engine: format!("{}: {}", recorded.engine.0, recorded.engine.1),
         plan: plan_result(plan, recorded),
         host,
@@ -107,7 +107,7 @@ fn before(recorded: &RecordedBefore) -> RecordingBefore {
         recording: recorded.recording,
         ended: recording_end(recorded.ended, true),
         started: started(recorded.started_ns),
-        seconds: recorded.wall_ns as f64 / 1e9,
+        seconds: recorded.elapsed_ns as f64 / 1e9,
         streams: streams.collect(),
         marks: recorded.marks.as_ref().map(marks),
         errors: recorded.errors.clone(),
@@ -236,7 +236,7 @@ fn rate(meter: &Meter) -> f64 {
 
 fn total(recorded: &Recorded, cpu_ns: u64) -> TotalResult {
     let bytes: u64 = recorded.meters.iter().map(Meter::bytes).sum();
-    let wall_clock = bytes as f64 * 1e9 / recorded.wall_ns.max(1) as f64;
+    let wall_clock = bytes as f64 * 1e9 / recorded.elapsed_ns.max(1) as f64;
     let streams = || recorded.standing.streams.iter();
     let recorded_bytes: u64 = streams().map(|stream| stream.recorded_bytes).sum();
     let stalls = recorded.meters.iter().map(Meter::stalls);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use sustain_disk::clock::{Clock, WallClock};
+use sustain_disk::clock::{Clock, UnixClock};
 use sustain_disk::driver::{Driver, DriverSetup, Ending, QueueSetup};
 use sustain_disk::engine::{SharedMachine, SimulatedEngine, SimulatedTarget};
 use sustain_disk::meter::IntervalRule;
@@ -36,7 +36,7 @@ const EPOCH_NS: i64 = 1_784_032_496_000_000_000;
 pub struct Bench {
     pub plan: Plan,
     pub clock: Clock,
-    pub wall: WallClock,
+    pub unix_clock: UnixClock,
     pub machine: SharedMachine,
     pub disks: Vec<SimulatedDisk>,
     pub history: Rc<RefCell<History>>,
@@ -80,7 +80,7 @@ impl Bench {
                 },
             });
         let mut bench = Bench {
-            wall: WallClock::fixed(clock.now(), EPOCH_NS),
+            unix_clock: UnixClock::fixed(clock.now(), EPOCH_NS),
             disks: disks.collect(),
             history: Rc::default(),
             draw: Draw::new(!plan.seed),
@@ -181,7 +181,7 @@ impl Bench {
             &plan,
             self.plan.seed ^ (number as u64 + 1) << 48,
             &self.clock,
-            self.wall,
+            self.unix_clock,
         );
         self.history.borrow_mut().begin(
             setup.recording_id,
@@ -260,7 +260,7 @@ impl Bench {
             durability: plan.durability,
             window: plan.window,
             patience: plan.patience,
-            wall: self.wall,
+            unix_clock: self.unix_clock,
             start: self.clock.now(),
             tool: "simulation".to_owned(),
         }

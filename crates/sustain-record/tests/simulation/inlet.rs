@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use sustain_disk::buffer::{Buffer, BufferPool};
-use sustain_disk::clock::{Clock, Timestamp, WallClock};
+use sustain_disk::clock::{Clock, Timestamp, UnixClock};
 use sustain_disk::driver::Ending;
 use sustain_record::format::{Gap, GapReason, MarkKind, PayloadMark};
 use sustain_record::recorder::{Filled, Filling, Inlet, PayloadMemory, Polled};
@@ -57,7 +57,7 @@ pub type Facts = Rc<RefCell<Vec<StreamFacts>>>;
 pub struct TimetableInlet {
     start: Timestamp,
     clock: Clock,
-    wall: WallClock,
+    unix_clock: UnixClock,
     sources: Vec<Source>,
     facts: Facts,
     pool: BufferPool,
@@ -85,7 +85,7 @@ struct Source {
 }
 
 impl TimetableInlet {
-    pub fn new(plan: &RecordingPlan, seed: u64, clock: &Clock, wall: WallClock) -> Self {
+    pub fn new(plan: &RecordingPlan, seed: u64, clock: &Clock, unix_clock: UnixClock) -> Self {
         let facts = |(number, stream): (usize, &StreamPlan)| StreamFacts {
             name: format!("s{number}"),
             synthetic: Synthetic::new(
@@ -113,7 +113,7 @@ impl TimetableInlet {
         TimetableInlet {
             start: clock.now(),
             clock: clock.clone(),
-            wall,
+            unix_clock,
             sources: plan.streams.iter().enumerate().map(source).collect(),
             facts: Rc::new(RefCell::new(
                 plan.streams.iter().enumerate().map(facts).collect(),
@@ -189,7 +189,7 @@ impl TimetableInlet {
 
     fn fill(&mut self, index: usize, available: u64, now: Timestamp) {
         let source = &mut self.sources[index];
-        let time_ns = self.wall.unix_ns(now);
+        let time_ns = self.unix_clock.unix_ns(now);
         let all_facts = Rc::clone(&self.facts);
         let mut all_facts = all_facts.borrow_mut();
         let facts = &mut all_facts[index];
@@ -247,7 +247,7 @@ impl TimetableInlet {
         let mut facts = self.facts.borrow_mut();
         let facts = &mut facts[index];
         let range = source.position..end;
-        let time_ns = self.wall.unix_ns(now);
+        let time_ns = self.unix_clock.unix_ns(now);
         let gap = source.gap.get_or_insert(Gap {
             bytes: 0,
             frames: 0,
@@ -279,7 +279,7 @@ impl TimetableInlet {
         if self.sources[index].gap.is_none() || self.sources[index].filling.is_some() {
             return;
         }
-        let time_ns = self.wall.unix_ns(now);
+        let time_ns = self.unix_clock.unix_ns(now);
         let source = &mut self.sources[index];
         self.ready.push_back(Filled {
             stream: source.stream,

@@ -4,7 +4,7 @@
 mod cut;
 mod live;
 mod lost;
-mod pen;
+mod overwriting;
 
 pub use live::LiveRecordings;
 
@@ -71,7 +71,7 @@ pub fn behind_cuts(
     observer: &mut dyn FnMut(u64),
 ) -> Result<Vec<Recording>, RecordError> {
     let mut recordings = store.recordings.to_vec();
-    let traces = pen::traces(store, observer)?;
+    let traces = overwriting::traces(store, observer)?;
     for trace in traces {
         trace.apply(&mut recordings);
     }

@@ -4,7 +4,7 @@
 mod account;
 mod flaws;
 mod given_up;
-mod lost;
+mod lost_by_reading;
 mod meanwhile;
 mod names;
 mod on_member;
@@ -18,7 +18,7 @@ use sustain_disk::units::Size;
 use sustain_targets::Stop;
 
 use self::account::Account;
-pub(crate) use self::lost::lost_by_reading;
+pub(crate) use self::lost_by_reading::lost_by_reading;
 pub use self::meanwhile::{RemainingFrom, left_by_now};
 use self::names::Names;
 pub(crate) use self::tail::{TailFindings, torn_tail};

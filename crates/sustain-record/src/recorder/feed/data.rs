@@ -162,7 +162,7 @@ impl<I: Inlet> RecordFeed<I> {
     /// No member can hold an account, so only the result will have it. End marks still count the
     /// frames, so they must know the times between which the frames may lie.
     pub(super) fn account_in_result_only(&mut self, now: Timestamp) {
-        let now_ns = self.setup.wall.unix_ns(now);
+        let now_ns = self.setup.unix_clock.unix_ns(now);
         let mut accounts = Vec::from(std::mem::take(&mut self.accounts));
         accounts.sort_by_key(|account| (account.stream, account.start_bytes()));
         for mut account in accounts {
@@ -194,7 +194,7 @@ impl<I: Inlet> RecordFeed<I> {
             });
             let meter = &mut self.frame_meters[usize::from(filled.stream)];
             if meter.is_some() || !filled.marks.is_empty() {
-                let start_ns = self.setup.wall.unix_ns(self.setup.start);
+                let start_ns = self.setup.unix_clock.unix_ns(self.setup.start);
                 let meter = meter.get_or_insert_with(|| Box::new(FrameMeter::new(start_ns)));
                 meter.enter(filled);
             }
@@ -209,7 +209,7 @@ impl<I: Inlet> RecordFeed<I> {
         self.enter_in_ledger(&mut filled);
         self.members[queue].stream_bytes[usize::from(filled.stream)] +=
             u64::from(filled.payload_bytes);
-        let made_time_ns = self.setup.wall.unix_ns(now);
+        let made_time_ns = self.setup.unix_clock.unix_ns(now);
         let ledger = &mut self.ledgers[usize::from(filled.stream)];
         filled
             .times_ns()
@@ -374,7 +374,7 @@ impl<I: Inlet> RecordFeed<I> {
         }
         if let Some(meter) = &mut self.frame_meters[stream] {
             let settled_bytes = self.ledgers[stream].watermark_bytes();
-            meter.settled(settled_bytes, self.setup.wall.unix_ns(now));
+            meter.settled(settled_bytes, self.setup.unix_clock.unix_ns(now));
         }
         self.durable_latency[stream].record(
             now.since_ns(begun_at),

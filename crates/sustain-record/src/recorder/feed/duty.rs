@@ -157,7 +157,7 @@ impl<I: Inlet> RecordFeed<I> {
         checksums.push(note);
         let sequence = self.take_sequence();
         let place = self.members[queue].take_place(bytes, sequence);
-        let now_ns = self.setup.wall.unix_ns(now);
+        let now_ns = self.setup.unix_clock.unix_ns(now);
         let own_start = (kind == Kind::Start).then_some(place);
         let member = &self.members[queue];
         let mut descriptor = Descriptor {
@@ -305,7 +305,7 @@ fn start_note(setup: &RecordSetup, member: &MemberSetup) -> StartNote {
         source: stream.source.clone(),
     });
     StartNote {
-        started_ns: setup.wall.unix_ns(setup.start),
+        started_ns: setup.unix_clock.unix_ns(setup.start),
         tool: setup.tool.clone(),
         ring: setup.ring,
         streams: streams.collect(),

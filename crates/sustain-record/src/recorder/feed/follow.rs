@@ -100,7 +100,7 @@ fn just_ended(setup: &RecordSetup, members: &[MemberWriter]) -> Earlier {
         note: EarlierNote {
             id: setup.recording_id,
             number: setup.recording,
-            started_ns: setup.wall.unix_ns(setup.start),
+            started_ns: setup.unix_clock.unix_ns(setup.start),
             ring: setup.ring,
             streams: streams.collect(),
         },

@@ -28,12 +28,12 @@ mod data;
 mod duty;
 mod failing;
 mod follow;
+mod progress;
 mod retry;
 mod settle;
 mod setup;
 mod slow;
 mod standing;
-mod told;
 
 pub(super) use duty::{start_bytes_max, start_room_bytes};
 use retry::Retry;
@@ -217,7 +217,7 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// Declares how many frames each second the streams have, in their order.
     pub fn declare_frame_rates(&mut self, rates: &[Option<f64>]) {
-        let start_ns = self.setup.wall.unix_ns(self.setup.start);
+        let start_ns = self.setup.unix_clock.unix_ns(self.setup.start);
         for (meter, rate) in self.frame_meters.iter_mut().zip(rates) {
             if let Some(rate) = rate {
                 let meter = meter.get_or_insert_with(|| Box::new(FrameMeter::new(start_ns)));

@@ -1,7 +1,7 @@
 //! Everything about a recording that is fixed before its first byte. The feed takes it; `Recorder`
 //! and the simulation make it.
 
-use sustain_disk::clock::{Timestamp, WallClock};
+use sustain_disk::clock::{Timestamp, UnixClock};
 use uuid::Uuid;
 
 use super::Patience;
@@ -85,7 +85,7 @@ pub struct RecordSetup {
     /// How long members are waited for.
     pub patience: Patience,
     /// The time of day.
-    pub wall: WallClock,
+    pub unix_clock: UnixClock,
     /// The moment from which times count.
     pub start: Timestamp,
     /// The program that records, for the start note.

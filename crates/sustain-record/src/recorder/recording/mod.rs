@@ -29,7 +29,7 @@ use std::thread::JoinHandle;
 
 use crossbeam_channel::Receiver;
 use sustain_disk::buffer::SharedPool;
-use sustain_disk::clock::WallClock;
+use sustain_disk::clock::UnixClock;
 use sustain_disk::driver::Ending;
 use sustain_disk::units::Size;
 use sustain_document::record::RecordingEnd;
@@ -125,7 +125,7 @@ impl Recorder {
     {
         check(&store, &streams, &options)?;
         let clock = store.clock().clone();
-        let wall = WallClock::read(&clock);
+        let unix_clock = UnixClock::read(&clock);
         let bytes_max = append_bytes_max(&store, options.ring);
         let append_bytes = append_bytes(&store, &options) as usize;
         let count = (options.buffer_bytes / append_bytes as u64).max(2) as usize;
@@ -161,7 +161,7 @@ impl Recorder {
                     before_bytes: 0,
                     gap: None,
                     clock: clock.clone(),
-                    wall,
+                    unix_clock,
                     messages: messages.clone(),
                     returned,
                     exchange: Arc::clone(&exchange),
@@ -173,7 +173,7 @@ impl Recorder {
                 });
         let writers = writers.collect();
         let (ready, is_ready) = crossbeam_channel::bounded(1);
-        let setup = setup(&mut store, streams, &options, wall)?;
+        let setup = setup(&mut store, streams, &options, unix_clock)?;
         check_start(&setup, store.slot_bytes)?;
         check_files(&setup)?;
         let job = RecorderJob {
@@ -375,7 +375,7 @@ fn setup(
     store: &mut Store,
     streams: Vec<StreamSetup>,
     options: &RecordOptions,
-    wall: WallClock,
+    unix_clock: UnixClock,
 ) -> Result<RecordSetup, RecordError> {
     let earlier = if options.ring {
         Earlier::of_store(store)?
@@ -397,7 +397,7 @@ fn setup(
             time_ns: options.window_ns,
         },
         patience: options.patience,
-        wall,
+        unix_clock,
         start: store.clock().now(),
         tool: options.tool.clone(),
     })

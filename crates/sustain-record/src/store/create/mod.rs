@@ -12,7 +12,7 @@ use rustix::fs::{
     FallocateFlags, Mode as FileMode, OFlags, fallocate, fstat, fsync, ftruncate, open,
 };
 use rustix::io::Errno;
-use sustain_disk::clock::{Clock, WallClock};
+use sustain_disk::clock::{Clock, UnixClock};
 use sustain_disk::engine::{SharedMachine, SimulatedTarget};
 use sustain_disk::target::{Direction, Target, TargetKind};
 use sustain_disk::units::Size;
@@ -365,7 +365,7 @@ fn found(
         .collect();
     let store = Uuid::new_v4();
     let members: Vec<Uuid> = targets.iter().map(|_| Uuid::new_v4()).collect();
-    let created_ns = WallClock::read(clock).unix_ns(clock.now());
+    let created_ns = UnixClock::read(clock).unix_ns(clock.now());
     let superblocks: Vec<Superblock> = geometries
         .iter()
         .enumerate()

@@ -263,7 +263,9 @@ fn bad(number: u64) -> BadRange {
     }
 }
 
+/// A check of a stream of which 1 MB is damaged where something is bad.
 fn verified(bad: Vec<BadRange>) -> VerifyDocument {
+    let hole_bytes = if bad.is_empty() { 0 } else { 1_000_000 };
     VerifyDocument {
         schema: "sustain.verify/1".to_owned(),
         store: STORE.to_owned(),
@@ -280,11 +282,11 @@ fn verified(bad: Vec<BadRange>) -> VerifyDocument {
             streams: vec![CheckedStream {
                 name: "camera".to_owned(),
                 bytes: 20_000_000,
-                whole_bytes: 17_000_000,
+                whole_bytes: 18_000_000 - hole_bytes,
                 below_readable_bytes: 0,
                 readable_from_byte: 0,
                 gap_bytes: 2_000_000,
-                hole_bytes: 1_000_000,
+                hole_bytes,
                 overwritten_bytes: 0,
                 not_durable_bytes: 0,
                 settled_bytes: 18_000_000,
@@ -361,18 +363,19 @@ fn a_check_accounts_for_each_stream_and_ends_with_a_verdict() {
     let mut document = verified(Vec::new());
     insta::assert_snapshot!(verify_text(&document, 120), @"
     store 38d8211a-e767-47c1-963f-687882f17863: 1 member
-    recording 3, stream camera: 20.0 MB = 17.0 MB whole + 2.00 MB lost before they reached a member + 1.00 MB damaged or
-      missing; open end
+    recording 3, stream camera: 20.0 MB = 18.0 MB whole + 2.00 MB lost before they reached a member; open end
     ok: every byte is accounted for; 24.2 MB were read (the data and everything beside it)
     ");
     document.complete = false;
     insta::assert_snapshot!(verify_text(&document, 120), @"
     store 38d8211a-e767-47c1-963f-687882f17863: 1 member
-    recording 3, stream camera: 20.0 MB = 17.0 MB whole + 2.00 MB lost before they reached a member + 1.00 MB damaged or
-      missing; open end
+    recording 3, stream camera: 20.0 MB = 18.0 MB whole + 2.00 MB lost before they reached a member; open end
     interrupted: 24.2 MB were read so far, and nothing bad was found
     ");
-    document.bad = vec![bad(1)];
+    document = VerifyDocument {
+        complete: false,
+        ..verified(vec![bad(1)])
+    };
     insta::assert_snapshot!(verify_text(&document, 120), @"
     store 38d8211a-e767-47c1-963f-687882f17863: 1 member
     bad: recording 3, stream camera, bytes 100 to 150, member /dev/sdb at byte 4096: the checksum is wrong
@@ -386,12 +389,15 @@ fn a_check_accounts_for_each_stream_and_ends_with_a_verdict() {
 fn what_a_crash_took_before_it_was_durable_is_told_and_no_fault() {
     let mut document = verified(Vec::new());
     document.not_durable = vec![bad(7)];
-    document.recordings[0].streams[0].not_durable_bytes = 400_000;
+    let stream = &mut document.recordings[0].streams[0];
+    stream.whole_bytes = 17_600_000;
+    stream.hole_bytes = 400_000;
+    stream.not_durable_bytes = 400_000;
     insta::assert_snapshot!(verify_text(&document, 120), @"
     store 38d8211a-e767-47c1-963f-687882f17863: 1 member
     not durable: recording 3, stream camera, bytes 700 to 750, member /dev/sdb at byte 28672: the checksum is wrong
-    recording 3, stream camera: 20.0 MB = 17.0 MB whole + 2.00 MB lost before they reached a member + 600 kB damaged or
-      missing + 400 kB lost in the crash, or damaged since; open end
+    recording 3, stream camera: 20.0 MB = 17.6 MB whole + 2.00 MB lost before they reached a member + 400 kB lost in the
+      crash, or damaged since; open end
     ok: nothing that was durable is damaged or missing; 24.2 MB were read (the data and everything beside it); 400 kB that
       were not known to be durable were lost in the crash or damaged since: which of the two cannot be told
     ");
@@ -399,8 +405,8 @@ fn what_a_crash_took_before_it_was_durable_is_told_and_no_fault() {
     insta::assert_snapshot!(verify_text(&document, 120), @"
     store 38d8211a-e767-47c1-963f-687882f17863: 1 member
     not durable: recording 3, stream camera, bytes 700 to 750, member /dev/sdb at byte 28672: the checksum is wrong
-    recording 3, stream camera: 20.0 MB = 17.0 MB whole + 2.00 MB lost before they reached a member + 600 kB damaged or
-      missing + 400 kB lost in a crash before they were durable
+    recording 3, stream camera: 20.0 MB = 17.6 MB whole + 2.00 MB lost before they reached a member + 400 kB lost in a crash
+      before they were durable
     ok: every byte is accounted for; 24.2 MB were read (the data and everything beside it); 400 kB were lost in a crash
       before they were durable, as `sustain recover` found
     ");

@@ -15,6 +15,10 @@ pub struct CreateDocument {
     pub store: Option<String>,
     /// Size of the slots.
     pub slot_bytes: u32,
+    /// Data that one recording of one stream without frames finds space for on all members. Short
+    /// appends, frames and further recordings make it less; a ring never ends.
+    #[serde(default)]
+    pub data_bytes: u64,
     /// Its members, in their order.
     pub members: Vec<NewMember>,
     /// Notes for the user.
@@ -34,14 +38,9 @@ pub struct NewMember {
     pub slots: u64,
     /// Bytes of all slots: the space for recordings and their descriptions.
     pub room_bytes: u64,
+    /// Data that one recording of one stream without frames finds space for in them.
+    #[serde(default)]
+    pub data_bytes: u64,
     /// Whether the file is new.
     pub new: bool,
-}
-
-impl CreateDocument {
-    /// Bytes of all slots of all members.
-    #[must_use]
-    pub fn room_bytes(&self) -> u64 {
-        self.members.iter().map(|member| member.room_bytes).sum()
-    }
 }

@@ -1,11 +1,12 @@
 //! Stores that are full, buffers that are full, and the bounds of a recording.
 
-use std::io::Seek;
+use std::io::{Read as _, Seek, Write as _};
 
 use crate::MIB;
 use crate::check::{assert_accounts, assert_reads_back};
 use crate::members::{Made, Members, stream, whole};
 use crate::running::Running;
+use crate::support::{Place, json_of, ran};
 
 const FAST: &[&str] = &[
     "--from",
@@ -169,4 +170,82 @@ fn assert_bounded(bound: [&str; 2]) {
         }
     }
     members.verify(0);
+}
+
+/// What `create` says that one recording finds space for is what it takes, from a file and from a
+/// pipe whose reader finds pieces of any length.
+#[test]
+fn a_store_takes_as_much_of_one_recording_as_create_said() {
+    let sizes: [(&[&str], &str, &str); 4] = [
+        (&["a"], "40MiB", "8MiB"),
+        (&["a", "b"], "9MiB", "1MiB"),
+        (&["a"], "5MiB", "256KiB"),
+        (&["a"], "3MiB", "64KiB"),
+    ];
+    for (members, size, slot) in sizes {
+        for is_pipe in [false, true] {
+            let place = Place::new();
+            let flags = [
+                "--size",
+                size,
+                "--slot",
+                slot,
+                "--no-prewrite",
+                "--json",
+                "-",
+            ];
+            let created = place
+                .run(&[&["create"], members, &flags].concat())
+                .expect(0);
+            let created = json_of(&created.stdout);
+            let said_bytes = whole(&created["data_bytes"]);
+            let of_members = created["members"].as_array().unwrap().iter();
+            let sum_bytes: u64 = of_members.map(|member| whole(&member["data_bytes"])).sum();
+            assert_eq!(said_bytes, sum_bytes);
+            let source = std::fs::File::create_new(place.path("source")).unwrap();
+            source.set_len(said_bytes + 4 * MIB).unwrap();
+            let flags = [
+                "--buffer",
+                "4MiB",
+                "--share",
+                "fair",
+                "--json",
+                "result.json",
+            ];
+            let mut command = place.command(&[&["record"], members, &flags].concat());
+            let source = std::fs::File::open(place.path("source")).unwrap();
+            let feeding = match is_pipe {
+                false => {
+                    command.stdin(source);
+                    None
+                }
+                true => {
+                    let (from, to) = std::io::pipe().unwrap();
+                    command.stdin(from);
+                    Some(std::thread::spawn(move || feed(source, to)))
+                }
+            };
+            ran(command.output().unwrap()).expect(1);
+            drop(command);
+            feeding.into_iter().for_each(|one| one.join().unwrap());
+            let result = json_of(&place.read("result.json"));
+            assert_eq!(result["ended"], "full");
+            let took_bytes = whole(&result["streams"][0]["recorded_bytes"]);
+            let least_bytes = took_bytes - took_bytes / 500;
+            assert!(
+                (least_bytes..=took_bytes).contains(&said_bytes),
+                "{members:?} of {size}, slots of {slot}: said {said_bytes}, took {took_bytes}"
+            );
+        }
+    }
+}
+
+/// Writes pieces of odd lengths, until nobody reads them any more.
+fn feed(mut source: std::fs::File, mut to: std::io::PipeWriter) {
+    let mut piece = vec![0; 70_001];
+    while let Ok(count @ 1..) = source.read(&mut piece) {
+        if to.write_all(&piece[..count]).is_err() {
+            return;
+        }
+    }
 }

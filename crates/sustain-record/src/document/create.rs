@@ -3,15 +3,18 @@
 use sustain_document::create::{CREATE_SCHEMA, CreateDocument, NewMember};
 
 use super::uuid_text;
+use crate::recorder::{RecordOptions, data_bytes};
 use crate::store::{Created, CreatedMember};
 
 /// Makes the document of a store that was created, or that would be created.
 pub fn create_document(created: &Created, slot_bytes: u32, notes: &[String]) -> CreateDocument {
+    let members: Vec<NewMember> = created.members.iter().map(new_member).collect();
     CreateDocument {
         schema: CREATE_SCHEMA.to_owned(),
         store: created.store.map(uuid_text),
         slot_bytes,
-        members: created.members.iter().map(new_member).collect(),
+        data_bytes: members.iter().map(|member| member.data_bytes).sum(),
+        members,
         notes: notes.to_vec(),
     }
 }
@@ -24,6 +27,7 @@ fn new_member(member: &CreatedMember) -> NewMember {
         bytes: geometry.member_bytes,
         slots: geometry.slot_count,
         room_bytes: geometry.slot_count * u64::from(geometry.slot_bytes),
+        data_bytes: data_bytes(geometry, RecordOptions::default().append_bytes),
         new: member.is_new,
     }
 }

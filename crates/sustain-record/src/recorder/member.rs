@@ -376,7 +376,7 @@ impl MemberWriter {
         }
     }
 
-    /// Free bytes; `None` in a ring.
+    /// Bytes that are free for data, so without those kept for the end; `None` in a ring.
     pub(super) fn free_bytes(&self) -> Option<u64> {
         if self.ring {
             return None;
@@ -387,7 +387,8 @@ impl MemberWriter {
         }
         let slots = geometry.slot_count - self.slot_serial - 1;
         let rest = u64::from(geometry.slot_bytes - self.slot_offset_bytes);
-        Some(slots * u64::from(geometry.slot_bytes) + rest)
+        let free_bytes = slots * u64::from(geometry.slot_bytes) + rest;
+        Some(free_bytes.saturating_sub(u64::from(self.reserve_bytes)))
     }
 
     /// Notes how long a request has been in flight, or that none has been in flight for long.

@@ -5,8 +5,9 @@ use super::Intake;
 use crate::format::{GapReason, MarkKind, PayloadMark};
 use crate::source::framing::{FrameMark, Framer, FramingError};
 
-/// An append with less space than this is closed.
-const ROOM_BYTES_MIN: usize = 4096;
+/// An append of a stream with frames is closed if it has less space than this. Without frames every
+/// byte of it is filled.
+const FRAMED_ROOM_BYTES_MIN: usize = 4096;
 
 impl Intake {
     /// Finds the frames in the first `count` bytes of the spare memory and takes what is decided.
@@ -97,6 +98,10 @@ impl Intake {
     /// appends as needed.
     pub(super) fn enter(&mut self, mut count: usize, found: &[FrameMark]) {
         let time_ns = self.writer.now_ns();
+        let room_bytes_min = match self.is_framed {
+            true => FRAMED_ROOM_BYTES_MIN,
+            false => 1,
+        };
         let mut marks: Vec<PayloadMark> = found.iter().map(|mark| mark_of(mark, time_ns)).collect();
         while count > 0 {
             self.leave_out_end(&mut marks);
@@ -111,7 +116,7 @@ impl Intake {
                 self.filling_since = self.writer.clock().now();
             }
             let (taken, entered) = filling.take(count, &marks, time_ns);
-            if taken == count && filling.room_bytes() >= ROOM_BYTES_MIN {
+            if taken == count && filling.room_bytes() >= room_bytes_min {
                 self.filling = Some(filling);
                 return;
             }

@@ -4,12 +4,13 @@
 //!
 //! One intake runs in one thread. It waits for a silent source with `poll` and never spins.
 
+use std::io::IoSliceMut;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
-use rustix::io::{Errno, ioctl_fionread, read};
+use rustix::io::{Errno, ioctl_fionread, read, readv};
 use sustain_disk::clock::Timestamp;
 use sustain_disk::driver::Ending;
 use sustain_targets::Stop;
@@ -272,16 +273,44 @@ impl Intake {
         };
         let spare = filling.spare_mut();
         let end = spare.len().min(kept + most);
-        let count = read(source, &mut spare[kept..end])?;
+        let fits = end - kept;
+        let mut over = [0; PACKET_BYTES_MAX];
+        let over_bytes = match self.is_framed {
+            true => 0,
+            false => PACKET_BYTES_MAX.min(most).saturating_sub(fits),
+        };
+        let (here, over_here) = (&mut spare[kept..end], &mut over[..over_bytes]);
+        let count = readv(
+            source,
+            &mut [IoSliceMut::new(here), IoSliceMut::new(over_here)],
+        )?;
         spare[..kept].copy_from_slice(&self.undecided);
         if count > 0 {
-            self.take(kept + count);
+            self.take(kept + count.min(fits));
         }
+        self.take_over(&over[..count.saturating_sub(fits)]);
         Ok(count)
     }
 
-    /// Closes an append that may be too full for a packet behind the undecided bytes.
+    /// Takes what was read beyond the end of a full append. It begins the next one.
+    fn take_over(&mut self, over: &[u8]) {
+        if over.is_empty() {
+            return;
+        }
+        if self.has_filling()
+            && let Some(filling) = &mut self.filling
+        {
+            filling.spare_mut()[..over.len()].copy_from_slice(over);
+        }
+        self.enter(over.len(), &[]);
+    }
+
+    /// Closes an append that may be too full for a packet behind the undecided bytes. Without
+    /// frames a packet may go on in the next append.
     fn commit_if_narrow(&mut self) {
+        if !self.is_framed {
+            return;
+        }
         let wanted = self.undecided.len() + PACKET_BYTES_MAX;
         let is_narrow =
             |filling: &mut Filling| !filling.is_empty() && filling.room_bytes() < wanted;

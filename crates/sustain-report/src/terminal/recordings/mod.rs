@@ -30,15 +30,15 @@ const TABLE_WIDTH_FULL: usize = 110;
 pub fn create_text(document: &CreateDocument, width: usize) -> String {
     let mut text = String::new();
     let members = counted(document.members.len(), "member");
-    let room = size(document.room_bytes());
+    let room = position(document.data_bytes);
     let slots = size(u64::from(document.slot_bytes));
     let what = match &document.store {
         Some(store) => format!("store {store}: {members},"),
         None => format!("would create a store of {members}:"),
     };
     let first = format!(
-        "{what} capacity {room}, slots of {slots}; each recording begins in a new slot of each \
-         member, and may leave the rest of its last one empty"
+        "{what} room for {room} of one recording, slots of {slots}; each recording begins in a new \
+         slot of each member, and may leave the rest of its last one empty"
     );
     text.push_str(&wrapped(&first, width));
     for member in &document.members {
@@ -54,16 +54,16 @@ pub fn create_text(document: &CreateDocument, width: usize) -> String {
 /// Members of one ring get equal shares as long as they keep up, so that the smallest comes round
 /// first. Said where that costs at least a tenth of the room.
 fn kept_by_ring(document: &CreateDocument) -> Option<String> {
-    let smallest = document.members.iter().min_by_key(|one| one.room_bytes)?;
+    let smallest = document.members.iter().min_by_key(|one| one.data_bytes)?;
     let kept_bytes = smallest
-        .room_bytes
+        .data_bytes
         .saturating_mul(document.members.len() as u64);
-    let room_bytes = document.room_bytes();
-    (kept_bytes < room_bytes - room_bytes / 10).then(|| {
+    let data_bytes = document.data_bytes;
+    (kept_bytes < data_bytes - data_bytes / 10).then(|| {
         format!(
             "the members differ in size: a ring keeps about the last {} whole, because {} is the \
              smallest and is overwritten first; give all members the same size to use all of them",
-            size(kept_bytes),
+            position(kept_bytes),
             without_controls(&smallest.name)
         )
     })

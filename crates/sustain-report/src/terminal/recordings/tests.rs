@@ -418,12 +418,14 @@ fn a_new_store_is_told_with_its_members() {
         schema: "sustain.create/1".to_owned(),
         store: Some(STORE.to_owned()),
         slot_bytes: 8 << 20,
+        data_bytes: 1_050_682_496,
         members: vec![NewMember {
             name: "data".to_owned(),
             path: Some("data/sustain.store".to_owned()),
             bytes: 1 << 30,
             slots: 126,
             room_bytes: 126 * (8 << 20),
+            data_bytes: 1_050_682_496,
             new: true,
         }],
         notes: Vec::new(),
@@ -431,9 +433,9 @@ fn a_new_store_is_told_with_its_members() {
     assert_eq!(
         create_text(&document, 300),
         format!(
-            "store {STORE}: 1 member, capacity 1008 MiB, slots of 8 MiB; each recording begins in a \
-             new slot of each member, and may leave the rest of its last one empty\n  data \
-             (data/sustain.store): a new file, 1 GiB in 126 slots\n"
+            "store {STORE}: 1 member, room for 1.05 GB of one recording, slots of 8 MiB; each \
+             recording begins in a new slot of each member, and may leave the rest of its last one \
+             empty\n  data (data/sustain.store): a new file, 1 GiB in 126 slots\n"
         )
     );
     document.store = None;
@@ -441,9 +443,9 @@ fn a_new_store_is_told_with_its_members() {
     document.members[0].new = false;
     assert_eq!(
         create_text(&document, 300),
-        "would create a store of 1 member: capacity 1008 MiB, slots of 8 MiB; each recording begins \
-         in a new slot of each member, and may leave the rest of its last one empty\n  data: 1 GiB in \
-         126 slots\n"
+        "would create a store of 1 member: room for 1.05 GB of one recording, slots of 8 MiB; \
+         each recording begins in a new slot of each member, and may leave the rest of its last one \
+         empty\n  data: 1 GiB in 126 slots\n"
     );
 }
 

@@ -36,8 +36,8 @@ pub(crate) struct CreateFlags {
     #[arg(help_heading = None::<&str>)]
     #[arg(required = true, value_name = "MEMBER")]
     pub(crate) members: Vec<String>,
-    /// Size of each file; devices are used whole [default: 10GiB for new files, else the size that
-    /// they have].
+    /// Size of each file; devices are used whole [default: the size that they have; for new files
+    /// 10GiB, but together at most half of the free space].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
     /// Size of the slots into which members are divided: a power of two from 64KiB to 16MiB.

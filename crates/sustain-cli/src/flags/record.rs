@@ -176,7 +176,8 @@ pub(crate) struct RecordFlags {
     #[arg(help_heading = group::HOW_LONG, hide_short_help = true)]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) bytes: Option<u64>,
-    /// Size of a store that is created in a directory [default: 10GiB].
+    /// Size of a store that is created in a directory [default: 10GiB, but at most half of the free
+    /// space].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
     /// Only say what would be done.

@@ -163,9 +163,37 @@ fn a_size_that_does_not_fit_is_refused_and_the_default_becomes_smaller() {
     run(&place, &both).expect(2).says("KiB but not of 3 MiB");
     assert!(!exists(&file) && !exists(&second));
     let ran = run(&place, &create).expect(0);
-    ran.says("instead of 10 GiB");
+    ran.says(", half of that; give --size to have another");
     let length = std::fs::metadata(&file).unwrap().len();
-    assert!((3 * MIB..4 * MIB).contains(&length), "{length}");
+    assert!((MIB..=2 * MIB).contains(&length), "{length}");
+    // Half of the rest does not hold two slots of this size, and all of it does.
+    let large = ["create", &second, "--slot", "512KiB"];
+    let ran = run(&place, &large).expect(0);
+    ran.says("the smallest member with slots of this size; give --size to have another");
+    let length = std::fs::metadata(&second).unwrap().len();
+    assert_eq!(length, 512 * 1024 * 3 + 128 * 1024);
+}
+
+#[test]
+fn a_store_that_recording_makes_leaves_half_of_the_free_space() {
+    let place = Place::new();
+    let Some(mount) = small_file_system(&place, "128m") else {
+        return;
+    };
+    let directory = mount.path("directory");
+    std::fs::create_dir(&directory).unwrap();
+    let source = ["--from", "test:1MB/s", "--bytes", "10kB"];
+    let record = [&["record", &directory][..], SMALL, &source].concat();
+    let ran = run(&place, &record).expect(0);
+    let first = ran.stderr.lines().next().unwrap();
+    let is_said = first.ends_with(", half of that; give --size to have another");
+    assert!(
+        is_said && first.contains("free, space for a file of 6"),
+        "{ran:#?}"
+    );
+    let store = std::fs::metadata(mount.path("directory/sustain.store"));
+    let length = store.unwrap().len();
+    assert!((60 * MIB..=64 * MIB).contains(&length), "{length}");
 }
 
 #[test]

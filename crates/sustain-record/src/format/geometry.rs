@@ -78,6 +78,7 @@ impl Geometry {
             return Err(GeometryError::SlotSize { slot_bytes });
         }
         let first_slot_offset_bytes = first_slot_offset(slot_bytes);
+        let needed_bytes = Geometry::member_bytes_min(slot_bytes);
         let capacity = capacity_bytes.min(MEMBER_BYTES_MAX);
         let member_bytes = capacity - capacity % BLOCK_BYTES as u64;
         let around_bytes = first_slot_offset_bytes + SUPERBLOCK_ROOM_BYTES;
@@ -85,7 +86,7 @@ impl Geometry {
         if slot_count < SLOTS_MIN {
             return Err(GeometryError::TooSmall {
                 capacity_bytes,
-                needed_bytes: around_bytes + SLOTS_MIN * u64::from(slot_bytes),
+                needed_bytes,
             });
         }
         Ok(Geometry {
@@ -94,6 +95,12 @@ impl Geometry {
             slot_count,
             member_bytes,
         })
+    }
+
+    /// Bytes that the smallest member with slots of this size has.
+    pub fn member_bytes_min(slot_bytes: u32) -> u64 {
+        let around_bytes = first_slot_offset(slot_bytes) + SUPERBLOCK_ROOM_BYTES;
+        around_bytes + SLOTS_MIN * u64::from(slot_bytes)
     }
 
     /// Whether a member can be divided in this way. The other functions may be called only if it

@@ -40,7 +40,8 @@ use crate::member_io::GIVEN_UP_AFTER_NS;
 pub struct CreatePlan {
     /// Block devices, files and directories, as typed. A directory stands for a file in it.
     pub members: Vec<String>,
-    /// Size of each file. Without it, new files get 10 GiB and existing files keep their size.
+    /// Size of each file. Without it, existing files keep their size and new files get 10 GiB, but
+    /// together at most half of the free space, or what the smallest members need.
     pub size_bytes: Option<u64>,
     /// Size of the slots.
     pub slot_bytes: u32,

@@ -13,8 +13,10 @@ use super::{CreatePlan, Site};
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Geometry, GeometryError};
 
-/// Size of a new file if none is given.
+/// Size of a new file if none is given, where enough space is free.
 const FILE_BYTES_DEFAULT: u64 = 10 << 30;
+/// New files whose size nobody gave leave so much of the free space: one part of this many.
+const FREE_PARTS: u64 = 2;
 
 /// Divides each site into slots. Notes for the user are added to `notes`.
 ///
@@ -48,11 +50,18 @@ pub(super) fn divide(
         })
         .collect();
     for (index, fitted) in growing.iter().zip(fit_free_space(&files)?) {
+        let site = &sites[*index];
         match fitted {
             Some(fitted) => {
-                check_fits(plan, &sites[*index], &fitted)?;
-                sizes[*index] = fitted.size_bytes;
-                notes.push(fitted.note);
+                check_fits(plan, site, &fitted)?;
+                let is_beside = |other: &&usize| sites[**other].target.device == site.target.device;
+                let beside = growing.iter().filter(is_beside).count() as u64;
+                let (size_bytes, note) = match has_default_size(plan, site) {
+                    true => default_size(plan, site.name, &fitted, beside),
+                    false => (fitted.size_bytes, fitted.note),
+                };
+                sizes[*index] = size_bytes;
+                notes.push(note);
             }
             None if plan.size_bytes.is_some() => {}
             None => {
@@ -77,6 +86,34 @@ pub(super) fn divide(
         .collect()
 }
 
+/// Whether nobody has given the size of a file, and it has none itself.
+fn has_default_size(plan: &CreatePlan, site: &Site<'_>) -> bool {
+    plan.size_bytes.is_none() && site.target.capacity_bytes.unwrap_or(0) == 0
+}
+
+/// The size of a new file for which none was given, one of so many on a file system, and the note
+/// that says it. Others need space too, so that these files take half of what is free at most, or
+/// what the smallest member needs where that is more.
+fn default_size(plan: &CreatePlan, name: &str, fitted: &Fitted, files: u64) -> (u64, String) {
+    let block_bytes = BLOCK_BYTES as u64;
+    let half_bytes = fitted.free_bytes / FREE_PARTS / files / block_bytes * block_bytes;
+    let smallest_bytes = Geometry::member_bytes_min(plan.slot_bytes);
+    let size_bytes = fitted.size_bytes.min(half_bytes.max(smallest_bytes));
+    let why = match size_bytes {
+        FILE_BYTES_DEFAULT => "",
+        _ if half_bytes < smallest_bytes => ", the smallest member with slots of this size",
+        _ if files > 1 => ", its share of half of that",
+        _ => ", half of that",
+    };
+    let note = format!(
+        "{name}: {} free, space for a file of {}{why}; give {} to have another",
+        Size(fitted.free_bytes),
+        Size(size_bytes),
+        SIZE.the()
+    );
+    (size_bytes, note)
+}
+
 /// The default size of a new file may shrink to the free space, down to the smallest member. A size
 /// that the user gave and the size that a file has are used exactly, or refused.
 fn check_fits(plan: &CreatePlan, site: &Site<'_>, fitted: &Fitted) -> Result<(), RecordError> {
@@ -85,7 +122,6 @@ fn check_fits(plan: &CreatePlan, site: &Site<'_>, fitted: &Fitted) -> Result<(),
     if fitted.size_bytes >= in_blocks {
         return Ok(());
     }
-    let has_bytes = site.target.capacity_bytes.unwrap_or(0);
     let (free, fits) = (Size(fitted.free_bytes), Size(fitted.size_bytes));
     let why = match Geometry::of_member(fitted.size_bytes, plan.slot_bytes) {
         Err(GeometryError::TooSmall { needed_bytes, .. }) => format!(
@@ -93,7 +129,7 @@ fn check_fits(plan: &CreatePlan, site: &Site<'_>, fitted: &Fitted) -> Result<(),
              space, choose another place, or use `sustain create` with a smaller {SLOT}",
             Size(needed_bytes)
         ),
-        _ if plan.size_bytes.is_none() && has_bytes == 0 => return Ok(()),
+        _ if has_default_size(plan, site) => return Ok(()),
         _ => format!(
             "only {free} free, enough for a file of {fits} but not of {}: give a smaller {SIZE}, \
              or free some space",

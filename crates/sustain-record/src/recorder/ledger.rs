@@ -97,6 +97,21 @@ impl Ledger {
         }
     }
 
+    /// Divides what begins at `start_bytes` into two stretches that have an account each. The
+    /// second begins at `at_bytes`, behind so many frames of the first.
+    pub fn divide(&mut self, start_bytes: u64, at_bytes: u64, frames: u64) {
+        let Some(first) = self.undurable.get_mut(&start_bytes) else {
+            return;
+        };
+        let first_bytes = at_bytes - start_bytes;
+        let second = Undurable {
+            gap_bytes: first.gap_bytes - first_bytes,
+            frames_before: first.frames_before + frames,
+        };
+        first.gap_bytes = first_bytes;
+        self.undurable.insert(at_bytes, second);
+    }
+
     /// Notes that the append that begins at `start_bytes` is durable. Returns whether that is new,
     /// because the append may lie on two members.
     pub fn durable(&mut self, start_bytes: u64) -> bool {
@@ -237,6 +252,19 @@ mod tests {
         assert_eq!((ledger.recorded_bytes(), ledger.gap_bytes()), (0, 100));
         ledger.durable(0);
         assert_eq!((ledger.watermark_bytes(), ledger.durable_bytes()), (100, 0));
+    }
+
+    #[test]
+    fn the_watermark_waits_for_each_account_of_what_was_lost() {
+        let mut ledger = Ledger::default();
+        hand_out(&mut ledger, 0, 100, 20);
+        ledger.lose(0, 80);
+        ledger.divide(0, 20, 1);
+        ledger.durable(20);
+        assert_eq!((ledger.watermark_bytes(), ledger.durable_bytes()), (0, 0));
+        ledger.durable(0);
+        assert_eq!((ledger.watermark_bytes(), ledger.durable_bytes()), (100, 0));
+        assert_eq!((ledger.recorded_bytes(), ledger.gap_bytes()), (0, 100));
     }
 
     #[test]

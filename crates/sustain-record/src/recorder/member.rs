@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::member_file::MemberFile;
 use super::scatter::{RateEstimate, ScatterCandidate};
-use crate::format::{AppendPlace, BLOCK_BYTES, Geometry, Kind, append_bytes_for};
+use crate::format::{AppendPlace, BLOCK_BYTES, Gap, Geometry, Kind, append_bytes_for};
 use crate::opening::durable_end_slot;
 use crate::store::Store;
 
@@ -74,8 +74,9 @@ pub(super) struct Unflushed {
     pub(super) start_bytes: u64,
     pub(super) end_bytes: u64,
     pub(super) payload_bytes: u32,
-    /// Frames that begin in it, or were lost just before it.
-    pub(super) frames: u64,
+    /// What was lost just before it.
+    pub(super) gap: Option<Gap>,
+    pub(super) frames_begun: u64,
     /// The number of the first frame behind it.
     pub(super) end_frame: u64,
     pub(super) first_time_ns: i64,
@@ -241,6 +242,26 @@ impl MemberWriter {
     /// Whether an account fits, and behind it still the end mark.
     pub(super) fn has_room_for_account(&self, bytes: u32) -> bool {
         self.has_room(bytes, self.end_bytes)
+    }
+
+    /// How many accounts of so many bytes fit, and behind them still the end mark.
+    pub(super) fn accounts_that_fit(&self, bytes: u32) -> u64 {
+        let geometry = &self.setup.geometry;
+        if self.ring {
+            return u64::MAX;
+        }
+        let Some(later) = geometry.slot_count.checked_sub(self.slot_serial + 1) else {
+            return 0;
+        };
+        let fit = |free_bytes: u32| u64::from(free_bytes / bytes);
+        let here_bytes = geometry.slot_bytes - self.slot_offset_bytes;
+        match later {
+            0 => fit(here_bytes.saturating_sub(self.end_bytes)),
+            _ => {
+                let last = fit(geometry.slot_bytes.saturating_sub(self.end_bytes));
+                fit(here_bytes) + (later - 1) * fit(geometry.slot_bytes) + last
+            }
+        }
     }
 
     /// Whether a start or an end mark fits.
@@ -516,10 +537,12 @@ impl MemberWriter {
     }
 }
 
+/// How many accounts of each stream always find space.
+pub(super) const ACCOUNTS_PER_STREAM: usize = 2;
+
 /// The bytes kept for the last accounts and the end mark of so many streams, in whole blocks. When
 /// a member becomes full the sources learn it at once, but each may have filled one more append.
 pub(super) fn reserve_bytes(streams: usize, geometry: &Geometry) -> u32 {
-    const ACCOUNTS_PER_STREAM: usize = 2;
     let accounts = (streams * ACCOUNTS_PER_STREAM * 2 * BLOCK_BYTES) as u32;
     (end_mark_bytes(streams) + accounts).min(geometry.slot_bytes / 2)
 }

@@ -7,7 +7,7 @@ use sustain_disk::engine::{Completion, Operation, Request, Vectors};
 
 use super::duty::member_offset;
 use super::{AppendInFlight, RecordFeed};
-use crate::format::{AppendPlace, Descriptor, Gap, GapReason, crc32c};
+use crate::format::{AppendPlace, Descriptor, crc32c};
 use crate::recorder::filled::{Filled, PayloadMemory};
 use crate::recorder::frame_meter::FrameMeter;
 use crate::recorder::inlet::{Inlet, Polled};
@@ -315,7 +315,8 @@ impl<I: Inlet> RecordFeed<I> {
             start_bytes: filled.start_bytes(),
             end_bytes: filled.end_bytes(),
             payload_bytes: filled.payload_bytes,
-            frames: filled.frames_begun + filled.gap.map_or(0, |gap| gap.frames),
+            gap: filled.gap,
+            frames_begun: filled.frames_begun,
             end_frame: filled.first_frame.unwrap_or(0) + filled.frames_begun,
             first_time_ns: filled.first_time_ns,
             last_time_ns: filled.last_time_ns,
@@ -354,7 +355,7 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     /// Gives back lent memory of an append that is on no member.
-    fn give_back_lent(&mut self, filled: &mut Filled) {
+    pub(super) fn give_back_lent(&mut self, filled: &mut Filled) {
         if let Some(memory) = filled.memory.take() {
             self.inlet.give_back(filled.stream, memory);
         }
@@ -382,108 +383,4 @@ impl<I: Inlet> RecordFeed<I> {
             watermark_bytes,
         );
     }
-
-    /// Turns an append that no member takes into a gap.
-    pub(super) fn give_up(&mut self, mut filled: Filled) {
-        self.give_back_lent(&mut filled);
-        if self.has_other(filled.stream, filled.start_bytes()) {
-            return;
-        }
-        let stream = usize::from(filled.stream);
-        let next_offset_bytes = self.ledgers[stream].next_offset_bytes();
-        let account = account_of(&filled);
-        if account.start_bytes() < next_offset_bytes {
-            self.ledgers[stream].lose(account.start_bytes(), u64::from(filled.payload_bytes));
-            if let Some(meter) = &mut self.frame_meters[stream] {
-                meter.lose(account.start_bytes());
-            }
-        } else if let Some(last) = self.accounts.iter_mut().rev().find(|last| {
-            last.stream == account.stream
-                && last.end_bytes() == account.start_bytes()
-                && last.start_bytes() >= next_offset_bytes
-        }) {
-            merge(last, &account);
-            return;
-        }
-        self.accounts.push_back(account);
-    }
-
-    /// Gives up data on a member that failed before it was flushed, because it may be lost.
-    pub(super) fn lose_written(&mut self, one: Unflushed) {
-        if !one.is_sole || self.has_other(one.stream, one.start_bytes) {
-            return;
-        }
-        let bytes = one.end_bytes - one.start_bytes;
-        self.ledgers[usize::from(one.stream)].lose(one.start_bytes, u64::from(one.payload_bytes));
-        if let Some(meter) = &mut self.frame_meters[usize::from(one.stream)] {
-            meter.lose(one.start_bytes);
-        }
-        self.accounts.push_back(Filled {
-            stream: one.stream,
-            stream_offset_bytes: one.end_bytes,
-            memory: None,
-            payload_bytes: 0,
-            checksums: Vec::new(),
-            marks: Vec::new(),
-            frames_begun: 0,
-            first_frame: Some(one.end_frame),
-            frame_times_ns: None,
-            gap: Some(Gap {
-                bytes,
-                frames: one.frames,
-                reason: GapReason::NotWritten,
-                first_time_ns: one.first_time_ns,
-                last_time_ns: one.last_time_ns,
-            }),
-            first_time_ns: one.last_time_ns,
-            last_time_ns: one.last_time_ns,
-            begun_at: one.begun_at,
-            accepted_at: one.begun_at,
-        });
-    }
-}
-
-/// The account of an append that is lost as a whole.
-fn account_of(filled: &Filled) -> Filled {
-    let earlier = filled.gap.unwrap_or(Gap {
-        bytes: 0,
-        frames: 0,
-        reason: GapReason::NotWritten,
-        first_time_ns: filled.first_time_ns,
-        last_time_ns: filled.last_time_ns,
-    });
-    Filled {
-        stream: filled.stream,
-        stream_offset_bytes: filled.end_bytes(),
-        memory: None,
-        payload_bytes: 0,
-        checksums: Vec::new(),
-        marks: Vec::new(),
-        frames_begun: 0,
-        first_frame: filled.first_frame.map(|first| first + filled.frames_begun),
-        frame_times_ns: None,
-        gap: Some(Gap {
-            bytes: earlier.bytes + u64::from(filled.payload_bytes),
-            frames: earlier.frames + filled.frames_begun,
-            reason: GapReason::NotWritten,
-            first_time_ns: earlier.first_time_ns,
-            last_time_ns: filled.last_time_ns,
-        }),
-        first_time_ns: filled.last_time_ns,
-        last_time_ns: filled.last_time_ns,
-        begun_at: filled.begun_at,
-        accepted_at: filled.accepted_at,
-    }
-}
-
-/// Merges two gaps that follow each other into one.
-fn merge(last: &mut Filled, next: &Filled) {
-    let (Some(one), Some(other)) = (last.gap.as_mut(), next.gap) else {
-        return;
-    };
-    one.bytes += other.bytes;
-    one.frames += other.frames;
-    one.last_time_ns = other.last_time_ns;
-    last.stream_offset_bytes = next.stream_offset_bytes;
-    last.last_time_ns = next.last_time_ns;
 }

@@ -28,6 +28,7 @@ mod data;
 mod duty;
 mod failing;
 mod follow;
+mod given_up;
 mod progress;
 mod retry;
 mod settle;

@@ -28,8 +28,10 @@ use crate::source::framing::Framing;
 use crate::store::{CreatePlan, Mode, create};
 
 mod deleted;
+mod given_up;
 mod splits;
 
+const EIO: i32 = 5;
 const EFAULT: i32 = 14;
 /// Longer than anything here takes. Whoever waits this long would wait for ever.
 const PATIENCE: Duration = Duration::from_secs(120);

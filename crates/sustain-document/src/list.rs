@@ -49,10 +49,20 @@ pub struct ListedRecording {
     /// very many.
     #[serde(default)]
     pub marks: Vec<UserMark>,
-    /// Marks that were set in it, those included that are not in `marks`: a ring has overwritten
-    /// them, they lie on a member that is not there or are damaged, or there are too many.
+    /// Marks that were set in it, those included that are not in `marks`: the next three, and older
+    /// ones if there are very many.
     #[serde(default)]
     pub marks_made: u64,
+    /// Of `marks_made`, those that a ring has overwritten.
+    #[serde(default)]
+    pub marks_overwritten: u64,
+    /// Of `marks_made`, those that no member took: the store was full, or its members had failed.
+    #[serde(default)]
+    pub marks_not_kept: u64,
+    /// Of `marks_made`, those that are damaged, were not durable when a crash came, or lie on a
+    /// member that is not there.
+    #[serde(default)]
+    pub marks_not_found: u64,
     /// Where it lies on each member that has anything of it, in the order of the members.
     #[serde(default)]
     pub places: Vec<ListedPlace>,

@@ -12,13 +12,18 @@ use std::time::Duration;
 
 use sustain_disk::buffer::AlignedBytes;
 use sustain_disk::driver::Ending;
+use sustain_document::control::UserMark;
 use sustain_host::Roots;
+use sustain_record::document::list_document;
 use sustain_record::error::RecordError;
-use sustain_record::format::{Descriptor, GapReason, Kind, MarkKind, PayloadMark};
+use sustain_record::format::{
+    Descriptor, GapReason, Kind, MARKS_FRAMING, MARKS_STREAM, MarkKind, PayloadMark,
+};
 use sustain_record::opening::StreamSummary;
 use sustain_record::reading::part::StreamPart;
 use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range, StreamReader};
+use sustain_record::reading::user_marks::{FoundMarks, MarkLoss, find_marks};
 use sustain_record::reading::verify::{Checkable, verify};
 use sustain_record::recorder::{
     Intake, IntakeSetup, OnFull, PauseSwitch, RecordOptions, Recorder, SplitSwitch, StreamSetup,
@@ -197,6 +202,64 @@ fn what_is_lost_stays_in_the_stream_as_a_gap() {
         25_007,
         &[(10_000, 5_000), (25_000, 7)],
     );
+}
+
+fn set_mark(writer: &mut StreamWriter, number: u64) {
+    let mark = UserMark {
+        number,
+        time_ns: 0,
+        time: String::new(),
+        text: format!("mark {number}"),
+        streams: Vec::new(),
+    };
+    let text = serde_json::to_vec(&mark).unwrap();
+    let mut filling = writer.lend().unwrap();
+    filling.spare_mut()[..text.len()].copy_from_slice(&text);
+    let begin = PayloadMark {
+        offset_bytes: 0,
+        kind: MarkKind::Begin,
+        time_ns: Some(0),
+    };
+    filling.take(text.len(), &[begin], 0);
+    writer.commit(filling);
+}
+
+#[test]
+fn marks_that_were_not_kept_are_told_and_do_not_count_among_the_newest() {
+    let place = Place::new(&[20 << 20, 20 << 20]);
+    let marks = StreamSetup {
+        framing: MARKS_FRAMING.to_owned(),
+        ..StreamSetup::plain(MARKS_STREAM)
+    };
+    let streams = [StreamSetup::plain("main"), marks];
+    let options = RecordOptions::default();
+    let mut recorder = Recorder::start(place.open(Mode::Record), streams, options).unwrap();
+    let mut marks = recorder.writer(MARKS_STREAM).unwrap();
+    (1..=3).for_each(|number| set_mark(&mut marks, number));
+    marks.skip(200, 2, GapReason::NotWritten);
+    (6..=7).for_each(|number| set_mark(&mut marks, number));
+    marks.skip(500, 5, GapReason::NotWritten);
+    drop(marks);
+    recorder.finish().unwrap();
+    let mut store = place.open(Mode::Read);
+    let recordings = store.recordings().unwrap();
+    let found_of = |at_most| find_marks(&store, &recordings[0], at_most).unwrap();
+    let numbers =
+        |found: &FoundMarks| -> Vec<u64> { found.marks.iter().map(|mark| mark.number).collect() };
+    let found = found_of(3);
+    assert_eq!(numbers(&found), [3, 6, 7]);
+    assert_eq!(
+        (found.made, found.missing_count(MarkLoss::NotKept)),
+        (12, 7)
+    );
+    let found = found_of(1000);
+    assert_eq!(numbers(&found), [1, 2, 3, 6, 7]);
+    let lost = (1..=12).filter(|number| found.loss_of(*number) == Some(MarkLoss::NotKept));
+    assert_eq!(lost.collect::<Vec<_>>(), [4, 5, 8, 9, 10, 11, 12]);
+    assert_eq!(found.missing_count(MarkLoss::NotFound), 0);
+    let listed = list_document(&store, &recordings).unwrap();
+    let listed = &listed.recordings[0];
+    assert_eq!((listed.marks_not_kept, listed.marks_overwritten), (7, 0));
 }
 
 #[test]

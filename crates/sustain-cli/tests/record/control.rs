@@ -385,6 +385,8 @@ fn marks_in_a_ring_go_with_the_data_of_their_time() {
     let listed = members.list();
     let recording = &listed["recordings"][0];
     assert_eq!(whole(&recording["marks_made"]), 2);
+    assert_eq!(whole(&recording["marks_overwritten"]), 1);
+    assert_eq!(whole(&recording["marks_not_kept"]), 0);
     let texts: Vec<&Value> = recording["marks"].as_array().unwrap().iter().collect();
     assert_eq!(texts.len(), 1, "{recording:#}");
     assert_eq!(texts[0]["text"], "late");

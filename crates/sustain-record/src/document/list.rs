@@ -8,7 +8,7 @@ use sustain_document::record::RecordingEnd;
 use super::{listed_members, time_text, uuid_text};
 use crate::error::RecordError;
 use crate::opening::{Recording, StreamSummary};
-use crate::reading::user_marks::{FoundMarks, find_marks};
+use crate::reading::user_marks::{FoundMarks, MarkLoss, find_marks};
 use crate::reading::verify::Checkable;
 use crate::store::{OpenMember, Store};
 
@@ -93,8 +93,11 @@ fn listed_recording(
             .filter(|(_, stream)| !stream.is_marks())
             .map(|(number, stream)| listed_stream(stream, recording.crash_bytes(number)))
             .collect(),
-        marks: marks.marks,
         marks_made: marks.made,
+        marks_overwritten: marks.missing_count(MarkLoss::Overwritten),
+        marks_not_kept: marks.missing_count(MarkLoss::NotKept),
+        marks_not_found: marks.missing_count(MarkLoss::NotFound),
+        marks: marks.marks,
         places: Vec::new(),
     }
 }

@@ -1,8 +1,8 @@
 //! Finds the marks that users set in a recording, without reading its data: by bisection over each
-//! member's slots for the append of a mark, which is read by itself. A recording of terabytes with
-//! a few marks takes a few hundred reads of one block.
+//! member's slots for the one with a mark, of which only that mark and the descriptors are read. A
+//! recording of terabytes with a few marks takes a few hundred reads of one block.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use sustain_document::control::UserMark;
@@ -20,6 +20,9 @@ use crate::walk::Head;
 /// Behind a descriptor that is damaged the next one is looked for within so many bytes.
 const SEARCH_BYTES: u64 = 2 << 20;
 
+/// So many marks are looked for at most, found or not.
+const LOOKED_FOR_MAX: usize = 1 << 20;
+
 /// The marks of a recording, as far as they can be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FoundMarks {
@@ -27,6 +30,40 @@ pub struct FoundMarks {
     pub marks: Vec<UserMark>,
     /// Marks that were set, found or not.
     pub made: u64,
+    /// The first so many marks lay in what a ring has overwritten.
+    pub overwritten_first: u64,
+    /// Marks behind these that were looked for and are not there, by their numbers from 1.
+    pub missing: BTreeMap<u64, MarkLoss>,
+}
+
+/// Why a mark is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MarkLoss {
+    /// A ring has overwritten it.
+    Overwritten,
+    /// No member took it: the store was full, or its members had failed.
+    NotKept,
+    /// It is damaged, was not durable when a crash came, or is on a member that is not there.
+    NotFound,
+}
+
+impl FoundMarks {
+    /// How many marks are not there for this reason, as far as they were looked for.
+    pub fn missing_count(&self, loss: MarkLoss) -> u64 {
+        let missing = self.missing.values().filter(|one| **one == loss).count() as u64;
+        match loss {
+            MarkLoss::Overwritten => missing + self.overwritten_first,
+            MarkLoss::NotKept | MarkLoss::NotFound => missing,
+        }
+    }
+
+    /// Why the mark of this number is not there; `None` if it is, or was not looked for.
+    pub fn loss_of(&self, number: u64) -> Option<MarkLoss> {
+        if (1..=self.overwritten_first).contains(&number) {
+            return Some(MarkLoss::Overwritten);
+        }
+        self.missing.get(&number).copied()
+    }
 }
 
 impl StreamSummary {
@@ -36,7 +73,7 @@ impl StreamSummary {
     }
 }
 
-/// Finds the newest marks of a recording, at most so many.
+/// Finds the newest marks of a recording, at most so many. Those that are not there do not count.
 ///
 /// # Errors
 /// If the members cannot be driven. What cannot be read is left out.
@@ -50,23 +87,38 @@ pub fn find_marks(
         return Ok(FoundMarks::default());
     };
     let made = stream.frames;
-    let first = stream.readable_from_frame.max(made.saturating_sub(at_most));
-    let marks = find(&Scope::of_store(store, recording), number, first..made)?;
-    Ok(FoundMarks { marks, made })
-}
-
-/// Finds the marks with these numbers, counted from 0, in a stream of marks.
-fn find(scope: &Scope, stream: u16, frames: Range<u64>) -> Result<Vec<UserMark>, RecordError> {
-    if frames.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut finder = MarkFinder {
-        scope,
-        stream,
-        io: scope.open_io()?,
-        known: HashMap::new(),
+    let first = stream.readable_from_frame.min(made);
+    let mut found = FoundMarks {
+        made,
+        overwritten_first: first,
+        ..FoundMarks::default()
     };
-    let found = frames.filter_map(|frame| finder.mark(frame)).collect();
+    if first == made {
+        return Ok(found);
+    }
+    let scope = Scope::of_store(store, recording);
+    let mut finder = MarkFinder {
+        io: scope.open_io()?,
+        scope: &scope,
+        stream: number,
+        // Of a store that was full to the last block, only the end mark counts what was lost.
+        may_be_untold: stream.gap_bytes > 0 && stream.hole_bytes == 0,
+        may_be_overwritten: recording.ring,
+        known: HashMap::new(),
+        appends: HashMap::new(),
+    };
+    for frame in (first..made).rev().take(LOOKED_FOR_MAX) {
+        if found.marks.len() as u64 >= at_most {
+            break;
+        }
+        match finder.mark(frame) {
+            Ok(mark) => found.marks.push(mark),
+            Err(loss) => {
+                found.missing.insert(frame + 1, loss);
+            }
+        }
+    }
+    found.marks.reverse();
     finder.io.check_engine()?;
     Ok(found)
 }
@@ -76,16 +128,52 @@ struct MarkFinder<'a> {
     scope: &'a Scope,
     stream: u16,
     io: MemberIo,
+    /// Whether marks may have been lost without an account on a member.
+    may_be_untold: bool,
+    may_be_overwritten: bool,
     /// By member and serial of a slot, how many marks were set before its first append; `None`
     /// where that cannot be read.
     known: HashMap<(usize, u64), Option<u64>>,
+    /// By member and serial of a slot, the appends of marks in it.
+    appends: HashMap<(usize, u64), Vec<MarkAppend>>,
+}
+
+/// An append of the stream of marks. It has one mark, or tells of lost ones, or both.
+#[derive(Debug, Clone)]
+struct MarkAppend {
+    place: AppendPlace,
+    /// The mark in it, counted from 0.
+    frame: Option<u64>,
+    /// Marks that were lost before it.
+    lost: Range<u64>,
 }
 
 impl MarkFinder<'_> {
-    fn mark(&mut self, frame: u64) -> Option<UserMark> {
-        (0..self.scope.members.len()).find_map(|member| {
+    /// The mark with this number, counted from 0, or why it is not there.
+    fn mark(&mut self, frame: u64) -> Result<UserMark, MarkLoss> {
+        let (mut is_lost, mut is_before) = (false, false);
+        for member in 0..self.scope.members.len() {
             let serial = self.slot_of(member, frame);
-            self.mark_in(member, serial, frame)
+            let appends = self.appends_in(member, serial);
+            is_lost |= appends.iter().any(|append| append.lost.contains(&frame));
+            let places = appends.iter().filter(|append| append.frame == Some(frame));
+            let places: Vec<AppendPlace> = places.map(|append| append.place).collect();
+            let mark = places
+                .into_iter()
+                .find_map(|place| self.read(member, place))
+                .filter(|mark| mark.number == frame + 1);
+            if let Some(mark) = mark {
+                return Ok(mark);
+            }
+            let oldest = self.scope.members[member].slots.start;
+            let before = self.marks_before(member, oldest);
+            is_before |= before.is_some_and(|before| before > frame);
+        }
+        Err(match (is_lost, is_before && self.may_be_overwritten) {
+            (true, _) => MarkLoss::NotKept,
+            (false, true) => MarkLoss::Overwritten,
+            (false, false) if self.may_be_untold => MarkLoss::NotKept,
+            (false, false) => MarkLoss::NotFound,
         })
     }
 
@@ -136,28 +224,44 @@ impl MarkFinder<'_> {
         }
     }
 
-    /// The mark with this number, if it lies in this slot.
-    fn mark_in(&mut self, member: usize, serial: u64, frame: u64) -> Option<UserMark> {
+    /// The appends of marks in this slot.
+    fn appends_in(&mut self, member: usize, serial: u64) -> &[MarkAppend] {
+        let is_known = self.appends.contains_key(&(member, serial));
+        if !is_known {
+            let found = self.look_in(member, serial);
+            self.appends.insert((member, serial), found);
+        }
+        let found = self.appends.get(&(member, serial));
+        found.map_or(&[], Vec::as_slice)
+    }
+
+    fn look_in(&mut self, member: usize, serial: u64) -> Vec<MarkAppend> {
         let slot_bytes = self.scope.members[member].identity.geometry.slot_bytes;
+        let mut found = Vec::new();
         let mut place = AppendPlace {
             slot_serial: serial,
             slot_offset_bytes: 0,
         };
         while place.slot_offset_bytes < slot_bytes {
             let Some(descriptor) = self.descriptor(member, place) else {
-                place = self.next_behind(member, place)?;
+                let Some(next) = self.next_behind(member, place) else {
+                    break;
+                };
+                place = next;
                 continue;
             };
-            let is_it = descriptor.kind == Kind::Data
-                && descriptor.stream == self.stream
-                && descriptor.first_frame == frame
-                && descriptor.payload_bytes > 0;
-            if is_it && let Some(mark) = self.read(member, &descriptor) {
-                return Some(mark).filter(|mark| mark.number == frame + 1);
+            if descriptor.kind == Kind::Data && descriptor.stream == self.stream {
+                let first = descriptor.first_frame;
+                let lost = descriptor.gap.map_or(0, |gap| gap.frames);
+                found.push(MarkAppend {
+                    place,
+                    frame: (descriptor.payload_bytes > 0).then_some(first),
+                    lost: first.saturating_sub(lost)..first,
+                });
             }
             place.slot_offset_bytes += descriptor.append_bytes;
         }
-        None
+        found
     }
 
     /// The place of the next append behind a block that begins none.
@@ -180,12 +284,13 @@ impl MarkFinder<'_> {
         found.map(|(offset, _)| at(offset))
     }
 
-    fn read(&mut self, member: usize, descriptor: &Descriptor) -> Option<UserMark> {
+    fn read(&mut self, member: usize, place: AppendPlace) -> Option<UserMark> {
+        let descriptor = self.descriptor(member, place)?;
         let geometry = self.scope.members[member].identity.geometry;
-        let range = payload_range(descriptor);
-        let offset_bytes = geometry.offset_of(descriptor.place) + range.start as u64;
+        let range = payload_range(&descriptor);
+        let offset_bytes = geometry.offset_of(place) + range.start as u64;
         let payload = self.io.read(member, offset_bytes, range.len()).ok()?;
-        let is_whole = verify_payload(descriptor, &payload).is_empty();
+        let is_whole = verify_payload(&descriptor, &payload).is_empty();
         is_whole.then(|| serde_json::from_slice(&payload).ok())?
     }
 }

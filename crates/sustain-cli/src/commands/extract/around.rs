@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use sustain::document::control::UserMark;
 use sustain::record::opening::Recording;
-use sustain::record::reading::user_marks::{FoundMarks, find_marks};
+use sustain::record::reading::user_marks::{FoundMarks, MarkLoss, find_marks};
 use sustain::record::store::Store;
 
 use super::selection;
@@ -54,10 +54,21 @@ fn choose<'a>(wanted: &str, found: &'a FoundMarks, recording: u32) -> Result<&'a
     let with_text: Vec<&UserMark> = with_text.collect();
     match with_text.as_slice() {
         [mark] => Ok(mark),
-        [] if number.is_some_and(|number| (1..=found.made).contains(&number)) => Err(format!(
-            "mark {wanted} of recording {recording} cannot be read: a ring has overwritten it, or \
-             it is damaged or on a member that is not here, which `sustain verify` tells"
-        )),
+        [] if number.is_some_and(|number| (1..=found.made).contains(&number)) => {
+            let loss = number.and_then(|number| found.loss_of(number));
+            let why = match loss {
+                Some(MarkLoss::Overwritten) => "is gone: a ring has overwritten it",
+                Some(MarkLoss::NotKept) => {
+                    "could not be kept: no member took it, because the store was full or its \
+                     members had failed"
+                }
+                Some(MarkLoss::NotFound) | None => {
+                    "cannot be read: it is damaged, was not durable when a crash came, or is on a \
+                     member that is not here, which `sustain verify` tells"
+                }
+            };
+            Err(format!("mark {wanted} of recording {recording} {why}"))
+        }
         [] => Err(format!(
             "recording {recording} has no mark {wanted:?}; it has {}",
             names(&found.marks.iter().collect::<Vec<_>>())
@@ -99,6 +110,7 @@ mod tests {
         FoundMarks {
             marks: marks.collect(),
             made: texts.len() as u64,
+            ..FoundMarks::default()
         }
     }
 
@@ -123,14 +135,27 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_that_a_ring_has_overwritten_is_said_to_be_gone() {
-        let mut found = marks(&["a", "b", "c"]);
-        found.marks.remove(0);
-        assert!(
-            choose("1", &found, 7)
-                .unwrap_err()
-                .contains("cannot be read")
-        );
-        assert!(choose("4", &found, 7).unwrap_err().contains("it has 2"));
+    fn of_a_mark_that_is_not_there_the_reason_is_said() {
+        let mut found = marks(&["a", "b", "c", "d"]);
+        found.marks.truncate(1);
+        found.marks[0].number = 4;
+        found.overwritten_first = 1;
+        found.missing.insert(2, MarkLoss::NotKept);
+        found.missing.insert(3, MarkLoss::NotFound);
+        for (wanted, words) in [
+            (
+                "1",
+                "mark 1 of recording 7 is gone: a ring has overwritten it",
+            ),
+            (
+                "2",
+                "mark 2 of recording 7 could not be kept: no member took it",
+            ),
+            ("3", "mark 3 of recording 7 cannot be read: it is damaged"),
+            ("5", "it has 4 (\"a\""),
+        ] {
+            let why = choose(wanted, &found, 7).unwrap_err();
+            assert!(why.contains(words), "{why}");
+        }
     }
 }

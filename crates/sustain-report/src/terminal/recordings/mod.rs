@@ -104,16 +104,41 @@ fn mark_lines(document: &ListDocument) -> impl Iterator<Item = String> {
         let marks = recording.marks.iter();
         let lines = marks
             .map(move |mark| without_controls(&format!("recording {number}, {}", mark_line(mark))));
-        let more = recording.marks_made - recording.marks.len() as u64;
-        let more = (more > 0).then(|| {
-            let more = counted(more as usize, "more mark");
-            format!(
-                "recording {number}: {more} not shown: a ring has overwritten them, they cannot be \
-                 read, or they are too many (`sustain extract --stream marks` gives what is there)"
-            )
-        });
+        let more =
+            unshown_marks(recording).map(move |words| format!("recording {number}: {words}"));
         lines.chain(more)
     })
+}
+
+/// What became of the marks that are not listed.
+fn unshown_marks(recording: &ListedRecording) -> impl Iterator<Item = String> {
+    let gone = [
+        recording.marks_overwritten,
+        recording.marks_not_kept,
+        recording.marks_not_found,
+    ];
+    let known = recording.marks.len() as u64 + gone.iter().sum::<u64>();
+    let older = recording.marks_made.saturating_sub(known);
+    let [overwritten, not_kept, not_found] = gone;
+    let words = [
+        (overwritten, "overwritten by the ring"),
+        (
+            not_kept,
+            "not kept: no member took what was set when the store was full or its members had \
+             failed",
+        ),
+        (
+            not_found,
+            "not found: damaged, not durable when a crash came, or on a member that is not here \
+             (`sustain verify` tells)",
+        ),
+        (
+            older,
+            "not shown, older than these (`sustain extract --stream marks` gives what is there)",
+        ),
+    ];
+    let words = words.into_iter().filter(|(count, _)| *count > 0);
+    words.map(|(count, words)| format!("{} {words}", counted(count as usize, "more mark")))
 }
 
 fn store_line(store: &str, members: &[ListedMember]) -> String {

@@ -57,6 +57,9 @@ fn recording(
         streams,
         marks: Vec::new(),
         marks_made: 0,
+        marks_overwritten: 0,
+        marks_not_kept: 0,
+        marks_not_found: 0,
         places: Vec::new(),
     }
 }
@@ -443,8 +446,8 @@ fn a_new_store_is_told_with_its_members() {
     document.members[0].new = false;
     assert_eq!(
         create_text(&document, 300),
-        "would create a store of 1 member: room for 1.05 GB of one recording, slots of 8 MiB; \
-         each recording begins in a new slot of each member, and may leave the rest of its last one \
+        "would create a store of 1 member: room for 1.05 GB of one recording, slots of 8 MiB; each \
+         recording begins in a new slot of each member, and may leave the rest of its last one \
          empty\n  data: 1 GiB in 126 slots\n"
     );
 }
@@ -528,4 +531,25 @@ fn a_running_recording_is_told_from_one_that_a_crash_ended() {
     while members are missing it is not known whether one that was given up has some of what is lost
     missing: bytes that were recorded on members, or parts of members, that are not here
     ");
+}
+
+#[test]
+fn marks_that_are_not_there_are_told_apart() {
+    let mut document = list();
+    let first = &mut document.recordings[0];
+    first.marks_made = 11;
+    first.marks_overwritten = 1;
+    first.marks_not_kept = 2;
+    first.marks_not_found = 3;
+    let text = list_text(&document, 300);
+    for words in [
+        "recording 1: 1 more mark overwritten by the ring\n",
+        "recording 1: 2 more marks not kept: no member took what was set when the store was full \
+         or its members had failed\n",
+        "recording 1: 3 more marks not found: damaged, not durable when a crash came, or on a \
+         member that is not here (`sustain verify` tells)",
+        "recording 1: 5 more marks not shown, older than these",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
 }

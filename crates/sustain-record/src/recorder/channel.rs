@@ -189,12 +189,6 @@ impl ChannelInlet {
         self.is_draining = true;
     }
 
-    /// Begins the next recording, when this one has all that belongs to it.
-    pub(super) fn begin_next(&mut self) {
-        let told = &self.exchange.told;
-        self.cuts.begin_next(|stream| told[stream].offered());
-    }
-
     fn stream_ended(&mut self, stream: usize, ending: Ending) {
         self.cuts.ended(stream);
         // An error of one source or the user's stop says more than that other sources ended.
@@ -245,6 +239,11 @@ impl Inlet for ChannelInlet {
 
     fn close(&mut self) {
         self.exchange.close();
+    }
+
+    fn begin_next(&mut self) {
+        let told = &self.exchange.told;
+        self.cuts.begin_next(|stream| told[stream].offered());
     }
 
     fn offered(&self, stream: usize) -> Offered {

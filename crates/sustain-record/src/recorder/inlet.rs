@@ -45,6 +45,10 @@ pub trait Inlet {
     /// Takes nothing more. From now on polling returns only what was accepted before.
     fn close(&mut self);
 
+    /// Begins the recording that follows the one that was cut. An inlet that never returns
+    /// [`Polled::Cut`] does not need to implement it.
+    fn begin_next(&mut self) {}
+
     /// Returns what a stream's source has offered by now. An inlet that holds nothing back does not
     /// need to implement it.
     fn offered(&self, _stream: usize) -> Offered {

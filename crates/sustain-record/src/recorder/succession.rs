@@ -9,6 +9,7 @@ use std::sync::Arc;
 use sustain_disk::clock::{Timestamp, process_cpu_ns, thread_cpu_ns};
 use sustain_disk::driver::{Driver, DriverSetup, Ending, QueueSetup};
 use sustain_disk::engine::Engine;
+use sustain_disk::error::Error;
 use sustain_disk::meter::{BufferCurve, IntervalRule, Meter, RateGrid};
 use sustain_disk::target::WriteLock;
 use uuid::Uuid;
@@ -16,11 +17,12 @@ use uuid::Uuid;
 use super::board::RecordingBoard;
 use super::channel::{ChannelInlet, Exchange};
 use super::feed::RecordFeed;
+use super::hand_over::HandOver;
 use super::recorded::{Recorded, RecordedBefore};
-use super::superblock_writer::{SuperblockWriter, close_superblocks, what_to_do};
+use super::superblock_writer::{SuperblockWriter, close_superblocks, what_to_do, write_all};
 use crate::error::RecordError;
 use crate::member_io::StepsPatience;
-use crate::store::{Renewal, Store};
+use crate::store::Store;
 
 /// How often the recorder's thread reports on its members.
 const REPORT_EVERY_NS: u64 = 100_000_000;
@@ -98,16 +100,24 @@ impl RecorderRun {
         let mut closing = Some(closing);
         let mut before = Vec::new();
         loop {
-            let mut driven = self.drive(engine, &mut feed, &mut closing)?;
+            let (mut driven, ran) = self.drive(engine, &mut feed, &mut closing);
+            if let Err(error) = ran {
+                // What has ended before is told in any case.
+                if before.is_empty() {
+                    return Err(error.into());
+                }
+                feed.note_undriven(&error);
+                return Ok(self.recorded(&mut feed, driven, before));
+            }
             if !feed.is_cut() {
-                close_superblocks(&mut self.store, &self.superblocks, &feed)?;
+                close_superblocks(&mut self.store, &self.superblocks, &feed);
                 return Ok(self.recorded(&mut feed, driven, before));
             }
             let left = driven.engine.take();
             let recorded = self.recorded(&mut feed, driven, Vec::new());
             before.push(RecordedBefore::of(recorded));
-            let mut next = self.go_on(feed)?;
-            match left.filter(|_| takes_anything(&next)) {
+            let mut next = self.go_on(feed);
+            match left.filter(|_| next.takes_anything()) {
                 Some(left) => (engine, feed) = (left, next),
                 None => {
                     let seen = self.end_unbegun(&mut next, &mut closing);
@@ -117,29 +127,30 @@ impl RecorderRun {
         }
     }
 
-    /// Drives one recording to its end.
+    /// Drives one recording to its end, which is an error if the engine breaks.
     fn drive(
         &mut self,
         engine: Box<dyn Engine>,
         feed: &mut RecordFeed<ChannelInlet>,
         closing: &mut Option<Closing>,
-    ) -> Result<DrivenRecording, RecordError> {
+    ) -> (DrivenRecording, Result<(), Error>) {
         let clock = self.store.clock().clone();
         let start = feed.setup().start;
         let (cpu_before_ns, own_before) = (process_cpu_ns(), thread_cpu_ns());
         let mut curve = BufferCurve::new(RateGrid::default());
         let mut driver = Driver::new(engine, clock.clone(), &self.queues, driver_setup(start));
-        let driven = driver.run(feed, &mut |progress| {
+        let ran = driver.run(feed, &mut |progress| {
             for arrival in &progress.arrivals {
                 curve.complete(arrival.at_ns, arrival.bytes);
             }
         });
         let end = clock.now();
-        if driven.is_err() || !feed.is_cut() {
+        let is_last = ran.is_err() || !feed.is_cut();
+        if is_last {
             feed.inlet_mut().drain();
         }
         feed.close(end);
-        if driven.is_err() || !feed.is_cut() {
+        if is_last {
             // Dropping the driver waits for what is in flight. Everyone else learns before that the
             // recording is over.
             *closing = None;
@@ -147,87 +158,40 @@ impl RecorderRun {
             // may write to it.
             self.locks.release(|member| feed.is_under_way(member));
         }
-        driven?;
         let elapsed_ns = end.since_ns(start).max(1);
         curve.finish(elapsed_ns);
         let (engine, meters) = driver.into_parts();
-        Ok(DrivenRecording {
+        let driven = DrivenRecording {
             engine,
             meters,
             curve,
             end,
             cpu_share: (thread_cpu_ns() - own_before) as f64 / elapsed_ns as f64,
             cpu_before_ns,
-        })
+        };
+        (driven, ran.map(|_| ()))
     }
 
     /// Begins the recording that follows one that has ended. A member that cannot be written is
     /// left out of it.
-    fn go_on(
-        &mut self,
-        mut feed: RecordFeed<ChannelInlet>,
-    ) -> Result<RecordFeed<ChannelInlet>, RecordError> {
+    fn go_on(&mut self, feed: RecordFeed<ChannelInlet>) -> RecordFeed<ChannelInlet> {
         let now = self.store.clock().now();
-        let mut setup = feed.following(Uuid::new_v4(), now);
-        let slots_begun = feed.slots_begun_by_following();
-        let ended_slots: Vec<Option<u64>> = feed
-            .slots_begun()
-            .into_iter()
-            .zip(feed.have_end())
-            .map(|(slots, has_end)| has_end.then_some(slots))
-            .collect();
-        let mut lost = feed.failed_members();
-        // Where nothing more fits, nothing more is said to have begun.
-        let has_room = slots_begun != feed.slots_begun();
-        let renewal = match has_room {
-            true => Renewal::GoesOn(&ended_slots, setup.recording),
-            false => Renewal::GoesOn(&ended_slots, feed.setup().recording),
-        };
-        let before: Vec<_> = self.store.members.iter().map(tells_of_end).collect();
-        let left_out: Vec<usize> = lost.iter().map(|(member, _)| *member).collect();
-        let silent = self.write_superblocks(&slots_begun, renewal, &left_out);
-        lost.extend(silent);
-        let told = setup.members.iter_mut().zip(&ended_slots).zip(before);
-        for ((member, ended), (has_ended, end_slot)) in told {
-            member.follows_end = ended.is_some() || has_ended;
-            member.end_slot = ended.and_then(|slots| slots.checked_sub(1)).or(end_slot);
-        }
-        feed.inlet_mut().begin_next();
-        let mut next = feed.follow(setup)?;
-        for (member, words) in lost {
-            next.leave_out(member, words);
-        }
-        Ok(next)
+        let hand_over = HandOver::of(&feed, &self.store, Uuid::new_v4(), now);
+        let lost = self.write_superblocks(&hand_over);
+        hand_over.begin(feed, lost)
     }
 
     /// Writes the superblocks between two recordings. Returns the members on which they are not
     /// written, with the reasons.
-    fn write_superblocks(
-        &mut self,
-        slots_begun: &[u64],
-        renewal: Renewal<'_>,
-        left_out: &[usize],
-    ) -> Vec<(usize, String)> {
+    fn write_superblocks(&mut self, hand_over: &HandOver) -> Vec<(usize, String)> {
         let patience = StepsPatience {
             for_others_ns: self.superblocks.patience.slow_after_ns,
             for_first_ns: self.superblocks.patience.given_up_after_ns,
         };
-        let written = match self.store.machines().is_empty() {
-            true => (self.superblocks.open_io)(&self.store).and_then(|io| {
-                let renewed = (slots_begun, renewal);
-                self.store.go_on_within(io, renewed, left_out, patience)
-            }),
-            // A simulated member always answers, in its own time.
-            false => self
-                .store
-                .renew_superblocks(slots_begun, renewal)
-                .map(|()| Vec::new()),
-        };
-        let members = || 0..self.store.members.len();
-        let lost = written.unwrap_or_else(|error| {
-            let words = error.to_string();
-            members().map(|member| (member, words.clone())).collect()
-        });
+        let renewed = (hand_over.slots_begun(), hand_over.renewal());
+        let left_out = hand_over.left_out();
+        let writer = &self.superblocks;
+        let lost = write_all(&mut self.store, writer, renewed, &left_out, patience);
         let lost = lost.into_iter().map(|(member, words)| {
             let name = &self.store.members[member].name;
             let what = what_to_do(name);
@@ -295,26 +259,6 @@ impl RecorderRun {
             before,
         }
     }
-}
-
-/// Whether a recording that is about to begin has a member that takes anything.
-fn takes_anything(feed: &RecordFeed<ChannelInlet>) -> bool {
-    let failed = feed.failed_members();
-    let slots = feed.slots_begun().into_iter();
-    let mut members = slots.zip(feed.slots_begun_by_following()).enumerate();
-    members.any(|(member, (before, behind))| {
-        before != behind && !failed.iter().any(|(index, _)| *index == member)
-    })
-}
-
-/// What a superblock tells of the last end: whether it was the last thing on its member, and its
-/// slot.
-fn tells_of_end(member: &crate::store::OpenMember) -> (bool, Option<u64>) {
-    let superblock = &member.superblock;
-    (
-        superblock.has_ended,
-        crate::opening::durable_end_slot(superblock),
-    )
 }
 
 fn driver_setup(start: Timestamp) -> DriverSetup {

@@ -60,14 +60,15 @@ pub(super) fn begin_superblocks(
     Ok(silent)
 }
 
-/// Writes the hint for the next opening. If a member has failed, nothing more is asked of it.
+/// Writes the hint for the next opening. If a member has failed, nothing more is asked of it. A
+/// member on which it cannot be written has failed, and the result says so: the recording is whole.
 pub(super) fn close_superblocks(
     store: &mut Store,
     writer: &SuperblockWriter,
     feed: &RecordFeed<ChannelInlet>,
-) -> Result<(), RecordError> {
+) {
     if feed.has_failed_members() {
-        return Ok(());
+        return;
     }
     let patience = StepsPatience {
         for_others_ns: writer.patience.given_up_after_ns,
@@ -76,8 +77,7 @@ pub(super) fn close_superblocks(
     let slots_begun = feed.slots_begun();
     let have_end = feed.have_end();
     let ended = Renewal::Ended(&have_end);
-    let silent = renew_superblocks(store, &*writer.open_io, patience, &slots_begun, ended)?;
-    for (member, words) in silent {
+    for (member, words) in write_all(store, writer, (&slots_begun, ended), &[], patience) {
         let error = format!(
             "{words} after the whole recording was durable on it. {}",
             what_to_do(&store.members[member].name)
@@ -87,7 +87,30 @@ pub(super) fn close_superblocks(
             standing.members[member].error = Some(error);
         });
     }
-    Ok(())
+}
+
+/// Writes superblocks to all members but those that are left out. Returns the members to which they
+/// could not be written, with the reasons: all of them if the members cannot be driven at all.
+pub(super) fn write_all(
+    store: &mut Store,
+    writer: &SuperblockWriter,
+    (slots_begun, renewal): (&[u64], Renewal<'_>),
+    left_out: &[usize],
+    patience: StepsPatience,
+) -> Vec<(usize, String)> {
+    let written = match store.machines().is_empty() {
+        true => (writer.open_io)(store)
+            .and_then(|io| store.go_on_within(io, (slots_begun, renewal), left_out, patience)),
+        // A simulated member always answers, in its own time.
+        false => store
+            .renew_superblocks(slots_begun, renewal)
+            .map(|()| Vec::new()),
+    };
+    let members = 0..store.members.len();
+    written.unwrap_or_else(|error| {
+        let words = error.to_string();
+        members.map(|member| (member, words.clone())).collect()
+    })
 }
 
 pub(super) fn what_to_do(name: &str) -> String {

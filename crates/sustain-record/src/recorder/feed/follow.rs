@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use sustain_disk::clock::Timestamp;
+use sustain_disk::driver::Ending;
 use sustain_disk::error::Error;
 use uuid::Uuid;
 
@@ -11,7 +12,7 @@ use super::{RecordFeed, RecordSetup, standing};
 use crate::format::{EarlierNote, StreamNote};
 use crate::recorder::earlier::Earlier;
 use crate::recorder::inlet::Inlet;
-use crate::recorder::member::{MemberSetup, MemberWriter};
+use crate::recorder::member::{MemberSetup, MemberState, MemberWriter};
 use crate::store::{first_sequence_above, slots_begun_for};
 
 impl<I: Inlet> RecordFeed<I> {
@@ -59,20 +60,59 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     /// The recorder of the recording that follows this one, of which it takes over the sources'
-    /// side and the board.
-    ///
-    /// # Errors
-    /// [`Error::Memory`] without memory for marks.
-    pub fn follow(self, setup: RecordSetup) -> Result<RecordFeed<I>, Error> {
+    /// side, the board, the memory for marks and the rates of frames that were declared.
+    pub(in crate::recorder) fn follow(self, setup: RecordSetup) -> RecordFeed<I> {
         let (board, inlet) = (Arc::clone(&self.board), self.inlet);
-        let next = RecordFeed::on_board(setup, inlet, board)?;
-        next.board.begin_next(standing::first(&next.setup));
-        Ok(next)
+        // A member that still has some of it takes no part in the next recording.
+        let mut next = RecordFeed::with_controls(setup, inlet, board, self.controls);
+        next.declare_frame_rates(&self.declared_frames_per_s);
+        let mut first = standing::first(&next.setup);
+        for (shown, member) in first.members.iter_mut().zip(&next.members) {
+            shown.free_bytes = member.free_bytes();
+        }
+        next.board.begin_next(first);
+        next
     }
 
-    /// Ends a recording that no member can take: all that the sources hand over is lost.
-    pub(in crate::recorder) fn end_unbegun(&mut self, now: Timestamp) {
+    /// Whether some member takes anything of a recording that is about to begin.
+    pub fn takes_anything(&self) -> bool {
+        let following = self.slots_begun_by_following();
+        let slots = self.slots_begun().into_iter().zip(following);
+        let mut members = slots.zip(&self.errors);
+        members.any(|((before, behind), error)| before != behind && error.is_none())
+    }
+
+    /// Ends a recording that cannot begin, because no member takes anything, or because the engine
+    /// is not free: all that the sources hand over is lost.
+    pub fn end_unbegun(&mut self, now: Timestamp) {
+        if self.takes_anything() {
+            let words = "a recording ended here, and the next one could not begin: another member \
+                         still has requests of the one before, and the engine waits for them. \
+                         Check the kernel log (dmesg) and the cables, and record again";
+            for queue in 0..self.members.len() {
+                if self.errors[queue].is_none() {
+                    self.leave_out(queue, words.to_owned());
+                }
+            }
+        }
         self.end_without_room(now);
+    }
+
+    /// Notes that the engine broke in the middle of the recording, so that nothing more of it came
+    /// to any member.
+    pub(in crate::recorder) fn note_undriven(&mut self, error: &Error) {
+        self.ending = Some(Ending::Error);
+        let words = error.to_string();
+        for own in self.errors.iter_mut().filter(|own| own.is_none()) {
+            *own = Some(words.clone());
+        }
+        let errors = self.errors.clone();
+        self.board.write(|standing| {
+            for (member, error) in standing.members.iter_mut().zip(errors) {
+                member.state = MemberState::Failed;
+                member.error = error;
+            }
+        });
     }
 }
 

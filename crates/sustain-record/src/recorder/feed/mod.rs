@@ -152,6 +152,8 @@ pub struct RecordFeed<I: Inlet> {
     pub(super) durable_latency: Vec<LatencyMeter>,
     /// The frames of each stream that has some.
     pub(super) frame_meters: Vec<Option<Box<FrameMeter>>>,
+    /// How many frames each second the streams were declared to have.
+    declared_frames_per_s: Vec<Option<f64>>,
 }
 
 impl<I: Inlet> RecordFeed<I> {
@@ -161,14 +163,19 @@ impl<I: Inlet> RecordFeed<I> {
     /// [`Error::Memory`] without memory for marks.
     pub fn new(setup: RecordSetup, inlet: I) -> Result<RecordFeed<I>, Error> {
         let board = Arc::new(RecordingBoard::new(standing::first(&setup)));
-        RecordFeed::on_board(setup, inlet, board)
+        let members = setup.members.iter();
+        let controls = members
+            .map(|_| BufferPool::new(CONTROLS_PER_MEMBER, CONTROL_BYTES))
+            .collect::<Result<_, Error>>()?;
+        Ok(RecordFeed::with_controls(setup, inlet, board, controls))
     }
 
-    fn on_board(
+    fn with_controls(
         setup: RecordSetup,
         inlet: I,
         board: Arc<RecordingBoard>,
-    ) -> Result<RecordFeed<I>, Error> {
+        controls: Vec<BufferPool>,
+    ) -> RecordFeed<I> {
         let streams = setup.streams.len();
         let members: Vec<MemberWriter> = setup
             .members
@@ -178,17 +185,14 @@ impl<I: Inlet> RecordFeed<I> {
                 MemberWriter::new(member.clone(), streams, setup.ring, reserve)
             })
             .collect();
-        let controls = members
-            .iter()
-            .map(|_| BufferPool::new(CONTROLS_PER_MEMBER, CONTROL_BYTES))
-            .collect::<Result<_, Error>>()?;
-        Ok(RecordFeed {
+        RecordFeed {
             errors: members.iter().map(|_| None).collect(),
             longest_returned_ns: 0,
             ledgers: vec![Ledger::default(); streams],
             written_latency: (0..streams).map(|_| LatencyMeter::new()).collect(),
             durable_latency: (0..streams).map(|_| LatencyMeter::new()).collect(),
             frame_meters: (0..streams).map(|_| None).collect(),
+            declared_frames_per_s: Vec::new(),
             next_sequence: setup.first_sequence,
             board_at: setup.start,
             board_lost_bytes: 0,
@@ -213,11 +217,12 @@ impl<I: Inlet> RecordFeed<I> {
             board,
             flushes: 0,
             setup,
-        })
+        }
     }
 
     /// Declares how many frames each second the streams have, in their order.
     pub fn declare_frame_rates(&mut self, rates: &[Option<f64>]) {
+        self.declared_frames_per_s = rates.to_vec();
         let start_ns = self.setup.unix_clock.unix_ns(self.setup.start);
         for (meter, rate) in self.frame_meters.iter_mut().zip(rates) {
             if let Some(rate) = rate {

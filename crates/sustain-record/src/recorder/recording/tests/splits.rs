@@ -336,6 +336,173 @@ fn where_no_member_takes_the_second_recording_all_of_it_is_counted_as_lost() {
     assert_eq!(Content::new(seed_of("a")).check(0, &bytes), None);
 }
 
+/// Writes superblocks, of which a call fails: 1 is between the recordings, 2 behind the second one.
+/// It fails from this request of a member on, or cannot be begun at all.
+fn failing_superblocks(fails: usize, member: usize, from: Option<usize>) -> SuperblockWriter {
+    let asked = AtomicUsize::new(0);
+    superblock_writer(Box::new(move |store: &Store| {
+        let is_failing = asked.fetch_add(1, Ordering::SeqCst) == fails;
+        if is_failing && from.is_none() {
+            return Err(RecordError::Silent("there is no engine".to_owned()));
+        }
+        let members = store.members.iter();
+        let files: TargetFiles = members
+            .filter_map(|member| member.target.file.clone())
+            .collect();
+        let limits = Limits {
+            depth: 4,
+            in_flight_max: 8,
+        };
+        let clock = store.clock().clone();
+        let opened = engine::open(EngineChoice::Threads, files, limits, &[], &clock)?;
+        let mut requests = 0;
+        let engine = Faulty::over(opened.engine, move |request| {
+            requests += usize::from(request.target == member);
+            let is_past = from.is_some_and(|from| requests > from);
+            match is_failing && request.target == member && is_past {
+                true => Answer::Fails(EIO),
+                false => Answer::AsTheDisk,
+            }
+        });
+        let names = store.members.iter().map(|member| member.name.clone());
+        Ok(MemberIo::over(engine, clock, names.collect())?)
+    }))
+}
+
+/// Two recordings of two streams, split in the middle, whatever fails. Returns the outcome, and
+/// what the writers offered to the second recording.
+fn split_in_two(
+    place: &Place,
+    superblocks: SuperblockWriter,
+    fault: impl FnMut(&Request) -> Answer + Send + 'static,
+) -> Recorded {
+    let (recorder, mut writers) =
+        place.record_over(&["a", "b"], Patience::default(), fault, superblocks);
+    for writer in &mut writers {
+        fill_on(writer, 0, BYTES);
+        writer.cut();
+    }
+    let board = recorder.board();
+    board.wait_for(|standing| standing.recording == 2, PATIENCE);
+    for writer in &mut writers {
+        // It may be over by now.
+        if let Some(mut filling) = writer.lend() {
+            let count = 5000;
+            Content::new(seed_of(writer.name())).fill(BYTES, &mut filling.spare_mut()[..count]);
+            filling.take(count, &[], writer.now_ns());
+            writer.commit(filling);
+        }
+    }
+    drop(writers);
+    recorder.finish().unwrap()
+}
+
+/// Fails unless the first of two recordings is in the result and in the store, all of it.
+fn assert_first_is_told(place: &Place, recorded: &Recorded, what: &str) {
+    assert_eq!(recorded.before.len(), 1, "{what}");
+    let first = &recorded.before[0];
+    assert_eq!((first.recording, recorded.recording), (1, 2), "{what}");
+    for stream in &first.streams {
+        let told = (stream.offered_bytes, stream.durable_bytes, stream.gap_bytes);
+        assert_eq!(told, (BYTES, BYTES, 0), "{what}");
+    }
+    let mut store = Store::open(&place.members, Mode::Read, &Roots::default()).unwrap();
+    let found = store.recordings().unwrap();
+    let found = found.last().unwrap();
+    assert_eq!((found.number, end_of(found)), (1, "split"), "{what}");
+    for (stream, name) in (0..).zip(["a", "b"]) {
+        let bytes = bytes_of(&store, found, stream);
+        assert_eq!(bytes.len() as u64, BYTES, "{what}");
+        assert_eq!(Content::new(seed_of(name)).check(0, &bytes), None, "{what}");
+    }
+}
+
+#[test]
+fn the_first_recording_is_told_whatever_request_of_the_superblocks_fails() {
+    // Two copies, a flush, two copies, a flush; or no engine.
+    let requests = (0..6).map(Some).chain([None]);
+    for (members, from) in [1, 2].into_iter().flat_map(|one| {
+        let requests = requests.clone();
+        requests.map(move |from| (one, from))
+    }) {
+        for call in [1, 2] {
+            let what = format!("{members} members, call {call} fails from {from:?}");
+            let place = Place::new(members, 1 << 20);
+            let superblocks = failing_superblocks(call, members - 1, from);
+            let recorded = split_in_two(&place, superblocks, |_| Answer::AsTheDisk);
+            assert_first_is_told(&place, &recorded, &what);
+            assert_eq!(recorded.before[0].errors, [""; 0], "{what}");
+            let failed = recorded.standing.members.iter();
+            let failed = failed.filter(|member| member.error.is_some()).count();
+            assert_eq!(failed, if from.is_some() { 1 } else { members }, "{what}");
+            let goes_on = call == 2 || failed < members;
+            for stream in &recorded.standing.streams {
+                let told = (stream.durable_bytes, stream.gap_bytes);
+                let lost_bytes = stream.offered_bytes;
+                let expected = if goes_on { (5000, 0) } else { (0, lost_bytes) };
+                assert_eq!(told, expected, "{what}");
+            }
+            let ending = if goes_on {
+                Ending::Source
+            } else {
+                Ending::Error
+            };
+            assert_eq!(recorded.ended, ending, "{what}");
+        }
+    }
+}
+
+#[test]
+fn the_first_recording_is_told_where_the_engine_breaks_in_the_second_one() {
+    for breaks_at in 0..4 {
+        let what = format!("it breaks at request {breaks_at}");
+        let place = Place::new(2, 1 << 20);
+        let is_second = Arc::new(AtomicBool::new(false));
+        let asked = AtomicUsize::new(0);
+        let begins = Arc::clone(&is_second);
+        let superblocks = superblock_writer(Box::new(move |store: &Store| {
+            begins.store(asked.fetch_add(1, Ordering::SeqCst) == 1, Ordering::SeqCst);
+            store.io()
+        }));
+        let mut requests = 0;
+        let recorded = split_in_two(&place, superblocks, move |_| {
+            requests += u32::from(is_second.load(Ordering::SeqCst));
+            match requests > breaks_at {
+                true => Answer::Breaks,
+                false => Answer::AsTheDisk,
+            }
+        });
+        assert_first_is_told(&place, &recorded, &what);
+        assert_eq!(recorded.ended, Ending::Error, "{what}");
+        for member in &recorded.standing.members {
+            let error = member.error.as_deref().unwrap();
+            assert!(error.contains("injected"), "{what}: {error}");
+        }
+    }
+}
+
+#[test]
+fn the_space_for_another_recording_is_shown_as_soon_as_one_has_begun() {
+    let place = Place::of_bytes(1, 64 << 10, 64 << 14);
+    let (recorder, mut writers) = place.record(&["a"], Patience::default(), |_| Answer::AsTheDisk);
+    let board = recorder.board();
+    let slots = ((64 << 14) - (256 << 10)) / (64 << 10);
+    for recording in 2..=slots {
+        writers[0].cut();
+        let now = board.wait_for(|standing| standing.recording == recording, PATIENCE);
+        let free_bytes = now.members[0].free_bytes.unwrap();
+        // Less than a whole one is left of the first slot when the start is written.
+        let left = u64::from(slots - recording) + 1;
+        assert!(
+            (left - 1..=left).contains(&(free_bytes >> 16)),
+            "{free_bytes}"
+        );
+    }
+    drop(writers);
+    let recorded = recorder.finish().unwrap();
+    assert_eq!(recorded.ended, Ending::Source);
+}
+
 fn intake_setup(framing: Framing, split: &SplitSwitch) -> IntakeSetup {
     IntakeSetup {
         framing,

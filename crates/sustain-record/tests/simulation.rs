@@ -43,6 +43,8 @@ mod plan;
 mod run;
 #[path = "simulation/spans.rs"]
 mod spans;
+#[path = "simulation/split.rs"]
+mod split;
 #[path = "simulation/waits.rs"]
 mod waits;
 #[path = "simulation/window.rs"]
@@ -50,6 +52,8 @@ mod window;
 
 /// Seeds that an ordinary run of the tests tries.
 const SEEDS: u64 = 2000;
+/// And of recordings that are split.
+const SEEDS_OF_SPLITS: u64 = 1000;
 /// And of rings that are cut.
 const SEEDS_OF_RINGS: u64 = 60;
 
@@ -100,6 +104,12 @@ fn seeds_hold_the_promise() {
     hold(SEEDS, Plan::of, "one_seed");
 }
 
+/// Recordings that follow each other without a break.
+#[test]
+fn seeds_hold_the_promise_where_recordings_are_split() {
+    hold(SEEDS_OF_SPLITS, Plan::of_splits, "one_seed_of_splits");
+}
+
 /// Ordinary seeds seldom draw a ring of which the oldest is what a power cut has left.
 #[test]
 fn rings_that_are_cut_hold_it_too() {
@@ -147,6 +157,13 @@ fn seeds_that_once_failed_hold_it_too() {
 #[ignore = "replays the seed that SUSTAIN_SEED names"]
 fn one_seed() {
     replay(Plan::of);
+}
+
+/// The same where recordings are split.
+#[test]
+#[ignore = "replays the seed that SUSTAIN_SEED names"]
+fn one_seed_of_splits() {
+    replay(Plan::of_splits);
 }
 
 /// The same for a ring.

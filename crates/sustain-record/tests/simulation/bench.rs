@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use sustain_disk::clock::{Clock, UnixClock};
-use sustain_disk::driver::{Driver, DriverSetup, Ending, QueueSetup};
-use sustain_disk::engine::{SharedMachine, SimulatedEngine, SimulatedTarget};
+use sustain_disk::clock::{Clock, Timestamp, UnixClock};
+use sustain_disk::driver::{Driver, DriverSetup, QueueSetup};
+use sustain_disk::engine::{Engine, SharedMachine, SimulatedEngine, SimulatedTarget};
 use sustain_disk::meter::IntervalRule;
 use sustain_disk::simulated::{
     CacheDescription, DiskDescription, FaultDescription, FaultKind, Machine, MachineFile,
@@ -17,7 +17,7 @@ use sustain_disk::target::{Target, TargetKind};
 use sustain_record::format::{BLOCK_BYTES, Geometry, Kind, Superblock};
 use sustain_record::reading::verify::{Checkable, verify};
 use sustain_record::recorder::{
-    Earlier, MemberSetup, RecordFeed, RecordSetup, RecordingBoard, RecordingProgress, StreamSetup,
+    Earlier, Inlet, MemberSetup, RecordFeed, RecordSetup, RecordingBoard, StreamSetup,
 };
 use sustain_record::store::{Mode, Renewal, Store};
 use sustain_targets::{SimulatedDisk, Stop};
@@ -27,7 +27,9 @@ use crate::draw::Draw;
 use crate::engine::{Fate, FaultyEngine, Kept, Watch};
 use crate::history::History;
 use crate::inlet::TimetableInlet;
+use crate::outcome::check_result;
 use crate::plan::{MemberPlan, Plan, RecordingPlan};
+use crate::split::Passed;
 
 /// 2026-07-14 12:34:56 UTC.
 const EPOCH_NS: i64 = 1_784_032_496_000_000_000;
@@ -190,33 +192,36 @@ impl Bench {
             inlet.facts(),
             setup.members.iter().map(|member| member.previous).collect(),
         );
+        let (fate, kept) = self.drive(&plan, &mut store, setup, inlet, number);
         drop(store);
-        let (fate, result, kept) = self.drive(&plan, setup, inlet, number);
-        self.history.borrow_mut().end(result);
         let has_failed = self.history.borrow().has_failed_members();
         if fate == Fate::Running && plan.renews_at_end && !has_failed {
-            let mut store = self.open(Mode::Record);
-            let newest = store.tails.iter().map(|tail| tail.newest_serial);
-            let slots_begun: Vec<u64> = newest
-                .map(|serial| serial.map_or(0, |serial| serial + 1))
-                .collect();
-            let of = self
-                .history
-                .borrow()
-                .recordings
-                .last()
-                .map_or(0, |one| one.number);
-            let lasts = store.tails.iter().map(|tail| tail.last.as_ref());
-            let have_end: Vec<bool> = lasts
-                .map(|last| last.is_some_and(|last| last.kind == Kind::End && last.recording == of))
-                .collect();
-            // A disk with a bad byte may refuse.
-            let _ = store.renew_superblocks(&slots_begun, Renewal::Ended(&have_end));
+            self.renew_at_end();
         }
         if let (Some(kept), Some((member, _))) = (kept, plan.stale) {
             self.come_back(member, kept);
         }
         fate
+    }
+
+    fn renew_at_end(&self) {
+        let mut store = self.open(Mode::Record);
+        let newest = store.tails.iter().map(|tail| tail.newest_serial);
+        let slots_begun: Vec<u64> = newest
+            .map(|serial| serial.map_or(0, |serial| serial + 1))
+            .collect();
+        let of = self
+            .history
+            .borrow()
+            .recordings
+            .last()
+            .map_or(0, |one| one.number);
+        let lasts = store.tails.iter().map(|tail| tail.last.as_ref());
+        let have_end: Vec<bool> = lasts
+            .map(|last| last.is_some_and(|last| last.kind == Kind::End && last.recording == of))
+            .collect();
+        // A disk with a bad byte may refuse.
+        let _ = store.renew_superblocks(&slots_begun, Renewal::Ended(&have_end));
     }
 
     fn setup(&mut self, plan: &RecordingPlan, store: &mut Store, number: usize) -> RecordSetup {
@@ -266,16 +271,20 @@ impl Bench {
         }
     }
 
+    /// Drives a recording, and all that follow it without a break.
     fn drive(
         &mut self,
         plan: &RecordingPlan,
+        store: &mut Store,
         setup: RecordSetup,
         inlet: TimetableInlet,
         number: usize,
-    ) -> (Fate, Option<(RecordingProgress, Ending)>, Option<Kept>) {
-        let start = setup.start;
+    ) -> (Fate, Option<Kept>) {
         let mut feed = RecordFeed::new(setup, inlet).unwrap();
         let board: std::sync::Arc<RecordingBoard> = feed.board();
+        let slot_bytes = u64::from(self.plan.slot_bytes);
+        feed.inlet_mut()
+            .watch(std::sync::Arc::clone(&board), slot_bytes);
         let watch = Rc::new(Watch {
             history: Rc::clone(&self.history),
             fate: RefCell::new(Fate::Running),
@@ -297,6 +306,53 @@ impl Bench {
             plan.stale,
         );
         let kept = Rc::clone(&engine.kept);
+        let mut engine: Box<dyn Engine> = Box::new(engine);
+        let fate = loop {
+            let mut driver = self.driver(engine, plan, feed.setup().start);
+            let ran = driver.run(&mut feed, &mut |_| {});
+            self.struck.append(&mut watch.struck.borrow_mut());
+            let fate = *watch.fate.borrow();
+            assert_ne!(fate, Fate::Stuck, "the recorder hangs: {:?}", board.read());
+            if fate != Fate::Running {
+                self.history.borrow_mut().end(None, false);
+                break fate;
+            }
+            ran.expect("the driver runs to its end");
+            self.close(&mut feed);
+            if !feed.is_cut() {
+                drop(driver);
+                let missing = feed.inlet_mut().missing_buffers();
+                assert!(missing <= watch.kept.get(), "all buffers come back");
+                break fate;
+            }
+            check_result(self, number);
+            self.struck.push("split");
+            // A machine must not tell the next engine of requests of this one.
+            let left = match watch.kept.get() {
+                0 => driver.into_parts().0,
+                _ => {
+                    drop(driver);
+                    None
+                }
+            };
+            match self.pass_on(store, left, feed) {
+                Passed::On(on, next) => (engine, feed) = (on, next),
+                Passed::Unbegun(mut next) => {
+                    self.struck
+                        .push("split where nothing takes the next recording");
+                    next.inlet_mut().close();
+                    next.end_unbegun(self.clock.now());
+                    self.close(&mut next);
+                    break fate;
+                }
+                Passed::Crashed(kind) => break Fate::Cut(kind),
+            }
+        };
+        let kept = kept.borrow_mut().take();
+        (fate, kept)
+    }
+
+    fn driver(&self, engine: Box<dyn Engine>, plan: &RecordingPlan, start: Timestamp) -> Driver {
         let queues: Vec<QueueSetup> = (0..self.disks.len())
             .map(|member| QueueSetup {
                 targets: vec![member],
@@ -309,33 +365,27 @@ impl Bench {
             report_every_ns: 100_000_000,
             flush_at_end: false,
         };
-        let mut driver = Driver::new(Box::new(engine), self.clock.clone(), &queues, setup);
-        let ran = driver.run(&mut feed, &mut |_| {});
-        self.struck.append(&mut watch.struck.borrow_mut());
-        let fate = *watch.fate.borrow();
-        assert_ne!(fate, Fate::Stuck, "the recorder hangs: {:?}", board.read());
-        let mut result = None;
-        if fate == Fate::Running {
-            ran.expect("the driver runs to its end");
-            feed.close(self.clock.now());
-            let standing = board.read();
-            assert!(standing.is_over, "a recording that is over says so");
-            self.history.borrow_mut().shown(&standing);
-            let ending = feed.ending().expect("it has an ending");
-            let latencies = feed.take_durable_latency();
-            self.durable_latency_ns_max = latencies
-                .iter()
-                .map(|latency| latency.max().latency_ns)
-                .collect();
-            result = Some((standing, ending));
-        }
-        drop(driver);
-        if fate == Fate::Running {
-            let missing = feed.inlet_mut().missing_buffers();
-            assert!(missing <= watch.kept.get(), "all buffers come back");
-        }
-        let kept = kept.borrow_mut().take();
-        (fate, result, kept)
+        Driver::new(engine, self.clock.clone(), &queues, setup)
+    }
+
+    /// Takes the result of a recording that came to its end.
+    fn close(&mut self, feed: &mut RecordFeed<TimetableInlet>) {
+        feed.close(self.clock.now());
+        let standing = feed.board().read();
+        let is_cut = feed.is_cut();
+        assert_eq!(
+            standing.is_over, !is_cut,
+            "a recording that is over says so"
+        );
+        self.history.borrow_mut().shown(&standing);
+        let ending = feed.ending().expect("it has an ending");
+        let latencies = feed.take_durable_latency();
+        self.durable_latency_ns_max = latencies
+            .iter()
+            .map(|latency| latency.max().latency_ns)
+            .collect();
+        let result = Some((standing, ending));
+        self.history.borrow_mut().end(result, is_cut);
     }
 
     /// Simulates a crash while the copies A and C are renewed: any of their sectors are new.

@@ -273,7 +273,7 @@ impl View<'_> {
             if draw.chance(150) {
                 self.check_range(&scope, stream as u16, read, draw);
             }
-            if self.recorded.streams[stream].synthetic.frames().is_some() && draw.chance(400) {
+            if self.recorded.streams[stream].is_framed() && draw.chance(400) {
                 check_frames(self, &scope, stream as u16, read);
                 check_frame_ranges(self, &scope, stream as u16, draw);
             }
@@ -326,6 +326,7 @@ impl View<'_> {
         let end = recording.end.as_ref().expect("an end says what it ends");
         let name = match ending {
             Ending::Interrupted => "signal",
+            Ending::Source if self.recorded.is_cut => "split",
             other => other.name(),
         };
         assert_eq!(end.ended, name, "the end mark against the result");
@@ -348,8 +349,8 @@ impl View<'_> {
         let range = part.offset_bytes()..part.end_bytes();
         match part {
             StreamPart::Data { bytes, .. } => {
-                let synthetic = &self.recorded.streams[usize::from(stream)].synthetic;
-                let wrong = synthetic.check(range.start, bytes);
+                let facts = &self.recorded.streams[usize::from(stream)];
+                let wrong = facts.check(range.start, bytes);
                 assert_eq!(wrong, None, "a wrong byte of stream {stream} is returned");
                 read.data.add(range);
             }

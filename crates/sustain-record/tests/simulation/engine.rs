@@ -49,7 +49,7 @@ pub enum Fate {
 pub struct Watch {
     pub history: Rc<RefCell<History>>,
     pub fate: RefCell<Fate>,
-    /// Requests that the engine still had when it was gone.
+    /// Requests that the engine has, or still had when it was gone.
     pub kept: Cell<usize>,
     /// The faults that have struck.
     pub struck: RefCell<Vec<&'static str>>,
@@ -78,7 +78,6 @@ pub struct FaultyEngine {
     snapshot: Option<(usize, Timestamp)>,
     pub kept: Rc<RefCell<Option<Kept>>>,
     steps: u64,
-    in_flight: usize,
 }
 
 /// An old state of a member.
@@ -126,7 +125,6 @@ impl FaultyEngine {
             snapshot: snapshot.map(|(member, at_ns)| (member, start + at_ns)),
             kept: Rc::default(),
             steps: 0,
-            in_flight: 0,
         }
     }
 
@@ -318,7 +316,7 @@ impl FaultyEngine {
 
     fn hand_over(&mut self, mut completion: Completion, completions: &mut Vec<Completion>) {
         completion.completed_at = self.clock.now();
-        self.in_flight -= 1;
+        self.watch.kept.update(|kept| kept - 1);
         let wanted = completion.request.vectors.len_bytes();
         let is_ok = completion.error.is_none() && completion.bytes == wanted;
         let mut history = self.watch.history.borrow_mut();
@@ -388,7 +386,7 @@ impl Engine for FaultyEngine {
         let standing = self.board.read();
         self.watch.history.borrow_mut().note_given_up(&standing);
         self.watch.history.borrow_mut().submitted(&request);
-        self.in_flight += 1;
+        self.watch.kept.update(|kept| kept + 1);
         if let Some(until) = self.is_silent_until(request.target) {
             self.struck("member is silent");
             return self.late_requests.push((until, request));
@@ -453,11 +451,5 @@ impl Engine for FaultyEngine {
 
     fn waker(&self) -> Waker {
         self.inner.waker()
-    }
-}
-
-impl Drop for FaultyEngine {
-    fn drop(&mut self) {
-        self.watch.kept.set(self.in_flight);
     }
 }

@@ -17,9 +17,9 @@ use crate::spans::Spans;
 /// Reads all frames of a stream.
 pub fn check_frames(view: &View<'_>, scope: &Scope, stream: u16, read: &ReadBack) {
     let facts = &view.recorded.streams[usize::from(stream)];
-    let Some(frames) = facts.synthetic.frames() else {
+    if !facts.is_framed() {
         return;
-    };
+    }
     let times: HashMap<u64, i64> = facts.frames.iter().copied().collect();
     let reader = StreamReader::open(scope, stream, &Wanted::All).expect("it can be read");
     let mut next = None;
@@ -31,10 +31,10 @@ pub fn check_frames(view: &View<'_>, scope: &Scope, stream: u16, read: &ReadBack
                 let number = frame.number;
                 assert_eq!(
                     frame.offset_bytes,
-                    frames.start_bytes(number),
+                    facts.frame_start(number),
                     "frame {number}"
                 );
-                let wrong = facts.synthetic.check(frame.offset_bytes, &frame.bytes);
+                let wrong = facts.check(frame.offset_bytes, &frame.bytes);
                 assert_eq!(wrong, None, "a wrong byte in frame {number}");
                 assert_eq!(
                     Some(&frame.time_ns),
@@ -52,7 +52,7 @@ pub fn check_frames(view: &View<'_>, scope: &Scope, stream: u16, read: &ReadBack
                 );
                 next = Some(number + 1);
                 if frame.whole {
-                    assert_eq!(frame.bytes.len() as u64, frames.size_bytes(number));
+                    assert_eq!(frame.bytes.len() as u64, facts.frame_bytes(number));
                 }
                 whole.insert(number, frame.whole);
             }
@@ -71,8 +71,8 @@ pub fn check_frames(view: &View<'_>, scope: &Scope, stream: u16, read: &ReadBack
     }
     let marked = intact_marks(view, stream);
     for (number, _) in &facts.frames {
-        let start = frames.start_bytes(*number);
-        let range = start..start + frames.size_bytes(*number);
+        let start = facts.frame_start(*number);
+        let range = start..start + facts.frame_bytes(*number);
         // Where a frame ends with an append, its end may be in the next one.
         let with_end = range.start..range.end + 1;
         if read.data.covers(with_end.clone()) && marked.covers(with_end) {
@@ -80,7 +80,7 @@ pub fn check_frames(view: &View<'_>, scope: &Scope, stream: u16, read: &ReadBack
                 whole.get(number),
                 Some(&true),
                 "frame {number} of stream {stream} is lost, {start} + {}",
-                frames.size_bytes(*number)
+                facts.frame_bytes(*number)
             );
         }
     }
@@ -135,9 +135,9 @@ impl Given {
 /// Checks that ranges of frames and of time return just what the whole stream returns of them.
 pub fn check_frame_ranges(view: &View<'_>, scope: &Scope, stream: u16, draw: &mut Draw) {
     let facts = &view.recorded.streams[usize::from(stream)];
-    let Some(frames) = facts.synthetic.frames() else {
+    if !facts.is_framed() {
         return;
-    };
+    }
     let known = scope.known_frames[usize::from(stream)];
     let all = Given::of(scope, stream, &Wanted::All).fates;
     assert!(
@@ -159,11 +159,11 @@ pub fn check_frame_ranges(view: &View<'_>, scope: &Scope, stream: u16, draw: &mu
         return;
     }
     let mut outside = data.clone();
-    outside.remove(frames.start_bytes(numbers.start)..frames.start_bytes(numbers.end));
+    outside.remove(facts.frame_start(numbers.start)..facts.frame_start(numbers.end));
     assert!(outside.is_empty(), "{numbers:?} gives {outside:?} too");
     let is_whole = |number: &u64| all.get(number) == Some(&Fate::Whole);
     for number in numbers.filter(is_whole) {
-        let of_frame = frames.start_bytes(number)..frames.start_bytes(number + 1);
+        let of_frame = facts.frame_start(number)..facts.frame_start(number + 1);
         assert!(
             data.covers(of_frame),
             "the bytes of frame {number} are not given"
@@ -179,13 +179,9 @@ fn check_time_range(
     all: &BTreeMap<u64, Fate>,
     draw: &mut Draw,
 ) {
-    let Some(frames) = facts
-        .synthetic
-        .frames()
-        .filter(|_| !facts.frames.is_empty())
-    else {
+    if facts.frames.is_empty() {
         return;
-    };
+    }
     let mut time = || facts.frames[draw.below(facts.frames.len() as u64) as usize].1;
     let (one, other) = (time(), time());
     let times: Range<i64> = one.min(other)..one.max(other) + 1;
@@ -197,7 +193,7 @@ fn check_time_range(
             continue;
         };
         let found = given.fates.get(number);
-        let of_frame = frames.start_bytes(*number)..frames.start_bytes(*number + 1);
+        let of_frame = facts.frame_start(*number)..facts.frame_start(*number + 1);
         if !times.contains(time_ns) {
             let is_given = matches!(found, Some(Fate::Whole | Fate::NotWhole));
             assert!(!is_given, "frame {number} at {time_ns} is not of {times:?}");

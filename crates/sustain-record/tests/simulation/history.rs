@@ -71,6 +71,8 @@ pub struct Recorded {
     pub given_up_bytes: u64,
     /// The result at its end, if it came to one.
     pub result: Option<(RecordingProgress, Ending)>,
+    /// Whether another one follows it without a break.
+    pub is_cut: bool,
 }
 
 impl Recorded {
@@ -153,11 +155,12 @@ impl History {
             given_up: HashMap::new(),
             given_up_bytes: 0,
             result: None,
+            is_cut: false,
         });
     }
 
     /// Notes that the recording is over, one way or the other.
-    pub fn end(&mut self, result: Option<(RecordingProgress, Ending)>) {
+    pub fn end(&mut self, result: Option<(RecordingProgress, Ending)>, is_cut: bool) {
         let recording = self.recordings.last_mut().unwrap();
         recording.streams = recording.facts.borrow().clone();
         if let Some((standing, _)) = &result {
@@ -166,6 +169,7 @@ impl History {
             recording.failed.extend(failed.map(|(index, _)| index));
         }
         recording.result = result;
+        recording.is_cut = is_cut;
     }
 
     /// Notes that a request leaves the recorder.

@@ -1,25 +1,34 @@
 //! The sources of the simulation as the recorder's inlet. They keep a timetable in virtual time.
-//! What they offer depends only on stream and position; what they drop is noted for the check.
+//! What they offer depends only on stream and position; what they drop is noted for the check. A
+//! recording may be split: then each stream is cut in its own moment, and what it offers behind its
+//! cut is held until all are.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use sustain_disk::buffer::{Buffer, BufferPool};
 use sustain_disk::clock::{Clock, Timestamp, UnixClock};
 use sustain_disk::driver::Ending;
 use sustain_record::format::{Gap, GapReason, MarkKind, PayloadMark};
-use sustain_record::recorder::{Filled, Filling, Inlet, PayloadMemory, Polled};
+use sustain_record::recorder::{
+    Filled, Filling, Inlet, MemberState, PayloadMemory, Polled, RecordingBoard,
+};
+use sustain_record::source::framing::FrameMark;
 use sustain_record::source::synthetic::{Frames, Synthetic, SyntheticSpec};
 
-use crate::plan::{RecordingPlan, StreamPlan};
+use crate::plan::{RecordingPlan, SplitPlan, StreamPlan};
 
-/// The facts about one stream.
+/// The facts about one stream in one recording. Offsets and numbers of frames are those of the
+/// recording.
 #[derive(Debug, Clone)]
 pub struct StreamFacts {
     pub name: String,
-    pub synthetic: Synthetic,
+    synthetic: Synthetic,
+    /// Where the recording begins in what the source gives in all recordings.
+    pub base_bytes: u64,
     /// Bytes offered so far.
     pub offered_bytes: u64,
     /// Ranges that the sources lost.
@@ -31,13 +40,71 @@ pub struct StreamFacts {
 }
 
 impl StreamFacts {
+    /// The same stream in a recording that begins here.
+    fn from(&self, base_bytes: u64) -> StreamFacts {
+        StreamFacts {
+            base_bytes,
+            offered_bytes: 0,
+            drops: Vec::new(),
+            begun_before: 0,
+            frames: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    /// The first byte from this offset on that is wrong.
+    pub fn check(&self, offset_bytes: u64, bytes: &[u8]) -> Option<u64> {
+        self.synthetic.check(self.base_bytes + offset_bytes, bytes)
+    }
+
+    pub fn is_framed(&self) -> bool {
+        self.synthetic.frames().is_some()
+    }
+
+    /// The frames of the source that begin before this recording.
+    fn base_frame(&self) -> u64 {
+        let frames = self.synthetic.frames();
+        frames.map_or(0, |frames| frames_before(frames, self.base_bytes))
+    }
+
+    /// Where a frame begins.
+    pub fn frame_start(&self, number: u64) -> u64 {
+        let frames = self.synthetic.frames().expect("the stream has frames");
+        frames.start_bytes(self.base_frame() + number) - self.base_bytes
+    }
+
+    pub fn frame_bytes(&self, number: u64) -> u64 {
+        self.frame_start(number + 1) - self.frame_start(number)
+    }
+
     pub fn frames_in(&self, range: Range<u64>) -> u64 {
+        let base_bytes = self.base_bytes;
         match self.synthetic.frames() {
             Some(frames) if range.end > range.start => {
-                frames_before(frames, range.end) - frames_before(frames, range.start)
+                let before = |offset: u64| frames_before(frames, base_bytes + offset);
+                before(range.end) - before(range.start)
             }
             Some(_) => 0,
             None => 0,
+        }
+    }
+
+    /// Leaves out the end of a frame that began in the recording before.
+    fn leave_out_end(&self, position: u64, marks: &mut Vec<FrameMark>) {
+        if self.base_bytes == 0 || marks.is_empty() {
+            return;
+        }
+        let end = self.base_bytes + self.frame_start(0);
+        if let Some(first) = marks.first_mut()
+            && position + first.offset as u64 == end
+        {
+            match first.kind {
+                MarkKind::Begin => {}
+                MarkKind::EndAndBegin => first.kind = MarkKind::Begin,
+                MarkKind::End => {
+                    marks.remove(0);
+                }
+            }
         }
     }
 }
@@ -60,6 +127,16 @@ pub struct TimetableInlet {
     unix_clock: UnixClock,
     sources: Vec<Source>,
     facts: Facts,
+    /// Those of streams that are cut, of the recording that follows.
+    next_facts: Facts,
+    /// Splits that are still to come, and the one that was wished, with the time of that.
+    splits: VecDeque<SplitPlan>,
+    wished: Option<(Timestamp, SplitPlan)>,
+    /// Where it can be seen whether a split would be refused.
+    board: Option<Arc<RecordingBoard>>,
+    slot_bytes: u64,
+    /// Appends of the recording that follows.
+    held: VecDeque<Filled>,
     pool: BufferPool,
     free: usize,
     buffers: usize,
@@ -82,6 +159,7 @@ struct Source {
     filling: Option<(Filling, u64, Timestamp)>,
     is_in_frame: bool,
     gap: Option<Gap>,
+    has_cut: bool,
 }
 
 impl TimetableInlet {
@@ -95,6 +173,7 @@ impl TimetableInlet {
                 },
                 seed ^ (number as u64) << 32,
             ),
+            base_bytes: 0,
             offered_bytes: 0,
             drops: Vec::new(),
             begun_before: 0,
@@ -109,15 +188,21 @@ impl TimetableInlet {
             filling: None,
             is_in_frame: false,
             gap: None,
+            has_cut: false,
         };
+        let facts: Vec<StreamFacts> = plan.streams.iter().enumerate().map(facts).collect();
         TimetableInlet {
             start: clock.now(),
             clock: clock.clone(),
             unix_clock,
             sources: plan.streams.iter().enumerate().map(source).collect(),
-            facts: Rc::new(RefCell::new(
-                plan.streams.iter().enumerate().map(facts).collect(),
-            )),
+            next_facts: Rc::new(RefCell::new(facts.clone())),
+            facts: Rc::new(RefCell::new(facts)),
+            splits: plan.splits.iter().cloned().collect(),
+            wished: None,
+            board: None,
+            slot_bytes: 0,
+            held: VecDeque::new(),
             pool: BufferPool::new(plan.buffers, plan.append_bytes).unwrap(),
             free: plan.buffers,
             buffers: plan.buffers,
@@ -134,6 +219,79 @@ impl TimetableInlet {
 
     pub fn facts(&self) -> Facts {
         Rc::clone(&self.facts)
+    }
+
+    /// Looks here for what would refuse a split.
+    pub fn watch(&mut self, board: Arc<RecordingBoard>, slot_bytes: u64) {
+        self.board = Some(board);
+        self.slot_bytes = slot_bytes;
+    }
+
+    /// The split that the recording was cut for.
+    pub fn wished(&self) -> Option<SplitPlan> {
+        self.wished.as_ref().map(|(_, split)| split.clone())
+    }
+
+    /// The facts of the recording to which a stream belongs by now.
+    fn facts_of(&self, index: usize) -> Facts {
+        match self.sources[index].has_cut {
+            true => Rc::clone(&self.next_facts),
+            false => Rc::clone(&self.facts),
+        }
+    }
+
+    /// Whether the recorder takes the wish to split.
+    fn may_split(&self, split: &SplitPlan) -> bool {
+        if split.is_forced {
+            return true;
+        }
+        let Some(board) = &self.board else {
+            return false;
+        };
+        let members = board.read().members;
+        let has_room =
+            |free_bytes: Option<u64>| free_bytes.is_none_or(|free| free >= self.slot_bytes);
+        members.iter().any(|member| has_room(member.free_bytes))
+            && members
+                .iter()
+                .all(|member| member.state != MemberState::Failed)
+    }
+
+    fn wish(&mut self, now: Timestamp) {
+        let is_due = |split: &SplitPlan| now >= self.start + split.at_ns;
+        if self.wished.is_some() || !self.splits.front().is_some_and(is_due) {
+            return;
+        }
+        let is_over = (0..self.sources.len()).all(|index| self.is_at_end(index));
+        if let Some(split) = self.splits.pop_front()
+            && !is_over
+            && self.may_split(&split)
+        {
+            self.wished = Some((now, split));
+        }
+    }
+
+    /// When a stream is to be cut, if it is and was not.
+    fn cut_at(&self, index: usize) -> Option<Timestamp> {
+        let (wished_at, split) = self.wished.as_ref()?;
+        let is_open = !self.sources[index].has_cut && !self.is_at_end(index);
+        is_open.then(|| *wished_at + split.delays_ns[index])
+    }
+
+    fn cut(&mut self, index: usize, now: Timestamp) {
+        self.finish(index, now);
+        self.account(index, now);
+        let position = self.sources[index].position;
+        self.sources[index].has_cut = true;
+        let next = self.facts.borrow()[index].from(position);
+        self.next_facts.borrow_mut()[index] = next;
+    }
+
+    fn hand_over(&mut self, index: usize, filled: Filled) {
+        match self.sources[index].has_cut {
+            true => self.held.push_back(filled),
+            false => self.ready.push_back(filled),
+        }
     }
 
     /// How many buffers have not come back.
@@ -188,9 +346,9 @@ impl TimetableInlet {
     }
 
     fn fill(&mut self, index: usize, available: u64, now: Timestamp) {
+        let all_facts = self.facts_of(index);
         let source = &mut self.sources[index];
         let time_ns = self.unix_clock.unix_ns(now);
-        let all_facts = Rc::clone(&self.facts);
         let mut all_facts = all_facts.borrow_mut();
         let facts = &mut all_facts[index];
         let (filling, _, _) = source.filling.as_mut().unwrap();
@@ -215,10 +373,12 @@ impl TimetableInlet {
             first.kind = MarkKind::EndAndBegin;
         }
         let position = source.position;
+        facts.leave_out_end(position, &mut marks);
+        let offset = position - facts.base_bytes;
         let timed: Vec<PayloadMark> = marks
             .iter()
             // A begin that was entered at the end of the append before is left out.
-            .filter(|mark| position + mark.offset as u64 >= facts.begun_before)
+            .filter(|mark| offset + mark.offset as u64 >= facts.begun_before)
             .map(|mark| PayloadMark {
                 offset_bytes: mark.offset as u64,
                 kind: mark.kind,
@@ -232,21 +392,25 @@ impl TimetableInlet {
         for mark in timed[..entered].iter().filter(|mark| mark.kind.is_begin()) {
             let frames = facts.synthetic.frames().unwrap();
             let start = source.position + mark.offset_bytes;
-            facts.frames.push((frames.containing(start), time_ns));
-            facts.begun_before = start + 1;
+            let number = frames.containing(start) - facts.base_frame();
+            facts.frames.push((number, time_ns));
+            facts.begun_before = start - facts.base_bytes + 1;
         }
         source.position += taken as u64;
-        facts.offered_bytes = source.position;
-        if taken < count || filling.room_bytes() < 64 {
+        facts.offered_bytes = source.position - facts.base_bytes;
+        let is_full = taken < count || filling.room_bytes() < 64;
+        drop(all_facts);
+        if is_full {
             self.finish(index, now);
         }
     }
 
     fn lose(&mut self, index: usize, end: u64, reason: GapReason, now: Timestamp) {
+        let facts = self.facts_of(index);
         let source = &mut self.sources[index];
-        let mut facts = self.facts.borrow_mut();
+        let mut facts = facts.borrow_mut();
         let facts = &mut facts[index];
-        let range = source.position..end;
+        let range = source.position - facts.base_bytes..end - facts.base_bytes;
         let time_ns = self.unix_clock.unix_ns(now);
         let gap = source.gap.get_or_insert(Gap {
             bytes: 0,
@@ -261,16 +425,17 @@ impl TimetableInlet {
         gap.last_time_ns = time_ns;
         source.position = end;
         source.is_in_frame = false;
-        facts.offered_bytes = end;
+        facts.offered_bytes = range.end;
         facts.drops.push(range);
     }
 
     fn finish(&mut self, index: usize, now: Timestamp) {
+        let base_bytes = self.facts_of(index).borrow()[index].base_bytes;
         let source = &mut self.sources[index];
         if let Some((filling, start, _)) = source.filling.take() {
             let gap = source.gap.take();
-            self.ready
-                .push_back(filling.finish(source.stream, start, gap, now));
+            let filled = filling.finish(source.stream, start - base_bytes, gap, now);
+            self.hand_over(index, filled);
         }
     }
 
@@ -280,10 +445,11 @@ impl TimetableInlet {
             return;
         }
         let time_ns = self.unix_clock.unix_ns(now);
+        let base_bytes = self.facts_of(index).borrow()[index].base_bytes;
         let source = &mut self.sources[index];
-        self.ready.push_back(Filled {
+        let filled = Filled {
             stream: source.stream,
-            stream_offset_bytes: source.position,
+            stream_offset_bytes: source.position - base_bytes,
             memory: None,
             payload_bytes: 0,
             checksums: Vec::new(),
@@ -296,7 +462,8 @@ impl TimetableInlet {
             last_time_ns: time_ns,
             begun_at: now,
             accepted_at: now,
-        });
+        };
+        self.hand_over(index, filled);
     }
 
     fn is_at_end(&self, index: usize) -> bool {
@@ -309,7 +476,13 @@ impl TimetableInlet {
             let time = time.max(now + 1);
             next = Some(next.map_or(time, |next| next.min(time)));
         };
+        if let Some(split) = self.splits.front().filter(|_| self.wished.is_none()) {
+            at(self.start + split.at_ns);
+        }
         for (index, source) in self.sources.iter().enumerate() {
+            if let Some(cut_at) = self.cut_at(index) {
+                at(cut_at);
+            }
             if let Some((_, _, since)) = &source.filling {
                 at(*since + self.linger_ns);
             }
@@ -331,12 +504,16 @@ impl Inlet for TimetableInlet {
         if self.stop_at.is_some_and(|at| now >= at) {
             self.stopped = true;
         }
+        self.wish(now);
         let count = self.sources.len();
         self.turn = (self.turn + 1) % count;
         for step in 0..count {
             let index = (self.turn + step) % count;
             if !self.is_at_end(index) {
                 self.produce(index, now);
+            }
+            if self.cut_at(index).is_some_and(|at| now >= at) {
+                self.cut(index, now);
             }
             let source = &self.sources[index];
             let is_over = source
@@ -354,6 +531,14 @@ impl Inlet for TimetableInlet {
             return Polled::Append(filled);
         }
         let is_done = |source: &Source| source.filling.is_none() && source.gap.is_none();
+        let is_past = |index: usize| {
+            let source = &self.sources[index];
+            source.has_cut || self.is_at_end(index) && is_done(source)
+        };
+        let has_cut = self.sources.iter().any(|source| source.has_cut);
+        if has_cut && (0..count).all(is_past) {
+            return Polled::Cut;
+        }
         if (0..count).all(|index| self.is_at_end(index)) && self.sources.iter().all(is_done) {
             return Polled::Ended(self.ending);
         }
@@ -374,6 +559,23 @@ impl Inlet for TimetableInlet {
 
     fn close(&mut self) {
         self.stopped = true;
+    }
+
+    fn begin_next(&mut self) {
+        let next = std::mem::take(&mut *self.next_facts.borrow_mut());
+        self.next_facts = Rc::new(RefCell::new(next.clone()));
+        let ended = self.facts.borrow().clone();
+        let streams = self.sources.iter_mut().zip(next.into_iter().zip(ended));
+        let facts = streams.map(|(source, (next, ended))| {
+            let has_cut = std::mem::take(&mut source.has_cut);
+            match has_cut {
+                true => next,
+                false => ended.from(source.position),
+            }
+        });
+        self.facts = Rc::new(RefCell::new(facts.collect()));
+        self.ready = std::mem::take(&mut self.held);
+        self.wished = None;
     }
 
     fn buffer_fill(&self) -> f64 {

@@ -66,6 +66,22 @@ pub struct RecordingPlan {
     pub stale: Option<(usize, u64)>,
     /// Whether everything is read back before the next recording.
     pub is_checked: bool,
+    /// Where it is split.
+    pub splits: Vec<SplitPlan>,
+}
+
+/// A wish to split a recording.
+#[derive(Debug, Clone)]
+pub struct SplitPlan {
+    pub at_ns: u64,
+    /// How long after the wish each stream is cut.
+    pub delays_ns: Vec<u64>,
+    /// Whether it is tried even where no member has a slot left, or one has failed.
+    pub is_forced: bool,
+    /// A crash while the superblocks are written.
+    pub crash: Option<CutKind>,
+    /// A member on which they cannot be written.
+    pub lost: Option<usize>,
 }
 
 /// A stream.
@@ -233,6 +249,21 @@ impl Plan {
         plan
     }
 
+    /// Ordinary plans of which recordings are split, most of them several times.
+    pub fn of_splits(seed: u64) -> Plan {
+        let mut plan = Plan::of(seed);
+        let mut draw = Draw::new(seed ^ 0x5917_0000_0000_0000);
+        let members = plan.members.len() as u64;
+        for recording in &mut plan.recordings {
+            let count = draw.pick(&[0, 1, 1, 2, 3, 5, 8]);
+            recording.splits = (0..count)
+                .map(|_| split(&mut draw, members, recording))
+                .collect();
+            recording.splits.sort_by_key(|split| split.at_ns);
+        }
+        plan
+    }
+
     /// The bytes of all slots of all members.
     pub fn slots_bytes(&self) -> u64 {
         let slots: u64 = self.members.iter().map(|member| member.slots).sum();
@@ -323,6 +354,7 @@ fn recording(
             (member, draw.below(length_ns + length_ns / 4 + 1))
         }),
         is_checked: !is_last && draw.chance(400),
+        splits: Vec::new(),
     }
 }
 
@@ -426,6 +458,25 @@ fn faults(draw: &mut Draw, plan: &Plan, length_ns: u64, writes: u64) -> Faults {
         strikes,
         deaths,
         ..Faults::default()
+    }
+}
+
+fn split(draw: &mut Draw, members: u64, recording: &RecordingPlan) -> SplitPlan {
+    let length_ns = recording.length_ns;
+    // Some streams are cut at once, and others behind a long frame.
+    let mut delay_ns = || match draw.chance(500) {
+        true => 0,
+        false => draw.magnitude(1e3, length_ns as f64 / 5.0) as u64,
+    };
+    let delays_ns = recording.streams.iter().map(|_| delay_ns()).collect();
+    SplitPlan {
+        at_ns: draw.below(length_ns + length_ns / 8 + 1),
+        delays_ns,
+        is_forced: draw.chance(100),
+        crash: draw
+            .chance(80)
+            .then(|| draw.pick(&[CutKind::Power, CutKind::Kill])),
+        lost: draw.chance(60).then(|| draw.below(members) as usize),
     }
 }
 

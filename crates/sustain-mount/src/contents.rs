@@ -1,13 +1,14 @@
 //! What the files of a mount contain and what its directories list, by node. The kernel's requests
 //! come to it from `file_system.rs`.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use fuser::{FileAttr, FileType};
 use sustain_record::store::Store;
 
 use crate::attributes::MountOwner;
-use crate::cursor::{ReadBytes, ReadFailure};
+use crate::cursor::{ReadBytes, ReadFailure, WantedBytes};
 use crate::error::MountError;
 use crate::frames::FrameShelf;
 use crate::names::{self, frames_of};
@@ -220,18 +221,44 @@ impl MountContents {
         Ok(())
     }
 
-    /// Reads a file. It returns less than was asked for at the end of the file only.
+    /// Reads a file. It returns less than was asked for at the end of the file only, and, where it
+    /// may be short, before the first lost byte.
     pub(crate) fn read(
         &self,
         node: MountNode,
         offset: u64,
         length: u32,
+        may_be_short: bool,
     ) -> Result<ReadBytes, NodeFailure> {
         let slot = node.slot().ok_or(NodeFailure::Directory)?;
-        let all = self.view.last();
-        let shown = all.iter().find(|shown| shown.slot == slot);
-        let shown = shown.ok_or(NodeFailure::Absent)?;
-        let (stream, file) = match node {
+        let mut shown = found(&self.view.last(), slot)?;
+        let (stream, mut file) = self.extent(&shown, node)?;
+        let wanted_end = offset.saturating_add(u64::from(length));
+        if file.end - file.start < wanted_end {
+            // Who reads on at the end waits for more, and may not ask for the length first.
+            shown = found(&self.view.now(), slot)?;
+            (_, file) = self.extent(&shown, node)?;
+        }
+        let start = file.start.saturating_add(offset);
+        let end = file.start.saturating_add(wanted_end).min(file.end);
+        if start >= end {
+            return Ok(ReadBytes::Joined(Vec::new()));
+        }
+        let wanted = WantedBytes {
+            range: start..end,
+            may_be_short,
+        };
+        let read = self.cursors.read(&self.view, &shown, stream, wanted);
+        Ok(read?)
+    }
+
+    /// The stream of a file, and which of its bytes the file has.
+    fn extent(
+        &self,
+        shown: &ShownRecording,
+        node: MountNode,
+    ) -> Result<(u16, Range<u64>), NodeFailure> {
+        Ok(match node {
             MountNode::Stream(_, stream) if self.split_bytes.is_none() => {
                 (stream, 0..length_of(shown, stream)?)
             }
@@ -242,14 +269,7 @@ impl MountContents {
                 (stream, place.offset_bytes..end)
             }
             _ => return Err(NodeFailure::Directory),
-        };
-        let start = file.start.saturating_add(offset);
-        let end = start.saturating_add(u64::from(length)).min(file.end);
-        if start >= end {
-            return Ok(ReadBytes::Joined(Vec::new()));
-        }
-        let read = self.cursors.read(&self.view, shown, stream, start..end);
-        Ok(read?)
+        })
     }
 
     /// The text of `recording.json` by now.
@@ -262,9 +282,7 @@ impl MountContents {
     }
 
     fn shown(&self, slot: u16) -> Result<Arc<ShownRecording>, NodeFailure> {
-        let all = self.view.now();
-        let shown = all.iter().find(|shown| shown.slot == slot);
-        shown.cloned().ok_or(NodeFailure::Absent)
+        found(&self.view.now(), slot)
     }
 
     fn kind(&self, node: MountNode) -> FileType {
@@ -295,7 +313,7 @@ impl MountContents {
         shown: &ShownRecording,
         stream: u16,
         index: u64,
-    ) -> Result<std::ops::Range<u64>, NodeFailure> {
+    ) -> Result<Range<u64>, NodeFailure> {
         let split_bytes = self.split_bytes.ok_or(NodeFailure::Absent)?;
         if index >= self.pieces(shown, stream)? {
             return Err(NodeFailure::Absent);
@@ -306,6 +324,11 @@ impl MountContents {
     }
 }
 
+fn found(all: &[Arc<ShownRecording>], slot: u16) -> Result<Arc<ShownRecording>, NodeFailure> {
+    let shown = all.iter().find(|shown| shown.slot == slot);
+    shown.cloned().ok_or(NodeFailure::Absent)
+}
+
 /// The length of a stream, with all that is lost of it.
 fn length_of(shown: &ShownRecording, stream: u16) -> Result<u64, NodeFailure> {
     let stream = shown.stream(stream).ok_or(NodeFailure::Absent)?;
@@ -313,7 +336,7 @@ fn length_of(shown: &ShownRecording, stream: u16) -> Result<u64, NodeFailure> {
 }
 
 /// The directories of frames that a stream has.
-fn groups_of(shown: &ShownRecording, stream: u16) -> Result<std::ops::Range<u64>, NodeFailure> {
+fn groups_of(shown: &ShownRecording, stream: u16) -> Result<Range<u64>, NodeFailure> {
     let frames = frames_of(shown.stream(stream).ok_or(NodeFailure::Absent)?);
     let end = match frames.is_empty() {
         true => frames.start / GROUP_FRAMES,

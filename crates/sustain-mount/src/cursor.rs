@@ -46,6 +46,14 @@ impl ReadBytes {
     }
 }
 
+/// What is wanted of a stream.
+pub(crate) struct WantedBytes {
+    /// It lies below the end of the stream.
+    pub(crate) range: Span<u64>,
+    /// Whether what lies before the first lost byte may be returned alone.
+    pub(crate) may_be_short: bool,
+}
+
 /// A place in a stream.
 #[derive(Default)]
 pub(crate) struct StreamCursor {
@@ -73,13 +81,15 @@ impl StreamCursor {
         }
     }
 
-    /// Reads a range of the stream, which must lie below its end. It is asked of each loss whether
-    /// zeros stand for it.
+    /// Reads what is wanted of the stream. It is asked of each loss whether zeros stand for it.
     pub(crate) fn read(
         &mut self,
         shown: &Arc<ShownRecording>,
         stream: u16,
-        wanted: Span<u64>,
+        WantedBytes {
+            range: wanted,
+            may_be_short,
+        }: WantedBytes,
         are_zeros: &dyn Fn(&StreamPart) -> bool,
     ) -> Result<ReadBytes, ReadFailure> {
         self.reach(shown, stream, &wanted)?;
@@ -108,10 +118,16 @@ impl StreamCursor {
                 StreamPart::Data { bytes, .. } if from == wanted.start && to == wanted.end => {
                     return Ok(ReadBytes::Shared(bytes.slice(within)));
                 }
-                StreamPart::Data { bytes, .. } => joined.extend_from_slice(&bytes[within]),
+                StreamPart::Data { bytes, .. } => {
+                    if joined.is_empty() {
+                        joined.reserve_exact((wanted.end - wanted.start) as usize);
+                    }
+                    joined.extend_from_slice(&bytes[within]);
+                }
                 lost if are_zeros(lost) => {
                     joined.resize(joined.len() + within.len(), 0);
                 }
+                _ if may_be_short && !joined.is_empty() => return Ok(ReadBytes::Joined(joined)),
                 _ => {
                     // What is lost now may be there later, if it was on its way.
                     if shown.may_move {

@@ -32,6 +32,9 @@ pub(crate) struct RecordingFiles {
     /// The text of each `recording.json` that is open: it stays as it was when it was opened.
     documents: Mutex<HashMap<u64, Arc<String>>>,
     next_handle: AtomicU64,
+    /// Whether reads go past the page cache, into the memory of whoever reads. Each byte is copied
+    /// once less then, and no page has to be found for it.
+    is_direct: bool,
     say: fn(&str),
 }
 
@@ -41,6 +44,7 @@ impl RecordingFiles {
             contents,
             documents: Mutex::default(),
             next_handle: AtomicU64::new(1),
+            is_direct: false,
             say,
         }
     }
@@ -91,6 +95,9 @@ impl Filesystem for RecordingFiles {
         // What a kernel does not know or allow, it does without.
         let _ = config.add_capabilities(InitFlags::FUSE_PARALLEL_DIROPS);
         let _ = config.set_max_background(BACKGROUND_MAX);
+        // Without this a file that is read past the page cache could not be mapped into memory.
+        let with_maps = config.add_capabilities(InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP);
+        self.is_direct = with_maps.is_ok();
         Ok(())
     }
 
@@ -126,7 +133,11 @@ impl Filesystem for RecordingFiles {
                 Ok(handle) => reply.opened(handle, FopenFlags::FOPEN_DIRECT_IO),
                 Err(failure) => reply.error(self.errno(failure)),
             },
-            // Bytes of a stream never change.
+            // Bytes of a stream never change, so what was mapped of it before is right.
+            Ok(_) if self.is_direct => {
+                let flags = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_KEEP_CACHE;
+                reply.opened(FileHandle(0), flags);
+            }
             Ok(_) => reply.opened(FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE),
             Err(failure) => reply.error(self.errno(failure)),
         }
@@ -140,9 +151,12 @@ impl Filesystem for RecordingFiles {
         offset: u64,
         size: u32,
         _flags: OpenFlags,
-        _owner: Option<LockOwner>,
+        owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        // The kernel names the owner of a read past the page cache. Pages it asks for without one,
+        // and takes what they lack for zeros.
+        let may_be_short = owner.is_some();
         let document = self.documents().get(&handle.0).cloned();
         if let Some(text) = document {
             let start = text
@@ -151,7 +165,9 @@ impl Filesystem for RecordingFiles {
             let end = text.len().min(start.saturating_add(size as usize));
             return reply.data(&text.as_bytes()[start..end]);
         }
-        match node_of(inode).and_then(|node| self.contents.read(node, offset, size)) {
+        let read =
+            node_of(inode).and_then(|node| self.contents.read(node, offset, size, may_be_short));
+        match read {
             Ok(read) => reply.data(read.bytes()),
             Err(failure) => reply.error(self.errno(failure)),
         }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sustain_record::reading::part::{HoleReason, StreamPart};
 use uuid::Uuid;
 
-use crate::cursor::{ReadBytes, ReadFailure, StreamCursor};
+use crate::cursor::{ReadBytes, ReadFailure, StreamCursor, WantedBytes};
 use crate::view::{ShownRecording, StoreView};
 
 /// A cursor in use takes some 100 MiB for each member at most, where slots have 16 MiB.
@@ -51,9 +51,9 @@ impl CursorShelf {
         view: &StoreView,
         shown: &Arc<ShownRecording>,
         stream: u16,
-        wanted: Span<u64>,
+        wanted: WantedBytes,
     ) -> Result<ReadBytes, ReadFailure> {
-        let cursor = self.cursor(shown.recording.id, stream, wanted.start);
+        let cursor = self.cursor(shown.recording.id, stream, wanted.range.start);
         let mut reading = lock(&cursor);
         let are_zeros =
             |lost: &StreamPart| self.losses == LossReading::Zeros && is_for_ever(lost, view, shown);

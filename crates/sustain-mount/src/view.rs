@@ -138,12 +138,7 @@ impl StoreView {
 impl ViewState {
     fn is_due(&mut self, now: Timestamp) -> bool {
         let age_ns = now.since_ns(self.looked_at);
-        let due_ns = match self.live.is_recorded_to() {
-            true => LIVE_NS,
-            false => REST_NS,
-        };
-        let is_behind = |part: f64| part > BEHIND_PART;
-        age_ns >= due_ns && (age_ns >= BEHIND_NS || !self.beside.part(now).is_some_and(is_behind))
+        is_due(age_ns, self.live.is_recorded_to(), || self.beside.part(now))
     }
 
     fn show(&mut self) {
@@ -164,6 +159,17 @@ impl ViewState {
     }
 }
 
+/// Whether what was seen so long ago is too old. `waiting` tells what part of a recorder's buffer
+/// waits for the disks, if somebody records there.
+fn is_due(age_ns: u64, is_recorded_to: bool, waiting: impl FnOnce() -> Option<f64>) -> bool {
+    let due_ns = match is_recorded_to {
+        true => LIVE_NS,
+        false => REST_NS,
+    };
+    let is_behind = |part: f64| part > BEHIND_PART;
+    age_ns >= due_ns && (age_ns >= BEHIND_NS || !waiting().is_some_and(is_behind))
+}
+
 /// The place of a recording among those that were met; `None` if there were too many.
 fn slot_of(met: &mut Vec<Uuid>, id: Uuid) -> Option<u16> {
     let place = met.iter().position(|one| *one == id).unwrap_or_else(|| {
@@ -171,4 +177,39 @@ fn slot_of(met: &mut Vec<Uuid>, id: Uuid) -> Option<u16> {
         met.len() - 1
     });
     u16::try_from(place).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEHIND: Option<f64> = Some(0.5);
+    const IN_TIME: Option<f64> = Some(0.01);
+
+    #[test]
+    fn a_store_is_looked_at_less_often_while_its_recorder_is_behind() {
+        for (age_ns, is_recorded_to, waiting, expected) in [
+            (LIVE_NS, true, IN_TIME, true),
+            (LIVE_NS, true, BEHIND, false),
+            (BEHIND_NS - 1, true, BEHIND, false),
+            (BEHIND_NS, true, BEHIND, true),
+            (LIVE_NS, false, None, false),
+            (REST_NS, false, None, true),
+            // The recorder of another store on the same disks comes first as well.
+            (REST_NS, false, BEHIND, false),
+        ] {
+            let is_due = is_due(age_ns, is_recorded_to, || waiting);
+            assert_eq!(is_due, expected, "{age_ns} ns, {waiting:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_young_enough_costs_no_look_at_the_recorders() {
+        assert!(!is_due(LIVE_NS - 1, true, || unreachable!(
+            "nothing is due"
+        )));
+        assert!(!is_due(REST_NS - 1, false, || unreachable!(
+            "nothing is due"
+        )));
+    }
 }

@@ -2,16 +2,22 @@
 //! frames, the document, and an error where bytes are lost.
 
 use std::fs::{self, File};
-use std::io::{Error, ErrorKind};
+use std::io::{Error, ErrorKind, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Output};
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use rustix::process::Signal;
+use sustain_testing::{Requirement, skip};
 
 use super::support::json_of;
-use super::{MountPlace, noise};
+use super::{MountPlace, noise, unmount};
 
 const EIO: i32 = rustix::io::Errno::IO.raw_os_error();
+const SIGBUS: i32 = Signal::BUS.as_raw();
 /// Longer than what is kept in memory, with an odd end.
 const LENGTH: usize = 21_234_567;
 
@@ -199,6 +205,150 @@ fn damaged_bytes_are_an_error_or_zeros_and_never_other_bytes() {
     let wrong = (0..length).filter(|at| read[*at] != bytes[*at]).count();
     assert!((60_000..=65_536).contains(&wrong), "{wrong}");
     assert_eq!(read[at], 0);
+    mounted.unmount();
+}
+
+#[test]
+fn a_read_over_lost_bytes_returns_what_lies_before_them_and_fails_there() {
+    let Some(mounted) = MountPlace::new() else {
+        return;
+    };
+    let at = 2_000_000;
+    let bytes = noise(10, 4_000_000);
+    mounted.record(&bytes, &["--stream", "cam"]);
+    damage(&mounted, &bytes, at);
+    mounted.mount(&[]);
+    let file = File::open(mounted.path("recording-1/cam")).unwrap();
+    let mut read = vec![0; 1_000_000];
+    let start = at - 500_000;
+    let count = file.read_at(&mut read, start as u64).unwrap();
+    // The checksum that fails covers 64 KiB.
+    assert!((500_000 - 65_536..=500_000).contains(&count), "{count}");
+    assert!(read[..count] == bytes[start..start + count]);
+    let error = file.read_at(&mut read, (start + count) as u64).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(EIO));
+    drop(file);
+    mounted.unmount();
+}
+
+/// Maps a file, by Python, and writes what is in the map to standard output, from this byte on.
+fn mapped(path: &Path, access: &str, from: usize) -> Option<Output> {
+    let script = "import mmap, sys\n\
+        file = open(sys.argv[1], 'rb')\n\
+        view = mmap.mmap(file.fileno(), 0, access=getattr(mmap, sys.argv[2]))\n\
+        sys.stdout.buffer.write(view[int(sys.argv[3]):])\n";
+    let mut python = Command::new("python3");
+    let python = python.args(["-c", script]).arg(path);
+    match python.args([access, &from.to_string()]).output() {
+        Ok(output) => Some(output),
+        Err(error) => {
+            skip(Requirement::Program("python3"), error);
+            None
+        }
+    }
+}
+
+#[test]
+fn a_map_of_a_file_has_its_bytes_and_none_for_those_that_are_lost() {
+    let Some(mounted) = MountPlace::new() else {
+        return;
+    };
+    let (length, at) = (LENGTH / 2, 5_000_000);
+    let bytes = noise(11, length);
+    mounted.record(&bytes, &["--stream", "cam"]);
+    damage(&mounted, &bytes, at);
+    mounted.mount(&[]);
+    let path = mounted.path("recording-1/cam");
+    // Shared with others who map it, and the reader's own.
+    for access in ["ACCESS_READ", "ACCESS_COPY"] {
+        let Some(whole) = mapped(&path, access, at + 100_000) else {
+            break;
+        };
+        assert!(whole.status.success(), "{}", describe(&whole));
+        assert!(whole.stdout == bytes[at + 100_000..]);
+        let Some(lost) = mapped(&path, access, 0) else {
+            break;
+        };
+        assert_eq!(lost.status.signal(), Some(SIGBUS), "{}", describe(&lost));
+    }
+    mounted.unmount();
+}
+
+fn describe(output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    format!("{}, {} bytes: {said}", output.status, output.stdout.len())
+}
+
+#[test]
+fn what_lies_on_a_missing_member_is_lost_and_nothing_else_is() {
+    let Some(mounted) = MountPlace::new() else {
+        return;
+    };
+    let place = &mounted.place;
+    for member in ["a", "b"] {
+        fs::create_dir(place.path(member)).unwrap();
+    }
+    let size = ["--size", "64MiB", "--slot", "1MiB"];
+    place
+        .run(&[&["create", "a", "b"], &size[..]].concat())
+        .expect(0);
+    let bytes = noise(12, LENGTH);
+    fs::write(place.path("source"), &bytes).unwrap();
+    let record = ["record", "a", "b", "--from", "source", "--stream", "cam"];
+    place.run(&record).expect(0);
+    for holes in ["eio", "zeros"] {
+        let mount = ["mount", "a", "view", "--holes", holes];
+        place.run(&mount).expect(0);
+        let file = File::open(mounted.path("recording-1/cam")).unwrap();
+        assert_eq!(file.metadata().unwrap().len(), LENGTH as u64);
+        let (mut right, mut lost) = (0, 0);
+        for start in (0..LENGTH - 4096).step_by(4096 * 8) {
+            match read_at(&file, start, 4096) {
+                Ok(read) if read == bytes[start..start + 4096] => right += 1,
+                Ok(read) => {
+                    let is_right_or_zero =
+                        |at: usize| read[at] == bytes[start + at] || read[at] == 0;
+                    assert!(
+                        holes == "zeros" && (0..4096).all(is_right_or_zero),
+                        "{start}"
+                    );
+                    lost += 1;
+                }
+                Err(error) => {
+                    assert_eq!((holes, error.raw_os_error()), ("eio", Some(EIO)));
+                    lost += 1;
+                }
+            }
+        }
+        assert!(right > 0 && lost > 0, "{holes}: {right}, {lost}");
+        drop(file);
+        mounted.unmount();
+    }
+}
+
+#[test]
+fn two_mounts_of_one_store_do_not_need_each_other() {
+    let Some(mounted) = MountPlace::new() else {
+        return;
+    };
+    let bytes = noise(13, LENGTH / 2);
+    mounted.record(&bytes, &["--stream", "cam"]);
+    mounted.mount(&[]);
+    let place = &mounted.place;
+    let second = place.path("second");
+    fs::create_dir(&second).unwrap();
+    place.run(&["mount", "store", "second"]).expect(0);
+    let mut one = File::open(mounted.path("recording-1/cam")).unwrap();
+    let mut other = File::open(second.join("recording-1/cam")).unwrap();
+    let (mut left, mut right) = (vec![0; bytes.len()], Vec::new());
+    let (begin, rest) = left.split_at_mut(bytes.len() / 2);
+    one.read_exact(begin).unwrap();
+    other.read_to_end(&mut right).unwrap();
+    drop(other);
+    unmount(&second);
+    one.read_exact(rest).unwrap();
+    assert!(left == bytes && right == bytes);
+    drop(one);
     mounted.unmount();
 }
 

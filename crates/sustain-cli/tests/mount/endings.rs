@@ -2,8 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::FileExt;
 use std::process::{Child, Command, Stdio};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::support::unwrapped;
@@ -97,6 +99,41 @@ fn the_mount_of_a_killed_program_is_told_with_the_command_that_removes_it() {
     mounted.unmount();
     mounted.mount(&[]);
     assert_eq!(mounted.names(""), ["recording-1"]);
+    mounted.unmount();
+}
+
+#[test]
+fn a_reader_of_a_killed_program_gets_an_error_and_is_not_held() {
+    let Some(mounted) = MountPlace::new() else {
+        return;
+    };
+    let bytes = noise(14, 3_000_000);
+    mounted.record(&bytes, &["--stream", "cam"]);
+    let (mut serving, _said) = in_foreground(&mounted);
+    let file = File::open(mounted.path("recording-1/cam")).unwrap();
+    let (sender, reads) = std::sync::mpsc::channel();
+    let error = std::thread::scope(|scope| {
+        let (file, bytes) = (&file, &bytes);
+        let reading = scope.spawn(move || {
+            let mut read = vec![0; 300_000];
+            for start in (0..).step_by(100_000).map(|start| start % 2_700_000) {
+                if let Err(error) = file.read_exact_at(&mut read, start as u64) {
+                    return error;
+                }
+                assert!(read == bytes[start..start + read.len()], "{start}");
+                let _ = sender.send(());
+            }
+            unreachable!("it goes on until the program is gone");
+        });
+        // It is in the middle of it.
+        reads.iter().take(5).for_each(drop);
+        serving.kill().unwrap();
+        serving.wait().unwrap();
+        reading.join().unwrap()
+    });
+    let gone = [Errno::NOTCONN, Errno::CONNABORTED].map(|errno| Some(errno.raw_os_error()));
+    assert!(gone.contains(&error.raw_os_error()), "{error}");
+    drop(file);
     mounted.unmount();
 }
 

@@ -1,10 +1,16 @@
 //! A mount while its store is recorded to: what is durable appears, and grows.
 
-use std::fs;
-use std::io::Write;
-use std::process::Stdio;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rustix::fs::{FlockOperation, flock, inotify};
 
 use super::{MountPlace, noise, wait_for};
+
+const EIO: i32 = rustix::io::Errno::IO.raw_os_error();
 
 #[test]
 fn a_recording_that_begins_later_appears_and_grows() {
@@ -58,11 +64,10 @@ fn what_a_ring_overwrites_is_an_error_and_never_other_bytes() {
         assert_eq!(before, bytes.len() as u64);
         let ring = noise(8, 30_000_000);
         mounted.record(&ring, &["--stream", "cam", "--ring"]);
-        let file = fs::File::open(&path);
+        let file = File::open(&path);
         // The mount may not know yet that the ring has come by.
         let (mut right, mut lost) = (0, 0);
         if let Ok(file) = file {
-            use std::os::unix::fs::FileExt;
             let mut page = [0; 4096];
             for start in (0..bytes.len() - 4096).step_by(4096 * 16) {
                 match file.read_exact_at(&mut page, start as u64) {
@@ -73,7 +78,7 @@ fn what_a_ring_overwrites_is_an_error_and_never_other_bytes() {
                     }
                     Err(error) => {
                         let errno = error.raw_os_error();
-                        assert_eq!(errno, Some(rustix::io::Errno::IO.raw_os_error()));
+                        assert_eq!(errno, Some(EIO));
                         lost += 1;
                     }
                 }
@@ -85,4 +90,146 @@ fn what_a_ring_overwrites_is_an_error_and_never_other_bytes() {
         );
         mounted.unmount();
     }
+}
+
+/// A stream of which each eight bytes say where they are.
+fn counted(from: u64, length: usize) -> Vec<u8> {
+    let words = (0..length as u64 / 8).map(|word| from / 8 + word);
+    words.flat_map(u64::to_le_bytes).collect()
+}
+
+#[test]
+fn a_reader_beside_a_ring_gets_the_right_bytes_or_an_error() {
+    let Some(mounted) = MountPlace::new() else {
+        return;
+    };
+    mounted.mount(&[]);
+    let record = [
+        "record", "store", "--from", "-", "--stream", "cam", "--ring",
+    ];
+    let mut recorder = mounted.place.command(&record);
+    let mut recorder = recorder.stdin(Stdio::piped()).spawn().unwrap();
+    let mut source = recorder.stdin.take().unwrap();
+    let path = mounted.path("recording-1/cam");
+    let piece_bytes = 4 << 20;
+    let (mut right, mut lost) = (0, 0);
+    // Twice the store's size, so that what is read is overwritten meanwhile.
+    for piece in 0..32 {
+        let start = piece * piece_bytes as u64;
+        source.write_all(&counted(start, piece_bytes)).unwrap();
+        let Ok(file) = File::open(&path) else {
+            continue;
+        };
+        let mut read = vec![0; 1 << 16];
+        let end = file.metadata().unwrap().len();
+        for offset in (0..end).step_by(7 << 20) {
+            match file.read_at(&mut read, offset) {
+                Ok(count) => {
+                    let expected = counted(offset, read.len());
+                    assert!(read[..count] == expected[..count], "byte {offset}");
+                    right += 1;
+                }
+                Err(error) => {
+                    assert_eq!(error.raw_os_error(), Some(EIO));
+                    lost += 1;
+                }
+            }
+        }
+    }
+    drop(source);
+    assert!(recorder.wait().unwrap().success());
+    // The store has no room for the beginning any more.
+    let lost_now = wait_for("what was overwritten", || {
+        let file = File::open(&path).ok()?;
+        let error = file.read_at(&mut [0; 4096], 0).err()?;
+        Some(error.raw_os_error())
+    });
+    assert_eq!(lost_now, Some(EIO));
+    assert!(right > 0, "{right}, {lost}");
+    mounted.unmount();
+}
+
+#[test]
+fn tail_follows_a_stream_while_it_is_recorded() {
+    let Some(mounted) = MountPlace::new() else {
+        return;
+    };
+    mounted.mount(&[]);
+    let record = ["record", "store", "--from", "-", "--stream", "log"];
+    let mut recorder = mounted.place.command(&record);
+    let mut recorder = recorder.stdin(Stdio::piped()).spawn().unwrap();
+    let mut source = recorder.stdin.take().unwrap();
+    source.write_all(b"first\n").unwrap();
+    let path = mounted.path("recording-1/log");
+    wait_for("the stream", || File::open(&path).ok());
+    let mut tail = Command::new("tail");
+    let tail = tail.args(["-c", "+1", "-f"]).arg(&path);
+    let mut tail = tail.stdout(Stdio::piped()).spawn().unwrap();
+    let mut told = tail.stdout.take().unwrap();
+    let mut expect = |expected: &[u8]| {
+        let mut read = vec![0; expected.len()];
+        told.read_exact(&mut read).unwrap();
+        assert!(read == expected, "{} bytes", expected.len());
+    };
+    expect(b"first\n");
+    for length in [1, 70_000, 2_000_000] {
+        let bytes = noise(length as u64, length);
+        source.write_all(&bytes).unwrap();
+        expect(&bytes);
+    }
+    drop(source);
+    assert!(recorder.wait().unwrap().success());
+    tail.kill().unwrap();
+    tail.wait().unwrap();
+    mounted.unmount();
+}
+
+/// Tells, as a recorder does, that this process records on all disks, and that nothing waits.
+fn tell_of_a_recorder(runtime: &Path) -> File {
+    fs::create_dir(runtime.join("sustain")).unwrap();
+    let process = std::process::id();
+    let path = runtime.join(format!("sustain/recording-{process}-0.need"));
+    let mut text = format!("{:>20} {:>20}\n", 0, 1);
+    for disk in fs::read_dir("/sys/class/block").unwrap() {
+        let number = fs::read_to_string(disk.unwrap().path().join("dev")).unwrap();
+        text.push_str(&format!("disk {number}"));
+    }
+    let file = File::create(&path).unwrap();
+    flock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
+    file.write_all_at(text.as_bytes(), 0).unwrap();
+    file
+}
+
+#[test]
+fn a_reader_of_a_mount_asks_what_a_recorder_on_its_disks_needs() {
+    let Some(mounted) = MountPlace::new() else {
+        return;
+    };
+    let bytes = noise(15, 20_000_000);
+    mounted.record(&bytes, &["--stream", "cam"]);
+    let runtime = mounted.place.path("runtime");
+    fs::create_dir(&runtime).unwrap();
+    let _told = tell_of_a_recorder(&runtime);
+    let mut mount = mounted.place.command(&["mount", "store", "view"]);
+    let mount = mount.env("XDG_RUNTIME_DIR", &runtime).output().unwrap();
+    assert!(mount.status.success(), "{mount:?}");
+    let path = mounted.path("recording-1/cam");
+    let file = File::open(&path).unwrap();
+    let watch = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC);
+    let watch = File::from(watch.unwrap());
+    let accesses = inotify::WatchFlags::ACCESS;
+    let told = runtime.join("sustain");
+    inotify::add_watch(&watch, &told, accesses).unwrap();
+    let looks = || {
+        let mut events = [0; 4096];
+        (&watch).read(&mut events).unwrap_or(0)
+    };
+    // Opening the file may have looked at the store, which asks as well. Reading does not.
+    looks();
+    let mut read = vec![0; bytes.len()];
+    file.read_exact_at(&mut read, 0).unwrap();
+    assert!(read == bytes);
+    assert!(looks() > 0, "it has been read past the recorder");
+    drop(file);
+    mounted.unmount();
 }

@@ -135,13 +135,19 @@ struct BoardEntries {
     /// The last states of recordings that ended where the next one began, until somebody takes
     /// them.
     ended: Vec<RecordingProgress>,
+    /// The number of the newest recording of which a start is durable.
+    begun: u32,
 }
 
 impl RecordingBoard {
     pub(super) fn new(standing: RecordingProgress) -> RecordingBoard {
         let ended = Vec::new();
         RecordingBoard {
-            entries: Mutex::new(BoardEntries { standing, ended }),
+            entries: Mutex::new(BoardEntries {
+                standing,
+                ended,
+                begun: 0,
+            }),
             changed: Condvar::new(),
         }
     }
@@ -156,6 +162,18 @@ impl RecordingBoard {
     pub fn take_ended(&self) -> (Vec<RecordingProgress>, RecordingProgress) {
         let mut entries = self.lock();
         (std::mem::take(&mut entries.ended), entries.standing.clone())
+    }
+
+    /// The number of the newest recording that has begun: its start is durable on a member. It is 0
+    /// before the first.
+    pub fn begun(&self) -> u32 {
+        self.lock().begun
+    }
+
+    /// Notes that a start of the recording that runs is durable.
+    pub(super) fn note_begun(&self) {
+        let mut entries = self.lock();
+        entries.begun = entries.standing.recording;
     }
 
     /// Waits until `is_met`, the recording is over, or the time has passed. Returns the state then.

@@ -2,7 +2,7 @@
 //! one way, free memory comes back the other way.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 use sustain_disk::buffer::{Buffer, SharedPool, StableBytes};
@@ -92,7 +92,7 @@ pub(super) struct Exchange {
     pub(super) is_closed: AtomicBool,
     /// Whether the recorder may be asleep.
     is_idle: AtomicBool,
-    waker: OnceLock<Waker>,
+    waker: Mutex<Option<Waker>>,
 }
 
 impl Exchange {
@@ -104,14 +104,15 @@ impl Exchange {
             told: (0..streams).map(|_| OfferedSoFar::default()).collect(),
             is_closed: AtomicBool::new(false),
             is_idle: AtomicBool::new(false),
-            waker: OnceLock::new(),
+            waker: Mutex::new(None),
         }
     }
 
-    /// Sets the waker of the recorder's engine, once the engine is open.
+    /// Sets the waker of the recorder's engine, once the engine is open. Messages from before are
+    /// found when it first looks.
     pub(super) fn set_waker(&self, waker: Waker) {
-        // There is only one engine. Messages from before are found when it first looks.
-        let _ = self.waker.set(waker);
+        let mut place = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
+        *place = Some(waker);
     }
 
     /// Takes nothing more, and wakes those who wait for memory.
@@ -144,10 +145,9 @@ impl Exchange {
         // This fence pairs with the one in `receive`: either the message is seen there, or the flag
         // here.
         fence(Ordering::SeqCst);
-        if self.is_idle.swap(false, Ordering::AcqRel)
-            && let Some(waker) = self.waker.get()
-        {
-            waker.wake();
+        if self.is_idle.swap(false, Ordering::AcqRel) {
+            let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
+            waker.iter().for_each(Waker::wake);
         }
     }
 }

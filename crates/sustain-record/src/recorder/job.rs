@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crossbeam_channel::Sender;
-use sustain_disk::buffer::{Finder, Region};
+use sustain_disk::buffer::Finder;
 use sustain_disk::driver::QueueSetup;
-use sustain_disk::engine::{self, Engine, Limits, SimulatedEngine};
 use sustain_document::share::ShareResult;
 
 use super::board::RecordingBoard;
 use super::channel::{ChannelInlet, Exchange};
+use super::engine_setup::{EngineSetup, OpenEngine};
 use super::feed::{RecordFeed, RecordSetup};
 use super::options::{RecordOptions, append_bytes};
 use super::recorded::Recorded;
@@ -18,12 +18,6 @@ use super::succession::{Closing, HeldLocks, RecorderRun};
 use super::superblock_writer::{SuperblockWriter, begin_superblocks};
 use crate::error::RecordError;
 use crate::store::Store;
-
-/// Requests besides appends that a member may have in flight: a flush, and a start or end mark.
-const DUTIES: u32 = 2;
-
-/// An engine, and a sentence about why it was chosen.
-pub(super) type OpenedEngine = (Box<dyn Engine>, String);
 
 /// Everything that the recorder's thread needs.
 pub(super) struct RecorderJob {
@@ -44,7 +38,7 @@ pub(super) struct ReadyRecorder {
 impl RecorderJob {
     pub(super) fn run(
         mut self,
-        open_engine: impl FnOnce(&RecorderJob) -> Result<OpenedEngine, RecordError>,
+        mut open_engine: Box<OpenEngine>,
         ready: &Sender<ReadyRecorder>,
     ) -> Result<Recorded, RecordError> {
         let append_bytes = append_bytes(&self.store, &self.options);
@@ -59,12 +53,13 @@ impl RecorderJob {
         let registered = self.exchange.pool.regions().iter();
         let registered_bytes = registered.map(|region| region.length()).sum();
         self.exchange.pool.find(registered_bytes)?;
-        let (engine, why) = open_engine(&self)?;
+        let engine_setup = EngineSetup::new(&self.options, &self.exchange.pool);
+        let (engine, why) = open_engine(&self.store, &engine_setup)?;
         let _finder = Finder::start(self.exchange.pool.clone());
         self.exchange.set_waker(engine.waker());
         let name = engine.name();
         let clock = self.store.clock().clone();
-        let queues = self.queues();
+        let queues = self.queues(engine_setup.depth);
         let start = clock.now();
         self.setup.start = start;
         let mut feed = RecordFeed::new(self.setup, self.inlet)?;
@@ -91,45 +86,18 @@ impl RecorderJob {
             append_bytes,
             queues,
             engine_words,
+            engine_setup,
+            open_engine,
         };
         run.record(engine, feed, preparing)
     }
 
-    fn queues(&self) -> Vec<QueueSetup> {
+    fn queues(&self, depth: u32) -> Vec<QueueSetup> {
         (0..self.store.members.len())
             .map(|member| QueueSetup {
                 targets: vec![member],
-                depth: self.options.depth + DUTIES,
+                depth,
             })
             .collect()
-    }
-
-    /// Opens the engine that the options ask for.
-    pub(super) fn engine(&self) -> Result<OpenedEngine, RecordError> {
-        let simulated: Vec<_> = self
-            .store
-            .members
-            .iter()
-            .filter_map(|member| member.simulated)
-            .collect();
-        if !simulated.is_empty() {
-            let machines = self.store.machines().to_vec();
-            let engine = SimulatedEngine::new(machines, simulated, self.store.clock().clone());
-            let why = engine.describe();
-            return Ok((Box::new(engine), why));
-        }
-        let members = self.store.members.iter();
-        let files = members
-            .filter_map(|member| member.target.file.clone())
-            .collect();
-        let depth = self.options.depth + DUTIES;
-        let limits = Limits {
-            depth,
-            in_flight_max: depth * self.store.members.len() as u32,
-        };
-        let regions: Vec<Arc<Region>> = self.exchange.pool.regions().to_vec();
-        let clock = self.store.clock();
-        let opened = engine::open(self.options.engine, files, limits, &regions, clock)?;
-        Ok((opened.engine, opened.why))
     }
 }

@@ -11,6 +11,7 @@ mod board;
 mod channel;
 mod cuts;
 mod earlier;
+mod engine_setup;
 mod feed;
 mod filled;
 mod frame_meter;

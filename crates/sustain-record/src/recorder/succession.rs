@@ -1,5 +1,6 @@
 //! The recordings of one run, one after the other: each is driven to its end, and where its sources
-//! go on, the next one begins. The engine, the buffer and the locks are the same for all of them.
+//! go on, the next one begins. The buffer and the locks are the same for all of them, and so is the
+//! engine, unless a member keeps requests that nobody waits for any more.
 //!
 //! Between two of them the superblocks are written once: they tell of the end and of the next
 //! begin. Meanwhile the sources fill the buffer.
@@ -16,6 +17,7 @@ use uuid::Uuid;
 
 use super::board::RecordingBoard;
 use super::channel::{ChannelInlet, Exchange};
+use super::engine_setup::{EngineSetup, OpenEngine};
 use super::feed::RecordFeed;
 use super::hand_over::HandOver;
 use super::recorded::{Recorded, RecordedBefore};
@@ -76,6 +78,8 @@ pub(super) struct RecorderRun {
     pub(super) locks: HeldLocks,
     /// The engine, and a sentence about why it was chosen.
     pub(super) engine_words: (&'static str, String),
+    pub(super) engine_setup: EngineSetup,
+    pub(super) open_engine: Box<OpenEngine>,
 }
 
 /// What was seen of a recording while it was driven.
@@ -117,7 +121,7 @@ impl RecorderRun {
             let recorded = self.recorded(&mut feed, driven, Vec::new());
             before.push(RecordedBefore::of(recorded));
             let mut next = self.go_on(feed);
-            match left.filter(|_| next.takes_anything()) {
+            match self.engine_for(&mut next, left) {
                 Some(left) => (engine, feed) = (left, next),
                 None => {
                     let seen = self.end_unbegun(&mut next, &mut closing);
@@ -179,6 +183,35 @@ impl RecorderRun {
         let hand_over = HandOver::of(&feed, &self.store, Uuid::new_v4(), now);
         let lost = self.write_superblocks(&hand_over);
         hand_over.begin(feed, lost)
+    }
+
+    /// The engine for a recording that is about to begin: the one that is left, or another one if a
+    /// member that was given up keeps requests in that. Returns `None` where no member takes
+    /// anything.
+    fn engine_for(
+        &mut self,
+        next: &mut RecordFeed<ChannelInlet>,
+        left: Option<Box<dyn Engine>>,
+    ) -> Option<Box<dyn Engine>> {
+        if !next.takes_anything() {
+            return None;
+        }
+        if left.is_some() {
+            return left;
+        }
+        match (self.open_engine)(&self.store, &self.engine_setup) {
+            Ok((engine, why)) => {
+                next.inlet_mut().exchange.set_waker(engine.waker());
+                self.engine_words = (engine.name(), why);
+                Some(engine)
+            }
+            Err(error) => {
+                next.leave_all_out(&format!(
+                    "a recording ended here, and there was no engine for the next one: {error}"
+                ));
+                None
+            }
+        }
     }
 
     /// Writes the superblocks between two recordings. Returns the members on which they are not

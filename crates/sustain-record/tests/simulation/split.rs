@@ -69,7 +69,12 @@ impl Bench {
         history.begin(id, number, ring, facts, previous);
         match engine.filter(|_| next.takes_anything()) {
             Some(engine) => Passed::On(engine, next),
-            None => Passed::Unbegun(next),
+            None => {
+                if next.takes_anything() {
+                    next.leave_all_out("the engine is not free");
+                }
+                Passed::Unbegun(next)
+            }
         }
     }
 

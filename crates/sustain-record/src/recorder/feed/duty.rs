@@ -251,7 +251,10 @@ impl<I: Inlet> RecordFeed<I> {
                 member.has_end = true;
                 self.close_member(queue);
             }
-            Kind::Start | Kind::Data => member.start = Some(place),
+            Kind::Start | Kind::Data => {
+                member.start = Some(place);
+                self.board.note_begun();
+            }
         }
     }
 

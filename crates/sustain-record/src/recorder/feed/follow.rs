@@ -82,19 +82,18 @@ impl<I: Inlet> RecordFeed<I> {
         members.any(|((before, behind), error)| before != behind && error.is_none())
     }
 
-    /// Ends a recording that cannot begin, because no member takes anything, or because the engine
-    /// is not free: all that the sources hand over is lost.
-    pub fn end_unbegun(&mut self, now: Timestamp) {
-        if self.takes_anything() {
-            let words = "a recording ended here, and the next one could not begin: another member \
-                         still has requests of the one before, and the engine waits for them. \
-                         Check the kernel log (dmesg) and the cables, and record again";
-            for queue in 0..self.members.len() {
-                if self.errors[queue].is_none() {
-                    self.leave_out(queue, words.to_owned());
-                }
+    /// No engine is there for a recording that is about to begin: it does without all members.
+    pub fn leave_all_out(&mut self, words: &str) {
+        for queue in 0..self.members.len() {
+            if self.errors[queue].is_none() {
+                self.leave_out(queue, words.to_owned());
             }
         }
+    }
+
+    /// Ends a recording that cannot begin, because no member takes anything: all that the sources
+    /// hand over is lost.
+    pub fn end_unbegun(&mut self, now: Timestamp) {
         self.end_without_room(now);
     }
 

@@ -41,9 +41,10 @@ use super::board::RecordingBoard;
 use super::channel::{ChannelInlet, Exchange};
 use super::cuts::StreamCuts;
 use super::earlier::Earlier;
+use super::engine_setup::{EngineSetup, OpenedEngine};
 use super::feed::{RecordSetup, StreamSetup, start_bytes_max, start_room_bytes};
 use super::gauge::BufferGauge;
-use super::job::{OpenedEngine, ReadyRecorder, RecorderJob};
+use super::job::{ReadyRecorder, RecorderJob};
 use super::member::MemberSetup;
 use super::member_file::MemberFile;
 use super::options::{RecordOptions, append_bytes, append_bytes_max};
@@ -108,7 +109,13 @@ impl Recorder {
             open_io: Box::new(Store::io),
             patience: options.patience,
         };
-        Recorder::start_on(store, streams, options, RecorderJob::engine, superblocks)
+        Recorder::start_on(
+            store,
+            streams,
+            options,
+            |store, setup: &EngineSetup| setup.open(store),
+            superblocks,
+        )
     }
 
     /// Begins a recording on engines that are opened in the recorder's thread: one for the
@@ -121,7 +128,7 @@ impl Recorder {
         superblocks: SuperblockWriter,
     ) -> Result<Recorder, RecordError>
     where
-        O: FnOnce(&RecorderJob) -> Result<OpenedEngine, RecordError> + Send + 'static,
+        O: FnMut(&Store, &EngineSetup) -> Result<OpenedEngine, RecordError> + Send + 'static,
     {
         check(&store, &streams, &options)?;
         let clock = store.clock().clone();
@@ -186,7 +193,7 @@ impl Recorder {
         };
         let thread = std::thread::Builder::new()
             .name("sustain-record".to_owned())
-            .spawn(move || job.run(open_engine, &ready))
+            .spawn(move || job.run(Box::new(open_engine), &ready))
             .map_err(RecordError::Thread)?;
         await_ready(&is_ready, thread, writers, gauge)
     }

@@ -84,13 +84,7 @@ impl Commander {
     fn split(&mut self, awaited: &mut Awaited) -> Option<ControlAnswer> {
         let standing = self.board.read();
         if let Some(ended) = *awaited {
-            return (standing.recording > ended).then(|| ControlAnswer {
-                split: Some(RecordingSplit {
-                    ended,
-                    recording: standing.recording,
-                }),
-                ..ControlAnswer::done()
-            });
+            return self.split_outcome(ended, &standing);
         }
         let is_ending = self.stop.reason().is_some() || standing.is_over;
         if is_ending || self.marks.strong_count() == 0 {
@@ -108,6 +102,27 @@ impl Commander {
         None
     }
 
+    /// What has become of the wish that this recording ends and the next one begins; `None` before
+    /// that is certain. The next one has begun when it can be found on the store.
+    fn split_outcome(&self, ended: u32, standing: &RecordingProgress) -> Option<ControlAnswer> {
+        let recording = ended.saturating_add(1);
+        if standing.recording < recording {
+            return None;
+        }
+        if self.board.begun() >= recording {
+            return Some(ControlAnswer {
+                split: Some(RecordingSplit { ended, recording }),
+                ..ControlAnswer::done()
+            });
+        }
+        standing.is_over.then(|| {
+            ControlAnswer::refused(format!(
+                "recording {ended} has ended, but recording {recording} could not begin, because \
+                 no member takes it: what comes now is lost, and the result says why"
+            ))
+        })
+    }
+
     /// Why no other recording can follow this one now.
     fn split_refusal(&self, standing: &RecordingProgress) -> Option<String> {
         let mut members = standing.members.iter();
@@ -116,6 +131,14 @@ impl Commander {
                 "{} has failed, and a recording begins on all members of its store: this one goes \
                  on without it, and nothing was split",
                 failed.name
+            ));
+        }
+        let mut members = standing.members.iter();
+        if let Some(slow) = members.find(|member| member.state == MemberState::Slow) {
+            return Some(format!(
+                "{} does not answer, and the end of a recording waits for its members: this one \
+                 goes on, and nothing was split. Ask again when `status` says that it is active",
+                slow.name
             ));
         }
         // Each recording begins a slot of its own on each member.

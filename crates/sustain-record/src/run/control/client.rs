@@ -98,10 +98,12 @@ impl ControlClient {
         true
     }
 
-    /// Sends without waiting what is left of the answers, before the connection is closed.
-    pub(super) fn close(mut self, now: Timestamp) {
-        if self.waiting.take().is_some() {
-            self.push(&ControlAnswer::refused(OVER));
+    /// Sends without waiting what is left of the answers, before the connection is closed. What it
+    /// still waits for is answered now or never.
+    pub(super) fn close(mut self, now: Timestamp, answering: &mut Answering<'_>) {
+        if let Some((request, mut awaited)) = self.waiting.take() {
+            let answer = answering(&request, &mut awaited);
+            self.push(&answer.unwrap_or_else(|| ControlAnswer::refused(OVER)));
         }
         self.send(now);
     }
@@ -109,7 +111,7 @@ impl ControlClient {
     /// Refuses to serve it.
     pub(super) fn refuse(mut self, why: &str, now: Timestamp) {
         self.push(&ControlAnswer::refused(why));
-        self.close(now);
+        self.close(now, &mut |_, _| None);
     }
 
     fn take_request(&mut self, line: &[u8]) {

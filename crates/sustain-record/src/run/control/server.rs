@@ -70,7 +70,12 @@ impl ControlServer {
             self.take_new(&mut clients, clock.now());
         }
         let now = clock.now();
-        clients.into_iter().for_each(|client| client.close(now));
+        let mut answering = |request: &ControlRequest, awaited: &mut Awaited| {
+            self.commander.answer(request, awaited)
+        };
+        clients
+            .into_iter()
+            .for_each(|client| client.close(now, &mut answering));
     }
 
     fn is_ended(&self) -> bool {

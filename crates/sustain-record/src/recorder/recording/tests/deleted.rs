@@ -64,10 +64,7 @@ fn a_write_to_a_deleted_file_is_not_durable_where_each_is_to_be() {
         open_io: Box::new(Store::io),
         patience: options.patience,
     };
-    let open_engine = move |job: &RecorderJob| {
-        let (inner, why) = job.engine()?;
-        Ok((Faulty::over(inner, delete), why))
-    };
+    let open_engine = open_faulty(delete);
     let store = opened(&place.members);
     let mut recorder =
         Recorder::start_on(store, plain(), options, open_engine, superblocks).unwrap();

@@ -2,7 +2,7 @@
 //! memory, or never return a request. Nobody may wait for ever, and no byte may go unaccounted.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -132,6 +132,19 @@ impl Engine for Faulty {
     }
 }
 
+/// Opens engines with faults. All of them have the same, one after the other.
+fn open_faulty(
+    fault: impl FnMut(&Request) -> Answer + Send + 'static,
+) -> impl FnMut(&Store, &EngineSetup) -> Result<OpenedEngine, RecordError> + Send + 'static {
+    let fault = Arc::new(Mutex::new(fault));
+    move |store, setup| {
+        let (inner, why) = setup.open(store)?;
+        let fault = Arc::clone(&fault);
+        let of_all = move |request: &Request| (fault.lock().unwrap())(request);
+        Ok((Faulty::over(inner, of_all), why))
+    }
+}
+
 /// A store in files that are removed with it.
 struct Place {
     _directory: tempfile::TempDir,
@@ -197,10 +210,7 @@ impl Place {
             ..RecordOptions::default()
         };
         let streams = streams.iter().map(|name| StreamSetup::plain(name));
-        let open_engine = move |job: &RecorderJob| {
-            let (inner, why) = job.engine()?;
-            Ok((Faulty::over(inner, fault), why))
-        };
+        let open_engine = open_faulty(fault);
         let streams = streams.collect();
         let recorder = Recorder::start_on(store, streams, options, open_engine, superblocks);
         let mut recorder = recorder.unwrap();

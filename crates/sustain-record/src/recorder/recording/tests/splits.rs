@@ -3,7 +3,6 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use super::*;
 use crate::opening::Recording;
@@ -303,6 +302,52 @@ fn a_member_that_fails_between_two_recordings_is_left_out_of_the_second() {
     for stream in &recorded.standing.streams {
         assert_eq!((stream.durable_bytes, stream.gap_bytes), (BYTES, 0));
     }
+}
+
+#[test]
+fn a_member_that_never_answers_does_not_end_the_recordings_that_follow() {
+    let place = Place::new(2, 1 << 20);
+    let never = Arc::new(AtomicBool::new(false));
+    let patience = Patience {
+        slow_after_ns: 50_000_000,
+        given_up_after_ns: 200_000_000,
+    };
+    let (recorder, mut writers) = place.record(&["a", "b"], patience, move |request| {
+        // Starts and end marks are durable by themselves.
+        let is_append = request.operation == Operation::Write && !request.durable;
+        match request.target == 1 && is_append {
+            true => Answer::Keeps(Arc::clone(&never)),
+            false => Answer::AsTheDisk,
+        }
+    });
+    let board = recorder.board();
+    for (number, from) in [(2, 0), (3, BYTES)] {
+        for writer in &mut writers {
+            fill_on(writer, from, BYTES);
+            writer.cut();
+        }
+        board.wait_for(|standing| standing.recording == number, PATIENCE);
+    }
+    for writer in &mut writers {
+        fill_on(writer, 2 * BYTES, BYTES);
+    }
+    drop(writers);
+    let recorded = recorder.finish().unwrap();
+    assert_eq!((recorded.recording, recorded.ended), (3, Ending::Source));
+    let [first, second] = &recorded.before[..] else {
+        panic!("{:#?}", recorded.before)
+    };
+    assert!(first.errors[0].contains("was given up"), "{first:#?}");
+    assert_eq!(first.errors, second.errors, "it is left out");
+    let streams = [&first.streams, &second.streams, &recorded.standing.streams];
+    for stream in streams.into_iter().flatten() {
+        assert_eq!((stream.durable_bytes, stream.gap_bytes), (BYTES, 0));
+    }
+    assert_eq!(recorded.standing.members[1].state, MemberState::Failed);
+    assert_eq!(recorded.standing.members[1].bytes, 0);
+    let again = Store::open(&place.members, Mode::Record, &Roots::default());
+    assert!(again.is_err(), "what it keeps may still be written");
+    assert_joined(&place.members, 3, 3 * BYTES);
 }
 
 #[test]

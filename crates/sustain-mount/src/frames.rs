@@ -2,7 +2,7 @@
 //! asks for one after the other, and for each one more than once.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sustain_record::reading::frames::{FrameReader, Framed};
 use sustain_record::reading::parts::Background;
@@ -51,6 +51,8 @@ struct ReaderOfFrames {
     recording: Uuid,
     stream: u16,
     next: u64,
+    /// It was opened to read up to here. Frames that came since are not known to it.
+    end: u64,
     frames: FrameReader<Background>,
 }
 
@@ -62,31 +64,50 @@ impl FrameShelf {
         stream: u16,
         number: u64,
     ) -> Result<FrameExtent, ReadFailure> {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (shown.recording.id, stream, number);
-        if let Some(place) = found.places.get(&key) {
+        let mut found = self.found();
+        if let Some(place) = found.places.get(&(shown.recording.id, stream, number)) {
             return Ok(*place);
         }
-        let mut reader = match found.take_reader(shown, stream, number) {
-            Some(reader) => reader,
-            None => ReaderOfFrames::open(shown, stream, number)?,
+        let near = found.take_reader(shown, stream, number);
+        drop(found);
+        // What a reader that was opened before does not find may have come since.
+        let place = match near {
+            Some(near) => self.read_to(near, number)?,
+            None => None,
         };
-        let place = loop {
-            match reader.next(number)? {
-                Some((at, Some(place))) => {
-                    found.remember((key.0, stream, at), place);
-                    if at == number {
-                        break Ok(place);
-                    }
-                }
-                Some((at, None)) if at == number => break Err(ReadFailure::Lost),
-                Some(_) => {}
-                None => return Err(ReadFailure::Lost),
+        let place = match place {
+            Some(place) => Some(place),
+            None => self.read_to(ReaderOfFrames::open(shown, stream, number)?, number)?,
+        };
+        place.ok_or(ReadFailure::Lost)
+    }
+
+    /// Reads on to a frame; `None` if it is not there or not whole. Others are not kept waiting
+    /// meanwhile: a member may not answer for long.
+    fn read_to(
+        &self,
+        mut reader: ReaderOfFrames,
+        number: u64,
+    ) -> Result<Option<FrameExtent>, ReadFailure> {
+        loop {
+            let Some((at, place)) = reader.next(number)? else {
+                return Ok(None);
+            };
+            if let Some(place) = place {
+                let key = (reader.recording, reader.stream, at);
+                self.found().remember(key, place);
             }
-        };
-        found.readers.truncate(READERS_MAX - 1);
-        found.readers.push_front(reader);
-        place
+            if at >= number {
+                let mut found = self.found();
+                found.readers.truncate(READERS_MAX - 1);
+                found.readers.push_front(reader);
+                return Ok(place.filter(|_| at == number));
+            }
+        }
+    }
+
+    fn found(&self) -> MutexGuard<'_, FoundFrames> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -100,7 +121,7 @@ impl FoundFrames {
         let is_near = |one: &ReaderOfFrames| {
             one.recording == shown.recording.id
                 && one.stream == stream
-                && (one.next..one.next + REACH_FRAMES).contains(&number)
+                && (one.next..one.end.min(one.next + REACH_FRAMES)).contains(&number)
         };
         let near = self.readers.iter().position(is_near)?;
         self.readers.remove(near)
@@ -126,13 +147,15 @@ impl ReaderOfFrames {
     ) -> Result<ReaderOfFrames, ReadFailure> {
         let end = shown
             .stream(stream)
-            .map_or(number, |stream| frames_of(stream).end);
-        let range = Range::Frames(number..end.max(number + 1));
+            .map_or(number, |stream| frames_of(stream).end)
+            .max(number + 1);
+        let range = Range::Frames(number..end);
         let parts = StreamReader::open_between_threads(&shown.scope, stream, &range, Some(1));
         Ok(ReaderOfFrames {
             recording: shown.recording.id,
             stream,
             next: number,
+            end,
             frames: FrameReader::new(parts.map_err(ReadFailure::Members)?),
         })
     }

@@ -1,7 +1,7 @@
 //! A mount while its store is recorded to: what is durable appears, and grows.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -181,6 +181,43 @@ fn tail_follows_a_stream_while_it_is_recorded() {
     assert!(recorder.wait().unwrap().success());
     tail.kill().unwrap();
     tail.wait().unwrap();
+    mounted.unmount();
+}
+
+#[test]
+fn frames_can_be_followed_one_by_one_while_they_are_recorded() {
+    let Some(mounted) = MountPlace::new() else {
+        return;
+    };
+    mounted.mount(&[]);
+    let lines = ["--stream", "log", "--frames", "lines"];
+    let record = [&["record", "store", "--from", "-"], &lines[..]].concat();
+    let mut recorder = mounted.place.command(&record);
+    let mut recorder = recorder.stdin(Stdio::piped()).spawn().unwrap();
+    let mut source = recorder.stdin.take().unwrap();
+    let (mut given, mut read) = (0, 0);
+    for lines in [2, 1, 3, 1] {
+        for number in given..given + lines {
+            writeln!(source, "line {number}").unwrap();
+        }
+        given += lines;
+        // A frame appears once the next one has begun. The newest one is read first, and then each
+        // that comes behind it.
+        while read < given - 1 {
+            let name = format!("recording-1/log.frames/000000000/log-{read:09}.txt");
+            let text = wait_for("the next frame", || {
+                match fs::read_to_string(mounted.path(&name)) {
+                    Ok(text) => Some(text),
+                    Err(error) if error.kind() == ErrorKind::NotFound => None,
+                    Err(error) => panic!("{name}: {error}"),
+                }
+            });
+            assert_eq!(text, format!("line {read}\n"));
+            read += 1;
+        }
+    }
+    drop(source);
+    assert!(recorder.wait().unwrap().success());
     mounted.unmount();
 }
 

@@ -56,8 +56,7 @@ enum Unmounted {
 pub fn check(plan: &MountPlan) -> Result<PathBuf, MountError> {
     if let Some(split_bytes) = plan.split_bytes.filter(|size| *size < SPLIT_BYTES_MIN) {
         return Err(MountError::Refused(format!(
-            "streams cannot be split into files of {}: take at least {}",
-            Size(split_bytes),
+            "streams cannot be split into files of {split_bytes} bytes: take at least {}",
             Size(SPLIT_BYTES_MIN)
         )));
     }

@@ -15,7 +15,7 @@ fn a_directory_that_cannot_be_mounted_at_is_refused_with_what_to_do() {
     }
     place.write("file", "");
     place.run(&["create", "store", "--size", "64MiB"]).expect(0);
-    let all: [&[&str]; 10] = [
+    let all: [&[&str]; 11] = [
         &["store", "full"],
         &["store", "file"],
         &["store", "none"],
@@ -26,6 +26,7 @@ fn a_directory_that_cannot_be_mounted_at_is_refused_with_what_to_do() {
         &["none", "empty"],
         &["sim:none.toml", "empty"],
         &["store", "empty", "--split", "0"],
+        &["store", "empty", "--split", "999999"],
     ];
     let all: Vec<Vec<&str>> = all
         .iter()

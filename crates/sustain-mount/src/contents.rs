@@ -14,7 +14,7 @@ use crate::frames::FrameShelf;
 use crate::names::{self, frames_of};
 use crate::node::{GROUP_FRAMES, INDEX_MAX, MountNode};
 use crate::shelf::{CursorShelf, LossReading};
-use crate::view::{ShownRecording, StoreView};
+use crate::view::{ShownRecording, StoreReplaced, StoreView};
 
 /// Everything that a mount shows.
 pub(crate) struct MountContents {
@@ -35,6 +35,8 @@ pub(crate) enum NodeFailure {
     NoDirectory,
     /// It is a directory.
     Directory,
+    /// It was of a store in the place of which there is another one.
+    Replaced,
     /// It cannot be read.
     Read(ReadFailure),
 }
@@ -45,6 +47,12 @@ pub(crate) type ListedEntry<'a> = (u64, MountNode, FileType, &'a str);
 impl From<ReadFailure> for NodeFailure {
     fn from(failure: ReadFailure) -> NodeFailure {
         NodeFailure::Read(failure)
+    }
+}
+
+impl From<StoreReplaced> for NodeFailure {
+    fn from(StoreReplaced: StoreReplaced) -> NodeFailure {
+        NodeFailure::Replaced
     }
 }
 
@@ -68,7 +76,8 @@ impl MountContents {
     /// What `stat` shows of a node, and whether that may change at any time.
     pub(crate) fn attributes(&self, node: MountNode) -> Result<(FileAttr, bool), NodeFailure> {
         let Some(slot) = node.slot() else {
-            let shown = self.view.now();
+            // It stays when its store is gone, so that it can be unmounted by its name.
+            let shown = self.view.now().unwrap_or_default();
             let newest = shown.last().and_then(|newest| newest.recording.started_ns);
             let root = self.owner.directory(node.inode(), newest.unwrap_or(0));
             return Ok((root, true));
@@ -112,7 +121,7 @@ impl MountContents {
     pub(crate) fn named(&self, parent: MountNode, name: &str) -> Result<MountNode, NodeFailure> {
         let absent = NodeFailure::Absent;
         let Some(slot) = parent.slot() else {
-            let shown = self.view.now();
+            let shown = self.view.now()?;
             let named = shown
                 .iter()
                 .find(|shown| names::of_recording(shown.recording.number) == name);
@@ -159,7 +168,7 @@ impl MountContents {
         add: &mut dyn FnMut(ListedEntry<'_>) -> bool,
     ) -> Result<(), NodeFailure> {
         let Some(slot) = directory.slot() else {
-            let shown = self.view.now();
+            let shown = self.view.now()?;
             for shown in shown.iter().filter(|shown| u64::from(shown.slot) >= from) {
                 let name = names::of_recording(shown.recording.number);
                 let node = MountNode::Recording(shown.slot);
@@ -231,12 +240,12 @@ impl MountContents {
         may_be_short: bool,
     ) -> Result<ReadBytes, NodeFailure> {
         let slot = node.slot().ok_or(NodeFailure::Directory)?;
-        let mut shown = found(&self.view.last(), slot)?;
+        let mut shown = found(&self.view.last()?, slot)?;
         let (stream, mut file) = self.extent(&shown, node)?;
         let wanted_end = offset.saturating_add(u64::from(length));
         if file.end - file.start < wanted_end {
             // Who reads on at the end waits for more, and may not ask for the length first.
-            shown = found(&self.view.now(), slot)?;
+            shown = found(&self.view.now()?, slot)?;
             (_, file) = self.extent(&shown, node)?;
         }
         let start = file.start.saturating_add(offset);
@@ -282,7 +291,7 @@ impl MountContents {
     }
 
     fn shown(&self, slot: u16) -> Result<Arc<ShownRecording>, NodeFailure> {
-        found(&self.view.now(), slot)
+        found(&self.view.now()?, slot)
     }
 
     fn kind(&self, node: MountNode) -> FileType {

@@ -65,7 +65,13 @@ pub(crate) struct StreamCursor {
     /// Where it was opened.
     opened_bytes: u64,
     /// Parts that follow each other up to where the reader is.
-    parts: VecDeque<StreamPart>,
+    parts: VecDeque<KeptPart>,
+}
+
+struct KeptPart {
+    part: StreamPart,
+    /// Whether zeros stand for it, once that is known. It stays so.
+    are_zeros: bool,
 }
 
 impl StreamCursor {
@@ -74,9 +80,9 @@ impl StreamCursor {
 
     /// What of the stream can be had without beginning anew, roughly.
     pub(crate) fn near(&self) -> Span<u64> {
-        let start = self.parts.front().map(StreamPart::offset_bytes);
+        let start = self.parts.front().map(|kept| kept.part.offset_bytes());
         match (start, self.parts.back()) {
-            (Some(start), Some(last)) => start..last.end_bytes() + StreamCursor::REACH_BYTES,
+            (Some(start), Some(last)) => start..last.part.end_bytes() + StreamCursor::REACH_BYTES,
             _ => 0..0,
         }
     }
@@ -93,11 +99,13 @@ impl StreamCursor {
         are_zeros: &dyn Fn(&StreamPart) -> bool,
     ) -> Result<ReadBytes, ReadFailure> {
         self.reach(shown, stream, &wanted)?;
-        let is_data = |part: &StreamPart| matches!(part, StreamPart::Data { .. });
-        let is_wanted = |part: &&StreamPart| {
-            part.offset_bytes() < wanted.end && part.end_bytes() > wanted.start
+        let is_lost = |kept: &KeptPart| {
+            let part = &kept.part;
+            !matches!(part, StreamPart::Data { .. })
+                && part.offset_bytes() < wanted.end
+                && part.end_bytes() > wanted.start
         };
-        let has_losses = !self.parts.iter().filter(is_wanted).all(is_data);
+        let has_losses = self.parts.iter().any(is_lost);
         let is_known = |known: &Arc<ShownRecording>| Arc::ptr_eq(known, shown);
         if has_losses && !self.known.as_ref().is_some_and(is_known) {
             // What was lost when it was read may have come since, and what was there, a ring may
@@ -107,7 +115,11 @@ impl StreamCursor {
         }
         self.forget_before(wanted.start);
         let mut joined = Vec::new();
-        for part in &self.parts {
+        for KeptPart {
+            part,
+            are_zeros: known,
+        } in &mut self.parts
+        {
             let from = wanted.start.max(part.offset_bytes());
             let to = wanted.end.min(part.end_bytes());
             if from >= to {
@@ -124,7 +136,8 @@ impl StreamCursor {
                     }
                     joined.extend_from_slice(&bytes[within]);
                 }
-                lost if are_zeros(lost) => {
+                lost if *known || are_zeros(lost) => {
+                    *known = true;
                     joined.resize(joined.len() + within.len(), 0);
                 }
                 _ if may_be_short && !joined.is_empty() => return Ok(ReadBytes::Joined(joined)),
@@ -157,7 +170,7 @@ impl StreamCursor {
         }
         let mut is_fresh = false;
         loop {
-            let end = self.parts.back().map(StreamPart::end_bytes);
+            let end = self.parts.back().map(|kept| kept.part.end_bytes());
             let end = end.unwrap_or(wanted.start);
             if end >= wanted.end {
                 return Ok(());
@@ -195,14 +208,17 @@ impl StreamCursor {
 
     fn take(&mut self, part: StreamPart, wanted_from: u64) {
         if part.length_bytes() > 0 {
-            self.parts.push_back(part);
+            self.parts.push_back(KeptPart {
+                part,
+                are_zeros: false,
+            });
             self.forget_before(wanted_from);
         }
     }
 
     fn forget_before(&mut self, offset_bytes: u64) {
         let kept_from = offset_bytes.saturating_sub(KEPT_BYTES);
-        while self.parts.len() > 1 && self.parts[0].end_bytes() <= kept_from {
+        while self.parts.len() > 1 && self.parts[0].part.end_bytes() <= kept_from {
             self.parts.pop_front();
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -35,6 +35,8 @@ pub(crate) struct RecordingFiles {
     /// Whether reads go past the page cache, into the memory of whoever reads. Each byte is copied
     /// once less then, and no page has to be found for it.
     is_direct: bool,
+    /// Whether it was said that the store is gone.
+    has_said_gone: AtomicBool,
     say: fn(&str),
 }
 
@@ -45,6 +47,7 @@ impl RecordingFiles {
             documents: Mutex::default(),
             next_handle: AtomicU64::new(1),
             is_direct: false,
+            has_said_gone: AtomicBool::new(false),
             say,
         }
     }
@@ -70,6 +73,15 @@ impl RecordingFiles {
             NodeFailure::Absent => Errno::ENOENT,
             NodeFailure::NoDirectory => Errno::ENOTDIR,
             NodeFailure::Directory => Errno::EISDIR,
+            NodeFailure::Replaced => {
+                if !self.has_said_gone.swap(true, Ordering::Relaxed) {
+                    (self.say)(
+                        "another store was created in the place of the one that is mounted: \
+                         nothing can be read here any more. Unmount it and mount the new one",
+                    );
+                }
+                Errno::ESTALE
+            }
             NodeFailure::Read(ReadFailure::Lost) => Errno::EIO,
             NodeFailure::Read(ReadFailure::Members(error)) => {
                 (self.say)(&format!("reading the store failed: {error}"));

@@ -31,6 +31,8 @@ mod node;
 mod plan;
 mod point;
 mod shelf;
+#[cfg(test)]
+mod tests;
 mod view;
 
 pub use error::MountError;

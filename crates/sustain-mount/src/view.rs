@@ -1,7 +1,7 @@
 //! What a mount shows at a time, and looking at the store again when that is due. A recorder comes
 //! first: while its data waits for the disks, what is shown gets older.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use sustain_disk::clock::{Clock, Timestamp};
 use sustain_disk::engine::RecorderBacklog;
@@ -24,16 +24,25 @@ const BEHIND_NS: u64 = 5_000_000_000;
 
 /// What a mount shows.
 pub(crate) struct StoreView {
-    state: Mutex<ViewState>,
+    /// It is locked while the members are read, and any of them may not answer for long.
+    pub(crate) state: Mutex<ViewState>,
+    /// It is never locked for long: whoever reads needs it.
+    shown: Mutex<ShownStore>,
     clock: Clock,
 }
 
-struct ViewState {
+/// All recordings, oldest first, as they are shown from one look on.
+pub(crate) type ShownStore = Result<Arc<Vec<Arc<ShownRecording>>>, StoreReplaced>;
+
+/// The store that was mounted is no more: another one was created on its members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StoreReplaced;
+
+pub(crate) struct ViewState {
     live: LiveRecordings,
     beside: RecordersBeside,
     /// The recordings that this mount has met, in this order.
     met: Vec<Uuid>,
-    shown: Arc<Vec<Arc<ShownRecording>>>,
     /// What is told of all recordings, once somebody asks.
     document: Option<Arc<ListDocument>>,
     looked_at: Timestamp,
@@ -66,54 +75,74 @@ impl StoreView {
             live,
             beside,
             met: Vec::new(),
-            shown: Arc::default(),
             document: None,
             looked_at: clock.now(),
         };
-        state.show();
+        let shown = Mutex::new(Ok(state.shown()));
         Ok(StoreView {
             state: Mutex::new(state),
+            shown,
             clock,
         })
     }
 
-    /// The recordings at the last look, oldest first.
-    pub(crate) fn last(&self) -> Arc<Vec<Arc<ShownRecording>>> {
-        Arc::clone(&self.state().shown)
+    /// The recordings at the last look.
+    pub(crate) fn last(&self) -> ShownStore {
+        lock(&self.shown).clone()
     }
 
-    /// The recordings now, oldest first: the store is looked at again if that is due.
-    pub(crate) fn now(&self) -> Arc<Vec<Arc<ShownRecording>>> {
-        let mut state = self.state();
-        let now = self.clock.now();
-        if state.is_due(now) {
-            // What cannot be looked at now stays as it was, and reading it fails by itself.
-            match state.live.look() {
-                Ok(true) => state.show(),
-                // Of a recorder more is told than how far it can be read.
-                Ok(false) if state.live.is_recorded_to() => state.document = None,
-                _ => {}
-            }
-            state.looked_at = self.clock.now();
+    /// The recordings now: the store is looked at again if that is due.
+    pub(crate) fn now(&self) -> ShownStore {
+        let last = self.last()?;
+        let mut state = match self.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            // Somebody looks just now. What was shown until then is good for everybody else.
+            Err(TryLockError::WouldBlock) => return Ok(last),
+        };
+        if state.is_due(self.clock.now()) {
+            self.look(&mut state);
         }
-        Arc::clone(&state.shown)
+        self.last()
     }
 
     /// Whether a recording is what it was when it was shown, and no recorder may change it. The
     /// store is looked at again for that.
     pub(crate) fn is_still(&self, shown: &ShownRecording) -> bool {
-        let mut state = self.state();
-        if shown.may_move || state.live.look().is_err() {
+        if shown.may_move || !self.look(&mut lock(&self.state)) {
             return false;
         }
-        state.show();
-        let now = state.shown.iter().find(|now| now.slot == shown.slot);
-        now.is_some_and(|now| !now.may_move && now.recording == shown.recording)
+        self.last().is_ok_and(|all| {
+            let now = all.iter().find(|now| now.slot == shown.slot);
+            now.is_some_and(|now| !now.may_move && now.recording == shown.recording)
+        })
+    }
+
+    /// Looks at the store again. Returns whether it could be looked at.
+    fn look(&self, state: &mut ViewState) -> bool {
+        let was_recorded_to = state.live.is_recorded_to();
+        let looked = state.live.look();
+        state.looked_at = self.clock.now();
+        let is_recorded_to = state.live.is_recorded_to();
+        match &looked {
+            // What is shown stays the same thing as long as nothing changes: readers go by that.
+            Ok(has_changed) if *has_changed || was_recorded_to != is_recorded_to => {
+                *lock(&self.shown) = Ok(state.shown());
+                state.document = None;
+            }
+            // Of a recorder more is told than how far it can be read.
+            Ok(_) if is_recorded_to => state.document = None,
+            Ok(_) => {}
+            Err(RecordError::Replaced(_)) => *lock(&self.shown) = Err(StoreReplaced),
+            // What cannot be looked at now stays as it was, and reading it fails by itself.
+            Err(_) => {}
+        }
+        looked.is_ok()
     }
 
     /// What `sustain list --json` tells of one recording by now.
     pub(crate) fn document(&self, shown: &ShownRecording) -> Result<ListDocument, RecordError> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let whole = match &state.document {
             Some(document) => Arc::clone(document),
             None => {
@@ -129,10 +158,10 @@ impl StoreView {
             ..ListDocument::clone(&whole)
         })
     }
+}
 
-    fn state(&self) -> MutexGuard<'_, ViewState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ViewState {
@@ -141,7 +170,8 @@ impl ViewState {
         is_due(age_ns, self.live.is_recorded_to(), || self.beside.part(now))
     }
 
-    fn show(&mut self) {
+    /// What is to be shown of the last look.
+    fn shown(&mut self) -> Arc<Vec<Arc<ShownRecording>>> {
         let (live, met) = (&self.live, &mut self.met);
         let recordings = live.recordings();
         let rings = recordings.first().is_some_and(|newest| newest.ring);
@@ -154,8 +184,7 @@ impl ViewState {
                 may_move: live.is_recorded_to() && (rings || recording.under_way),
             }))
         });
-        self.shown = Arc::new(shown.collect());
-        self.document = None;
+        Arc::new(shown.collect())
     }
 }
 

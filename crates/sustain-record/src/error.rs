@@ -33,6 +33,9 @@ pub enum RecordError {
         /// What failed, and what to do.
         why: String,
     },
+    /// There is another store where one was followed.
+    #[error("{0}")]
+    Replaced(String),
     /// Not all members of the store were given.
     #[error("{0}")]
     Incomplete(String),
@@ -77,6 +80,7 @@ impl RecordError {
             | RecordError::Incomplete(_) => true,
             RecordError::RecordedApart { .. }
             | RecordError::NoBlocks { .. }
+            | RecordError::Replaced(_)
             | RecordError::Request(_)
             | RecordError::Silent(_)
             | RecordError::Engine(_)

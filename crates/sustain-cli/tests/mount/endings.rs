@@ -138,6 +138,52 @@ fn a_reader_of_a_killed_program_gets_an_error_and_is_not_held() {
 }
 
 #[test]
+fn another_store_in_the_place_of_the_mounted_one_is_never_shown() {
+    let Some(mounted) = MountPlace::new() else {
+        return;
+    };
+    mounted.record(&noise(16, 300_000), &["--stream", "cam"]);
+    let (mut serving, mut said) = in_foreground(&mounted);
+    let cam = mounted.path("recording-1/cam");
+    let open = File::open(&cam).unwrap();
+    let create = ["create", "store", "--size", "64MiB", "--slot", "1MiB"];
+    let destroy = ["--destroy", "store"];
+    mounted
+        .place
+        .run(&[&create, &destroy[..]].concat())
+        .expect(0);
+    let other = noise(17, 400_000);
+    mounted.record(&other, &["--stream", "cam"]);
+    let stale = Some(Errno::STALE.raw_os_error());
+    let mut read = [0; 4096];
+    wait_for("the news", || {
+        let found = fs::read(&cam);
+        assert!(found.as_ref().is_ok_and(|found| *found != other) || found.is_err());
+        (found.err()?.raw_os_error() == stale).then_some(())
+    });
+    assert_eq!(
+        open.read_at(&mut read, 0).unwrap_err().raw_os_error(),
+        stale
+    );
+    let listed = fs::read_dir(mounted.path("")).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    assert_eq!(listed.unwrap_err().raw_os_error(), stale);
+    drop(open);
+    mounted.unmount();
+    assert_eq!(serving.wait().unwrap().code(), Some(0));
+    let mut told = String::new();
+    said.read_to_string(&mut told).unwrap();
+    let told = unwrapped(&told);
+    assert_eq!(
+        told.matches("another store was created").count(),
+        1,
+        "{told}"
+    );
+    mounted.mount(&[]);
+    assert!(fs::read(&cam).unwrap() == other);
+    mounted.unmount();
+}
+
+#[test]
 fn in_the_background_it_leaves_nothing_in_the_way() {
     let Some(mounted) = MountPlace::new() else {
         return;

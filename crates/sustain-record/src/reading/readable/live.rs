@@ -13,8 +13,9 @@ use crate::opening::Recording;
 use crate::reading::checkable::Checkable;
 use crate::store::Store;
 
-/// When the newest append of a recording has been the newest for so long, nothing of it is under
-/// way any more, and all of it is read: only a further append would tell that it is durable.
+/// When the newest append of a recording has been the newest for so long, all of it is read. It is
+/// durable by then if its members answer and are flushed every half second, as they are by default.
+/// Only a further append would tell that, and of a silent source there may be none for days.
 const RESTS_AFTER_NS: u64 = 2_000_000_000;
 /// Looks that are kept until what they saw is durable.
 const LOOKS_KEPT: usize = 64;
@@ -94,10 +95,17 @@ impl LiveRecordings {
     /// Looks again. Returns whether anything can be read otherwise than before.
     ///
     /// # Errors
-    /// If the members cannot be driven. Then all stays as it was.
+    /// [`RecordError::Replaced`] if there is another store on the members; otherwise if they cannot
+    /// be driven. Then all stays as it was.
     pub fn look(&mut self) -> Result<bool, RecordError> {
         let last = &self.store;
         let mut store = Store::open_anew(&last.members, last.machines(), last.clock())?;
+        if store.id != last.id {
+            return Err(RecordError::Replaced(format!(
+                "the store {} is no more: the store {} was created in its place",
+                last.id, store.id
+            )));
+        }
         let now = store.recordings()?;
         let is_recorded_to = store.is_recorded_to() != Some(false);
         let newest = now.first().filter(|newest| newest.open_end);

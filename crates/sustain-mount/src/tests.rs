@@ -1,0 +1,134 @@
+//! Tests the parts of a mount on stores in files, without a kernel that mounts them.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::sync::Arc;
+
+use sustain_host::Roots;
+use sustain_record::reading::part::StreamPart;
+use sustain_record::recorder::{RecordOptions, Recorder};
+use sustain_record::store::{CreatePlan, Mode, Store, create};
+use sustain_targets::Stop;
+
+use crate::cursor::{StreamCursor, WantedBytes};
+use crate::view::{ShownRecording, StoreReplaced, StoreView};
+
+const STREAM_BYTES: u64 = 5_000_000;
+
+/// A store of files in a directory of its own.
+struct Place {
+    _directory: tempfile::TempDir,
+    members: Vec<String>,
+}
+
+impl Place {
+    /// A store with a recording of one stream.
+    fn recorded(members: usize) -> Place {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |index| directory.path().join(format!("m{index}"));
+        let members = (0..members).map(|index| path(index).display().to_string());
+        let place = Place {
+            members: members.collect(),
+            _directory: directory,
+        };
+        for member in &place.members {
+            File::create(member).unwrap().set_len(16 << 20).unwrap();
+        }
+        place.create();
+        let options = RecordOptions {
+            buffer_bytes: 4 << 20,
+            append_bytes: 256 << 10,
+            ..RecordOptions::default()
+        };
+        let store = place.open(Mode::Record);
+        let mut recorder = Recorder::start(store, ["cam"], options).unwrap();
+        let mut writer = recorder.writers().pop().unwrap();
+        while writer.offered_bytes() < STREAM_BYTES {
+            let mut filling = writer.lend().unwrap();
+            let left = (STREAM_BYTES - writer.offered_bytes()) as usize;
+            let count = left.min(filling.room_bytes());
+            filling.spare_mut()[..count].fill(7);
+            filling.take(count, &[], writer.now_ns());
+            writer.commit(filling);
+        }
+        drop(writer);
+        recorder.finish().unwrap();
+        place
+    }
+
+    fn create(&self) {
+        let plan = CreatePlan {
+            members: self.members.clone(),
+            size_bytes: None,
+            slot_bytes: 1 << 20,
+            prewrite: false,
+            destroy: self.members.clone(),
+            dry_run: false,
+        };
+        create(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).unwrap();
+    }
+
+    fn open(&self, mode: Mode) -> Store {
+        Store::open(&self.members, mode, &Roots::default()).unwrap()
+    }
+}
+
+fn newest(view: &StoreView) -> Arc<ShownRecording> {
+    Arc::clone(view.last().unwrap().last().unwrap())
+}
+
+#[test]
+fn what_is_shown_stays_the_same_thing_while_nothing_changes() {
+    let place = Place::recorded(1);
+    let view = StoreView::open(place.open(Mode::Read)).unwrap();
+    let before = newest(&view);
+    assert!(view.is_still(&before) && view.is_still(&before));
+    assert!(Arc::ptr_eq(&newest(&view), &before));
+}
+
+#[test]
+fn nobody_waits_while_somebody_else_looks_at_the_store() {
+    let place = Place::recorded(1);
+    let view = StoreView::open(place.open(Mode::Read)).unwrap();
+    let before = newest(&view);
+    let looking = view.state.lock().unwrap();
+    assert!(Arc::ptr_eq(&newest(&view), &before));
+    assert!(Arc::ptr_eq(&view.now().unwrap()[0], &before));
+    drop(looking);
+}
+
+#[test]
+fn another_store_on_the_members_is_never_shown() {
+    let place = Place::recorded(1);
+    let view = StoreView::open(place.open(Mode::Read)).unwrap();
+    let before = newest(&view);
+    place.create();
+    assert!(!view.is_still(&before));
+    assert_eq!(view.now().err(), Some(StoreReplaced));
+    assert_eq!(view.last().err(), Some(StoreReplaced));
+}
+
+#[test]
+fn it_is_asked_once_whether_zeros_stand_for_a_lost_part() {
+    let mut place = Place::recorded(2);
+    place.members.truncate(1);
+    let view = StoreView::open(place.open(Mode::Read)).unwrap();
+    let shown = newest(&view);
+    let asked = Cell::new(0);
+    let are_zeros = |_: &StreamPart| {
+        asked.set(asked.get() + 1);
+        true
+    };
+    let mut cursor = StreamCursor::default();
+    for start in (0..STREAM_BYTES).step_by(5000) {
+        let wanted = WantedBytes {
+            range: start..start + 5000,
+            may_be_short: false,
+        };
+        let read = cursor.read(&shown, 0, wanted, &are_zeros).unwrap();
+        let is_right = |byte: &u8| [0, 7].contains(byte);
+        assert!(read.bytes().iter().all(is_right), "{start}");
+    }
+    // The member that is missing has a few slots of the recording, of which each is one part.
+    assert!((1..10).contains(&asked.get()), "{}", asked.get());
+}

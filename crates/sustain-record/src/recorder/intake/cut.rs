@@ -172,8 +172,12 @@ impl Intake {
             ..*mark
         });
         let after: Vec<FrameMark> = begin.into_iter().chain(later).collect();
+        let count = self.cuts.count;
         self.enter(at, &before);
-        self.cut();
+        // Where no memory came for the last of it, the frame was divided.
+        if self.cuts.count == count {
+            self.cut();
+        }
         if rest.is_empty() {
             return;
         }
@@ -203,5 +207,98 @@ impl Intake {
         }
         let index = found.iter().position(|mark| mark.kind != MarkKind::Begin)?;
         (found[index].offset > 0).then_some(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use sustain_disk::buffer::SharedPool;
+    use sustain_disk::clock::{Clock, UnixClock};
+    use sustain_disk::driver::Ending;
+    use sustain_targets::Stop;
+
+    use super::*;
+    use crate::recorder::channel::Exchange;
+    use crate::recorder::filled::PayloadMemory;
+    use crate::recorder::intake::{IntakeSetup, OnFull, PauseSwitch};
+    use crate::recorder::message::RecorderMessage;
+    use crate::recorder::stream_writer::{EDGE_BYTES, StreamWriter};
+    use crate::source::framing::Framing;
+
+    const APPEND_BYTES: usize = 64 << 10;
+
+    /// A stream with memory for one append, and what it sends.
+    fn stream_of_one_append() -> (StreamWriter, crossbeam_channel::Receiver<RecorderMessage>) {
+        let pool = SharedPool::new(1, APPEND_BYTES).unwrap();
+        let edges = SharedPool::new(2, EDGE_BYTES).unwrap();
+        let (messages, received) = crossbeam_channel::unbounded();
+        let (_, returned) = crossbeam_channel::unbounded();
+        let writer = StreamWriter {
+            stream: 0,
+            name: "lines".to_owned(),
+            next_offset_bytes: 0,
+            before_bytes: 0,
+            gap: None,
+            clock: Clock::Real,
+            unix_clock: UnixClock::read(&Clock::Real),
+            messages,
+            returned,
+            exchange: Arc::new(Exchange::new(pool, edges, 1)),
+            append_bytes: APPEND_BYTES,
+            given_bytes_max: APPEND_BYTES,
+            edge_bytes: EDGE_BYTES,
+            copied_bytes: 0,
+            ending: Ending::Source,
+        };
+        (writer, received)
+    }
+
+    #[test]
+    fn a_frame_that_is_divided_for_want_of_memory_is_not_cut_behind_its_end_too() {
+        let (writer, received) = stream_of_one_append();
+        let pool = writer.exchange.pool.clone();
+        // The memory comes back when the stream was cut.
+        let giving = std::thread::spawn(move || {
+            let (mut cuts, mut kept) = (0, Vec::new());
+            for message in received {
+                match message {
+                    RecorderMessage::Append(filled) => kept.extend(filled.memory),
+                    RecorderMessage::Cut { .. } => cuts += 1,
+                    RecorderMessage::Ended { .. } => {}
+                }
+                for memory in kept.extract_if(.., |_| cuts > 0) {
+                    if let PayloadMemory::Lent(buffer) = memory {
+                        pool.give(buffer);
+                    }
+                }
+            }
+            cuts
+        });
+        let split = SplitSwitch::default();
+        let setup = IntakeSetup {
+            framing: Framing::Lines,
+            on_full: OnFull::Block,
+            linger_ns: 50_000_000,
+            bytes_max: None,
+            deadline: None,
+            last_wait_ns: 100_000_000,
+            stop: Stop::default(),
+            pause: PauseSwitch::default(),
+            split: split.clone(),
+        };
+        let mut intake = Intake::new(writer, setup);
+        assert!(intake.has_filling());
+        let spare = intake.filling.as_mut().unwrap().spare_mut();
+        // Beside the mark of its beginning, the last bytes of this line do not fit.
+        let line_bytes = spare.len() - 10;
+        spare[..line_bytes].fill(b'x');
+        spare[line_bytes - 1] = b'\n';
+        split.wish();
+        intake.take(line_bytes);
+        let taken = intake.finish(Ending::Source, None);
+        assert_eq!(taken.offered_bytes, line_bytes as u64);
+        assert_eq!((taken.cuts, giving.join().unwrap()), (1, 1));
     }
 }

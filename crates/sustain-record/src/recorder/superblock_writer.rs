@@ -60,14 +60,17 @@ pub(super) fn begin_superblocks(
     Ok(silent)
 }
 
-/// Writes the hint for the next opening. If a member has failed, nothing more is asked of it. A
-/// member on which it cannot be written has failed, and the result says so: the recording is whole.
+/// Writes the hint for the next opening, on the members that work: of one that has failed, nothing
+/// more is asked. A member on which it cannot be written has failed, and the result says so: the
+/// recording is whole.
 pub(super) fn close_superblocks(
     store: &mut Store,
     writer: &SuperblockWriter,
     feed: &RecordFeed<ChannelInlet>,
 ) {
-    if feed.has_failed_members() {
+    let failed = feed.failed_members().into_iter();
+    let left_out: Vec<usize> = failed.map(|(member, _)| member).collect();
+    if left_out.len() == store.members.len() {
         return;
     }
     let patience = StepsPatience {
@@ -77,7 +80,7 @@ pub(super) fn close_superblocks(
     let slots_begun = feed.slots_begun();
     let have_end = feed.have_end();
     let ended = Renewal::Ended(&have_end);
-    for (member, words) in write_all(store, writer, (&slots_begun, ended), &[], patience) {
+    for (member, words) in write_all(store, writer, (&slots_begun, ended), &left_out, patience) {
         let error = format!(
             "{words} after the whole recording was durable on it. {}",
             what_to_do(&store.members[member].name)

@@ -452,11 +452,6 @@ impl<I: Inlet> RecordFeed<I> {
         self.members.iter().map(|member| member.has_end).collect()
     }
 
-    /// Whether some member had to be given up.
-    pub fn has_failed_members(&self) -> bool {
-        self.errors.iter().any(Option::is_some)
-    }
-
     /// Whether requests may be under way on a member: they have not returned, or it was given up.
     pub fn is_under_way(&self, queue: usize) -> bool {
         let mut in_flight = self.in_flight.values();

@@ -299,6 +299,11 @@ fn a_member_that_fails_between_two_recordings_is_left_out_of_the_second() {
     let error = recorded.standing.members[1].error.as_deref().unwrap();
     assert!(error.contains("where one recording had ended"), "{error}");
     assert_eq!(recorded.standing.members[1].bytes, 0);
+    let store = Store::open(&place.members, Mode::Read, &Roots::default()).unwrap();
+    let superblock = &store.members[0].superblock;
+    let last_slot = superblock.slots_begun.checked_sub(1);
+    assert!(superblock.has_ended, "the last end is durable on this one");
+    assert_eq!(superblock.end_slot, last_slot);
     for stream in &recorded.standing.streams {
         assert_eq!((stream.durable_bytes, stream.gap_bytes), (BYTES, 0));
     }

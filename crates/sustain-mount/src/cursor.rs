@@ -15,9 +15,12 @@ use sustain_record::reading::stream::{Range, StreamReader};
 use crate::view::ShownRecording;
 
 /// What was read is kept for so long behind the last request.
-const KEPT_BYTES: u64 = 16 << 20;
+const KEPT_BYTES: u64 = 4 << 20;
 /// Who has read so much in order will read on, and then it is read far ahead.
 const IN_ORDER_BYTES: u64 = 2 << 20;
+/// So will who begins a long stream at its start with so much at once.
+const BEGIN_BYTES: u64 = 1 << 20;
+const LONG_STREAM_BYTES: u64 = 64 << 20;
 
 /// Why a read returns no bytes.
 #[derive(Debug)]
@@ -175,7 +178,9 @@ impl StreamCursor {
             if end >= wanted.end {
                 return Ok(());
             }
-            let is_in_order = !self.is_deep && end - self.opened_bytes.min(end) > IN_ORDER_BYTES;
+            let is_in_order = !self.is_deep
+                && (end - self.opened_bytes.min(end) > IN_ORDER_BYTES
+                    || end == 0 && reads_all(shown, stream, wanted));
             if self.reader.is_none() || is_in_order {
                 let opened = open(shown, stream, end, is_in_order);
                 self.reader = Some(opened.map_err(ReadFailure::Members)?);
@@ -222,6 +227,13 @@ impl StreamCursor {
             self.parts.pop_front();
         }
     }
+}
+
+/// Whether this looks like the first of the reads that copy a long stream.
+fn reads_all(shown: &ShownRecording, stream: u16, wanted: &Span<u64>) -> bool {
+    let stream = shown.stream(stream);
+    let is_long = stream.is_some_and(|stream| stream.offered_bytes >= LONG_STREAM_BYTES);
+    is_long && wanted.start == 0 && wanted.end >= BEGIN_BYTES
 }
 
 fn open(

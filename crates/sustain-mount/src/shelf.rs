@@ -10,7 +10,8 @@ use uuid::Uuid;
 use crate::cursor::{ReadBytes, ReadFailure, StreamCursor, WantedBytes};
 use crate::view::{ShownRecording, StoreView};
 
-/// A cursor in use takes some 100 MiB for each member at most, where slots have 16 MiB.
+/// A cursor in use takes some 100 MiB for each member at most, and 50 MiB more, where slots have
+/// 16 MiB.
 const CURSORS_MAX: usize = 8;
 
 /// What a read returns for bytes that are lost.

@@ -18,6 +18,10 @@ const READ_BYTES_MIN: u32 = 4 << 20;
 const WINDOW_BYTES: u64 = 512 << 20;
 const READS_PER_MEMBER_MIN: u64 = 2;
 const READS_PER_MEMBER_MAX: u64 = 6;
+/// Slots that a consumer who reads far ahead holds in parts that wait for it, and in those that it
+/// has. A buffer that is not of the pool costs as much time as its bytes take to be copied: the
+/// kernel clears it first.
+const HELD_SLOTS: u64 = 3;
 /// Reads of pieces in flight, where a large read failed.
 pub(super) const MENDS_MAX: usize = 16;
 
@@ -71,8 +75,10 @@ impl ReadWindow {
         let reads_per_member = (WINDOW_BYTES / (count * u64::from(read_bytes)))
             .clamp(READS_PER_MEMBER_MIN, READS_PER_MEMBER_MAX);
         let reads_per_member = reads_ahead.map_or(reads_per_member, |reads| reads.max(1) as u64);
-        // The slots that are being merged are held beside those that are being read.
-        let buffers = (count * (reads_per_member + 1)) as usize;
+        // The slots that are being merged are held beside those that are being read. A consumer
+        // that is slower than the members always holds some more.
+        let held = if reads_ahead.is_none() { HELD_SLOTS } else { 0 };
+        let buffers = (count * (reads_per_member + 1) + held) as usize;
         let depth = reads_per_member as usize + MENDS_MAX + 1;
         Ok(ReadWindow {
             pool: SharedPool::new(buffers, read_bytes as usize)?,

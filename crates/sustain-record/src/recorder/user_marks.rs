@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sustain_disk::buffer::AlignedBytes;
 use sustain_document::control::{MarkedOffset, UserMark};
 
-use super::board::RecordingBoard;
+use super::board::{RecordingBoard, RecordingProgress};
 use super::filled::{Filled, PayloadMemory};
 use super::stream_writer::StreamWriter;
 use crate::format::{BLOCK_BYTES, MarksWriter, PayloadMark, PieceChecksums, append_bytes_for};
@@ -34,6 +34,18 @@ struct KeptMarks {
     made: u64,
     /// Recordings before this one in the same run.
     cuts: u32,
+    /// The number of the first recording of the run.
+    first_recording: u32,
+}
+
+impl KeptMarks {
+    /// How many marks of this recording are settled. From the first cut of a stream on, the board
+    /// shows the recording before for a while.
+    fn settled(&self, standing: &RecordingProgress) -> u64 {
+        let is_shown = standing.recording == self.first_recording.saturating_add(self.cuts);
+        let marks = standing.marks.as_ref().filter(|_| is_shown);
+        marks.map_or(0, |marks| marks.settled)
+    }
 }
 
 /// Says why a text cannot be a mark.
@@ -63,13 +75,15 @@ pub fn check_mark_text(text: &str) -> Result<(), String> {
 impl MarkKeeper {
     /// Keeps marks in the stream of this writer, beside the other streams that the board shows.
     pub fn new(writer: StreamWriter, board: Arc<RecordingBoard>) -> MarkKeeper {
-        let streams = board.read().streams.into_iter().map(|stream| stream.name);
+        let standing = board.read();
+        let streams = standing.streams.into_iter().map(|stream| stream.name);
         MarkKeeper {
             streams: streams.collect(),
             kept: Mutex::new(KeptMarks {
                 writer,
                 made: 0,
                 cuts: 0,
+                first_recording: standing.recording,
             }),
             board,
         }
@@ -103,7 +117,7 @@ impl MarkKeeper {
         if kept.writer.is_closed() {
             return Err("the recording takes nothing more: it is full, or it ends".to_owned());
         }
-        let settled = self.board.read().marks.map_or(0, |marks| marks.settled);
+        let settled = kept.settled(&self.board.read());
         if kept.made.saturating_sub(settled) >= WAITING_MAX {
             return Err(format!(
                 "{WAITING_MAX} marks wait until members take them, and no more may: set it again \

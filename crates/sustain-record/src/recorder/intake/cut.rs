@@ -171,7 +171,7 @@ impl Intake {
             offset: mark.offset - at,
             ..*mark
         });
-        let after: Vec<FrameMark> = begin.into_iter().chain(later).collect();
+        let mut after: Vec<FrameMark> = begin.into_iter().chain(later).collect();
         let count = self.cuts.count;
         self.enter(at, &before);
         // Where no memory came for the last of it, the frame was divided.
@@ -186,7 +186,9 @@ impl Intake {
         {
             next.spare_mut()[..rest.len()].copy_from_slice(&rest);
         }
-        self.enter(rest.len(), &after);
+        // If the last bytes before the cut were lost, the next frame is none of that loss.
+        let lost = self.lose_begun_frame(rest.len(), &mut after);
+        self.enter(rest.len() - lost, &after);
     }
 
     /// How many of `count` bytes of a source that makes its own belong before a cut, if one is
@@ -253,6 +255,50 @@ mod tests {
             ending: Ending::Source,
         };
         (writer, received)
+    }
+
+    #[test]
+    fn a_stream_that_ends_when_it_is_to_be_cut_keeps_what_lies_in_its_pipe() {
+        let (writer, received) = stream_of_one_append();
+        let pool = writer.exchange.pool.clone();
+        // All memory is that of other streams, until this one has cut, too.
+        let mut of_others = pool.try_take();
+        let giving = std::thread::spawn(move || {
+            let (mut cuts, mut taken_bytes) = (0, 0);
+            for message in received {
+                match message {
+                    RecorderMessage::Append(filled) => taken_bytes += filled.payload_bytes,
+                    RecorderMessage::Cut { .. } => {
+                        cuts += 1;
+                        of_others.take().into_iter().for_each(|one| pool.give(one));
+                    }
+                    RecorderMessage::Ended { .. } => {}
+                }
+            }
+            (cuts, taken_bytes)
+        });
+        let (source, sink) = rustix::pipe::pipe().unwrap();
+        assert_eq!(rustix::io::write(&sink, &[7; 10_000]), Ok(10_000));
+        let (split, stop) = (SplitSwitch::default(), Stop::default());
+        split.wish();
+        stop.interrupt();
+        let setup = IntakeSetup {
+            framing: Framing::None,
+            on_full: OnFull::Block,
+            linger_ns: 50_000_000,
+            bytes_max: None,
+            deadline: None,
+            last_wait_ns: 120_000_000_000,
+            stop,
+            pause: PauseSwitch::default(),
+            split,
+        };
+        let taken = Intake::new(writer, setup).read_all(&source);
+        assert_eq!(
+            (taken.ending, taken.offered_bytes),
+            (Ending::Interrupted, 10_000)
+        );
+        assert_eq!((taken.cuts, giving.join().unwrap()), (1, (1, 10_000)));
     }
 
     #[test]

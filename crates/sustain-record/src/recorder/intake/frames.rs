@@ -21,6 +21,8 @@ impl Intake {
         self.undecided.extend_from_slice(&bytes[decided..]);
         self.note_framing_error(error);
         let lost = self.lose_begun_frame(decided, &mut found);
+        // While it waits for memory, a frame that began here counts as open.
+        self.cuts.is_in_frame |= found.iter().any(|mark| mark.kind.is_begin());
         self.enter_to_cut(decided - lost, &found);
         self.found = found;
         self.note_frames();

@@ -242,10 +242,12 @@ impl Intake {
             && self.within_bound(1) > 0
             && is_readable_now(source)
         {
+            // The streams that have cut hold the memory until all have.
+            self.cut_if_wished();
             match self.read_some(source, left.min(READ_BYTES_MAX)) {
                 Ok(0) => return,
                 Ok(count) => left = left.saturating_sub(count),
-                Err(Errno::INTR) => {}
+                Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(_) => return,
             }
         }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::block_device::BlockDevice;
-use crate::frames::FramesResult;
+use crate::frames::{FramePaceResult, FramesResult};
 use crate::host::{Description, FileSystem};
 pub use crate::latency::{LatencyBinResult, LatencyResult};
 use crate::share::ShareResult;
@@ -87,7 +87,7 @@ pub struct RecordingBefore {
 }
 
 /// A stream of a [`RecordingBefore`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamBefore {
     /// Its name.
     pub name: String,
@@ -101,6 +101,9 @@ pub struct StreamBefore {
     pub durable_bytes: u64,
     /// Frames begun.
     pub frames: u64,
+    /// What is missing and late against the declared rate; null where none was declared.
+    #[serde(default)]
+    pub pace: Option<FramePaceResult>,
 }
 
 /// The verdicts on a recording.

@@ -6,7 +6,7 @@ use sustain_disk::meter::{BufferCurve, LatencyMeter, Meter};
 use uuid::Uuid;
 
 use super::board::{MarksStanding, RecordingProgress, StreamStanding};
-use super::frame_meter::FrameMeter;
+use super::frame_meter::{FrameMeter, FramePace};
 use super::member::Slowness;
 
 /// The outcome of a recording.
@@ -66,6 +66,8 @@ pub struct RecordedBefore {
     pub elapsed_ns: u64,
     /// The streams of its sources at its end.
     pub streams: Vec<StreamStanding>,
+    /// What is missing and late of the declared rates of frames, per stream.
+    pub paces: Vec<Option<FramePace>>,
     /// The marks that users set in it; `None` where they can set none.
     pub marks: Option<MarksStanding>,
     /// Members that could not be written to its end, with the reasons.
@@ -75,6 +77,8 @@ pub struct RecordedBefore {
 impl RecordedBefore {
     pub(super) fn of(recorded: Recorded) -> RecordedBefore {
         let standing = recorded.standing;
+        let frames = recorded.frames.into_iter();
+        let paces = frames.map(|meter| meter.and_then(|meter| meter.pace));
         let errors = standing.members.into_iter().filter_map(|one| one.error);
         RecordedBefore {
             recording: recorded.recording,
@@ -82,6 +86,7 @@ impl RecordedBefore {
             ended: recorded.ended,
             elapsed_ns: recorded.elapsed_ns,
             streams: standing.streams,
+            paces: paces.collect(),
             marks: standing.marks,
             errors: errors.collect(),
         }

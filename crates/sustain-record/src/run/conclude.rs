@@ -95,13 +95,17 @@ fn started(started_ns: i64) -> String {
 }
 
 fn before(recorded: &RecordedBefore) -> RecordingBefore {
-    let streams = recorded.streams.iter().map(|standing| StreamBefore {
+    let paces = recorded.paces.iter().map(Option::as_ref);
+    let paces = paces.chain(std::iter::repeat(None));
+    let streams = recorded.streams.iter().zip(paces);
+    let streams = streams.map(|(standing, pace)| StreamBefore {
         name: standing.name.clone(),
         offered_bytes: standing.offered_bytes,
         recorded_bytes: standing.recorded_bytes,
         gap_bytes: standing.gap_bytes,
         durable_bytes: standing.durable_bytes,
         frames: standing.frames,
+        pace: pace.map(frames::pace),
     });
     RecordingBefore {
         recording: recorded.recording,

@@ -55,7 +55,7 @@ fn sizes(meter: &LatencyMeter) -> Vec<FrameSizeBin> {
     bins.collect()
 }
 
-fn pace(pace: &FramePace) -> FramePaceResult {
+pub(super) fn pace(pace: &FramePace) -> FramePaceResult {
     FramePaceResult {
         declared_frames_per_s: pace.frames_per_s(),
         missing: pace.missing,

@@ -228,13 +228,20 @@ fn before_words(before: &[RecordingBefore]) -> Option<String> {
         0 => "lost nothing".to_owned(),
         lost => format!("LOST {}", position(lost)),
     };
+    let paces = || streams().filter_map(|stream| stream.pace.as_ref());
+    let missing: u64 = paces().map(|pace| pace.missing).sum();
+    let late: u64 = paces().map(|pace| pace.late).sum();
+    let frames = match missing + late {
+        0 => String::new(),
+        _ => format!("; {missing} of their frames are MISSING and {late} came late"),
+    };
     let harmed = before.iter().filter(|one| !one.errors.is_empty()).count();
     let harmed = match harmed {
         0 => String::new(),
         count => format!(", and members failed in {count} of them"),
     };
     Some(format!(
-        "This one began where a `split` ended the one before: {which} took {} and {lost}{harmed}",
+        "This one began where a `split` ended the one before: {which} took {} and {lost}{harmed}{frames}",
         position(recorded)
     ))
 }

@@ -60,11 +60,16 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     /// The recorder of the recording that follows this one, of which it takes over the sources'
-    /// side, the board, the memory for marks and the rates of frames that were declared.
+    /// side, the board, the memory for marks, the rates of frames that were declared, and when the
+    /// last frames came.
     pub(in crate::recorder) fn follow(self, setup: RecordSetup) -> RecordFeed<I> {
         let (board, inlet) = (Arc::clone(&self.board), self.inlet);
+        let start_ns = setup.unix_clock.unix_ns(setup.start);
         // A member that still has some of it takes no part in the next recording.
         let mut next = RecordFeed::with_controls(setup, inlet, board, self.controls);
+        next.frame_meters = self.frame_meters;
+        let meters = next.frame_meters.iter_mut().flatten();
+        meters.for_each(|meter| meter.begin_at(start_ns));
         next.declare_frame_rates(&self.declared_frames_per_s);
         let mut first = standing::first(&next.setup);
         for (shown, member) in first.members.iter_mut().zip(&next.members) {

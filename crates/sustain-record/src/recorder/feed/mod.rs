@@ -475,8 +475,13 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// What the frames of each stream were like; none of a stream without frames.
     pub fn take_frame_meters(&mut self) -> Vec<Option<Box<FrameMeter>>> {
-        let mut meters = std::mem::take(&mut self.frame_meters);
+        let meters = self.frame_meters.iter();
+        let following = meters.map(|meter| meter.as_ref().map(|one| Box::new(one.following())));
+        let following = following.collect();
+        let mut meters = std::mem::replace(&mut self.frame_meters, following);
         meters.iter_mut().flatten().for_each(|meter| meter.finish());
-        meters
+        let told = meters.into_iter();
+        told.map(|meter| meter.filter(|meter| meter.has_figures()))
+            .collect()
     }
 }

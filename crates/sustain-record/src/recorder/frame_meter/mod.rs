@@ -107,6 +107,26 @@ impl FrameMeter {
         }
     }
 
+    /// The meter of the recording that follows this one without a break. The pause before its first
+    /// frame counts in it.
+    pub(super) fn following(&self) -> FrameMeter {
+        FrameMeter {
+            last_ns: self.last_ns,
+            lost_since: self.lost_since,
+            ..FrameMeter::new(self.start_ns)
+        }
+    }
+
+    /// Takes note that the recording begins at this time, in nanoseconds since 1970.
+    pub(super) fn begin_at(&mut self, start_ns: i64) {
+        self.start_ns = start_ns;
+    }
+
+    /// Whether there is anything to tell.
+    pub(super) fn has_figures(&self) -> bool {
+        self.ends.is_some() || self.pace.is_some()
+    }
+
     /// Enters the frames of an append, in the order of the stream.
     pub fn enter(&mut self, filled: &Filled) {
         if let Some(gap) = filled.gap {

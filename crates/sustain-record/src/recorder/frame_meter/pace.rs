@@ -26,7 +26,7 @@ pub struct FrameIncident {
 }
 
 /// A stream's frames against its declared rate.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FramePace {
     period_ns: f64,
     /// Frames that never came, in all settled incidents.
@@ -41,7 +41,7 @@ pub struct FramePace {
     open: Option<OpenPause>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 struct OpenPause {
     /// With all that were due in the pause as late.
     incident: FrameIncident,

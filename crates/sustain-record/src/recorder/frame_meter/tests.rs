@@ -60,6 +60,27 @@ fn frames_that_span_appends_have_their_size_and_are_durable_with_their_end() {
 }
 
 #[test]
+fn the_pause_between_two_recordings_counts_in_the_second_one() {
+    let mut first = FrameMeter::new(0);
+    first.pace = Some(FramePace::new(10.0));
+    first.enter(&filled(0, 100, &[PayloadMark::begin(0, 100 * MS)], 0));
+    let mut second = first.following();
+    second.begin_at(200 * MS);
+    second.pace = Some(FramePace::new(10.0));
+    assert!(second.has_figures());
+    second.enter(&filled(0, 100, &[PayloadMark::begin(0, 2100 * MS)], 0));
+    second.finish();
+    assert_eq!(second.interval.max().latency_ns, 2_000_000_000);
+    let pace = second.pace.as_ref().unwrap();
+    assert_eq!((pace.missing, pace.late), (19, 0));
+    let silent = first.following();
+    assert!(
+        !silent.has_figures(),
+        "no frame came, and none was declared"
+    );
+}
+
+#[test]
 fn tiny_frames_keep_little_and_lose_no_maximum() {
     let mut meter = FrameMeter::new(0);
     let marks: Vec<PayloadMark> = (0..100_000).map(|at| next(at, at as i64)).collect();

@@ -112,6 +112,38 @@ fn what_streams_send_behind_their_cuts_is_in_the_next_recording() {
     assert_joined(&place.members, 3, BYTES + BYTES / 2 + 1000);
 }
 
+#[test]
+fn frames_that_are_missing_where_recordings_follow_each_other_are_told() {
+    let place = Place::new(1, 1 << 20);
+    let store = Store::open(&place.members, Mode::Record, &Roots::default()).unwrap();
+    let options = RecordOptions {
+        buffer_bytes: 4 << 20,
+        frame_rates: vec![Some(10.0)],
+        ..RecordOptions::default()
+    };
+    let mut recorder = Recorder::start(store, ["cam"], options).unwrap();
+    let mut writer = recorder.writer("cam").unwrap();
+    let begun_ns = writer.now_ns();
+    // A frame each 100 ms, and none from the sixth to the seventh nor where the stream is cut.
+    let frame = |writer: &mut StreamWriter, at_ms: i64| {
+        let time_ns = begun_ns + at_ms * 1_000_000;
+        let mut filling = writer.lend().unwrap();
+        filling.take(1000, &[PayloadMark::begin(0, time_ns)], time_ns);
+        writer.commit(filling);
+    };
+    (0..6).for_each(|at| frame(&mut writer, at * 100));
+    (10..14).for_each(|at| frame(&mut writer, at * 100));
+    writer.cut();
+    (20..25).for_each(|at| frame(&mut writer, at * 100));
+    drop(writer);
+    let recorded = recorder.finish().unwrap();
+    let before = recorded.before[0].paces[0].as_ref().unwrap();
+    assert_eq!((before.missing, before.late), (4, 0));
+    let behind = recorded.frames[0].as_ref().unwrap().pace.as_ref().unwrap();
+    assert_eq!((behind.missing, behind.late), (6, 0));
+    assert_eq!(behind.incidents[0].frame, 0);
+}
+
 /// What a crash leaves at one moment.
 struct Crashed {
     members: Vec<String>,

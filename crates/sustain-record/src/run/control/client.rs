@@ -3,7 +3,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::event::PollFlags;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read};
 use rustix::net::{SendFlags, send};
 use sustain_disk::clock::Timestamp;
@@ -69,8 +69,22 @@ impl ControlClient {
         self.output.is_empty() && !self.is_waiting() && self.input.contains(&b'\n')
     }
 
+    /// Whether what it has asked for waits for its turn, and it has gone meanwhile: then nobody
+    /// wants it any more.
+    fn has_given_up(&self) -> bool {
+        let waits_for_turn = matches!(self.waiting, Some((_, None)));
+        let mut polled = [PollFd::new(&self.socket, PollFlags::empty())];
+        let gone = PollFlags::HUP | PollFlags::ERR;
+        waits_for_turn
+            && poll(&mut polled, Some(&Timespec::default())).is_ok()
+            && polled[0].revents().intersects(gone)
+    }
+
     /// Does what can be done without waiting. Returns whether the connection goes on.
     pub(super) fn step(&mut self, now: Timestamp, answering: &mut Answering<'_>) -> bool {
+        if self.has_given_up() {
+            return false;
+        }
         for _ in 0..LINES_PER_TURN {
             if !self.send(now) {
                 return false;
@@ -152,7 +166,7 @@ impl ControlClient {
             self.input.clear();
             if !std::mem::replace(&mut self.is_skipping, true) {
                 self.push(&ControlAnswer::refused(format!(
-                    "this line is longer than {REQUEST_BYTES_MAX} bytes, which no request is, and \
+                    "this line has {REQUEST_BYTES_MAX} bytes or more, which no request has, and \
                      was not read: a mark has at most 1000 bytes of text"
                 )));
                 return true;
@@ -261,6 +275,28 @@ mod tests {
     }
 
     #[test]
+    fn what_waits_for_its_turn_goes_with_a_client_that_goes() {
+        let split = b"{\"command\":\"split\"}\n";
+        for is_its_turn in [false, true] {
+            let (mut client, mut other) = connected();
+            let mut asked = 0;
+            let mut never = |_: &ControlRequest, awaited: &mut Awaited| {
+                asked += 1;
+                *awaited = is_its_turn.then_some(1);
+                None
+            };
+            other.write_all(split).unwrap();
+            assert!(client.step(Timestamp(0), &mut never));
+            other.shutdown(Shutdown::Write).unwrap();
+            assert!(client.step(Timestamp(0), &mut never), "it still listens");
+            drop(other);
+            // What is carried out already goes on, and ends without anybody to be answered.
+            assert_eq!(client.step(Timestamp(0), &mut never), is_its_turn);
+            assert_eq!(asked, if is_its_turn { 3 } else { 2 });
+        }
+    }
+
+    #[test]
     fn garbage_is_answered_and_the_connection_goes_on() {
         let (mut client, mut other) = connected();
         other.write_all(b"\xFF\xFE\0\nstatus\n{}\n").unwrap();
@@ -300,7 +336,7 @@ mod tests {
                 .map(|line| serde_json::from_slice(line).unwrap())
                 .collect();
             let why = lines[0].error.as_deref().unwrap();
-            assert!(why.contains("longer than 65536 bytes"), "{why}");
+            assert!(why.contains("65536 bytes or more"), "{why}");
             assert!(lines[1].ok);
         });
     }

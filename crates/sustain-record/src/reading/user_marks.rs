@@ -10,7 +10,8 @@ use sustain_document::control::UserMark;
 use super::scope::Scope;
 use crate::error::RecordError;
 use crate::format::{
-    AppendPlace, BLOCK_BYTES, Descriptor, Kind, MARKS_FRAMING, payload_range, verify_payload,
+    AppendPlace, BLOCK_BYTES, Descriptor, Kind, MARKS_FRAMING, Position, payload_range,
+    verify_payload,
 };
 use crate::member_io::MemberIo;
 use crate::opening::{Recording, StreamSummary};
@@ -19,6 +20,10 @@ use crate::walk::Head;
 
 /// Behind a descriptor that is damaged the next one is looked for within so many bytes.
 const SEARCH_BYTES: u64 = 2 << 20;
+
+/// So many slots are looked through at most for a mark that was placed late: those of a minute where
+/// a second has a gigabyte.
+const LATER_SLOTS_MAX: u64 = 8192;
 
 /// So many marks are looked for at most, found or not.
 const LOOKED_FOR_MAX: usize = 1 << 20;
@@ -131,9 +136,9 @@ struct MarkFinder<'a> {
     /// Whether marks may have been lost without an account on a member.
     may_be_untold: bool,
     may_be_overwritten: bool,
-    /// By member and serial of a slot, how many marks were set before its first append; `None`
+    /// By member and serial of a slot, how far the marks had come before its first append; `None`
     /// where that cannot be read.
-    known: HashMap<(usize, u64), Option<u64>>,
+    known: HashMap<(usize, u64), Option<Position>>,
     /// By member and serial of a slot, the appends of marks in it.
     appends: HashMap<(usize, u64), Vec<MarkAppend>>,
 }
@@ -152,22 +157,24 @@ impl MarkFinder<'_> {
     /// The mark with this number, counted from 0, or why it is not there.
     fn mark(&mut self, frame: u64) -> Result<UserMark, MarkLoss> {
         let (mut is_lost, mut is_before) = (false, false);
-        for member in 0..self.scope.members.len() {
+        let members = 0..self.scope.members.len();
+        for member in members.clone() {
             let serial = self.slot_of(member, frame);
-            let appends = self.appends_in(member, serial);
-            is_lost |= appends.iter().any(|append| append.lost.contains(&frame));
-            let places = appends.iter().filter(|append| append.frame == Some(frame));
-            let places: Vec<AppendPlace> = places.map(|append| append.place).collect();
-            let mark = places
-                .into_iter()
-                .find_map(|place| self.read(member, place))
-                .filter(|mark| mark.number == frame + 1);
-            if let Some(mark) = mark {
+            if let Some(mark) = self.mark_in(member, serial, frame, &mut is_lost) {
                 return Ok(mark);
             }
             let oldest = self.scope.members[member].slots.start;
             let before = self.marks_before(member, oldest);
             is_before |= before.is_some_and(|before| before > frame);
+        }
+        // Where a member had not answered or had failed, another one took the mark, or what tells
+        // of its loss, some slots behind.
+        for member in members {
+            for serial in self.later_slots(member, frame) {
+                if let Some(mark) = self.mark_in(member, serial, frame, &mut is_lost) {
+                    return Ok(mark);
+                }
+            }
         }
         Err(match (is_lost, is_before && self.may_be_overwritten) {
             (true, _) => MarkLoss::NotKept,
@@ -175,6 +182,45 @@ impl MarkFinder<'_> {
             (false, false) if self.may_be_untold => MarkLoss::NotKept,
             (false, false) => MarkLoss::NotFound,
         })
+    }
+
+    /// The mark with this number, if it is whole in this slot, and whether the slot tells that it
+    /// was lost.
+    fn mark_in(
+        &mut self,
+        member: usize,
+        serial: u64,
+        frame: u64,
+        is_lost: &mut bool,
+    ) -> Option<UserMark> {
+        let appends = self.appends_in(member, serial);
+        *is_lost |= appends.iter().any(|append| append.lost.contains(&frame));
+        let places = appends.iter().filter(|append| append.frame == Some(frame));
+        let places: Vec<AppendPlace> = places.map(|append| append.place).collect();
+        places
+            .into_iter()
+            .find_map(|place| self.read(member, place))
+            .filter(|mark| mark.number == frame + 1)
+    }
+
+    /// The slots behind that of [`MarkFinder::slot_of`] that were begun before the mark was settled:
+    /// nothing of it lies behind these.
+    fn later_slots(&mut self, member: usize, frame: u64) -> Range<u64> {
+        let first = self.slot_of(member, frame) + 1;
+        let most = first.saturating_add(LATER_SLOTS_MAX);
+        let slots_end = self.scope.members[member].slots.end.min(most);
+        let mut end_bytes = None;
+        let mut end = first;
+        while end < slots_end {
+            if let Some(position) = self.position_before(member, end) {
+                let end_bytes = *end_bytes.get_or_insert(position.next_offset_bytes);
+                if position.settled_offset_bytes >= end_bytes {
+                    break;
+                }
+            }
+            end += 1;
+        }
+        first..end
     }
 
     /// The last slot before whose first append no more than these marks were set: if the next mark
@@ -198,6 +244,10 @@ impl MarkFinder<'_> {
     }
 
     fn marks_before(&mut self, member: usize, serial: u64) -> Option<u64> {
+        Some(self.position_before(member, serial)?.frames)
+    }
+
+    fn position_before(&mut self, member: usize, serial: u64) -> Option<Position> {
         if let Some(known) = self.known.get(&(member, serial)) {
             return *known;
         }
@@ -206,9 +256,9 @@ impl MarkFinder<'_> {
             slot_offset_bytes: 0,
         };
         let first = self.descriptor(member, place);
-        let count = first.map(|first| first.position_before(usize::from(self.stream)).frames);
-        self.known.insert((member, serial), count);
-        count
+        let position = first.map(|first| first.position_before(usize::from(self.stream)));
+        self.known.insert((member, serial), position);
+        position
     }
 
     /// The descriptor of an append of this recording.

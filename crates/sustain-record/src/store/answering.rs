@@ -153,6 +153,7 @@ mod tests {
     use sustain_testing::{Requirement, skip};
 
     use super::*;
+    use crate::store::MountedFileSystem;
 
     /// A FUSE file system whose server never reads a request. It ends with this.
     struct Dead {
@@ -206,48 +207,10 @@ mod tests {
         }
     }
 
-    /// An ext4 file system that is frozen. It is thawed and unmounted whatever happens.
-    struct Frozen {
-        folder: tempfile::TempDir,
-    }
-
-    impl Frozen {
-        fn mount() -> Result<Frozen, String> {
-            let folder = tempfile::tempdir().unwrap();
-            let image = folder.path().join("image");
-            File::create(&image).unwrap().set_len(16 << 20).unwrap();
-            let frozen = Frozen { folder };
-            run(Command::new("mkfs.ext4").arg("-q").arg(&image))?;
-            std::fs::create_dir(frozen.place()).unwrap();
-            let mut mount = Command::new("mount");
-            run(mount.args(["-o", "loop"]).arg(&image).arg(frozen.place()))?;
-            std::fs::write(frozen.place().join("file"), "x").unwrap();
-            run(Command::new("fsfreeze").arg("-f").arg(frozen.place()))?;
-            Ok(frozen)
-        }
-
-        fn place(&self) -> PathBuf {
-            self.folder.path().join("place")
-        }
-    }
-
-    impl Drop for Frozen {
-        fn drop(&mut self) {
-            let _ = run(Command::new("fsfreeze").arg("-u").arg(self.place()));
-            let _ = run(Command::new("umount").arg("-l").arg(self.place()));
-        }
-    }
-
-    fn run(command: &mut Command) -> Result<(), String> {
-        let ran = command.output();
-        let ran = ran.map_err(|error| format!("{command:?}: {error}"))?;
-        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-        ran.status.success().then_some(()).ok_or(said)
-    }
-
     #[test]
     fn a_frozen_file_system_is_named_and_not_waited_for_without_end() {
-        let frozen = match Frozen::mount() {
+        let mounted = MountedFileSystem::new(16 << 20);
+        let frozen = match mounted.and_then(|mounted| mounted.freeze().map(|()| mounted)) {
             Ok(frozen) => frozen,
             Err(why) => return skip(Requirement::Mounts, why),
         };

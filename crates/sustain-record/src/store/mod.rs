@@ -8,6 +8,8 @@ mod candidate;
 mod create;
 mod holes;
 mod member;
+#[cfg(test)]
+mod mounted_file_system;
 mod open;
 mod prewrite;
 pub(crate) mod superblocks;
@@ -34,6 +36,8 @@ pub use crate::member_io::on_long_wait;
 pub use answering::{check_answering, check_takes_writes, write_within_bound};
 pub use create::{CreateEvent, CreatePlan, Created, CreatedMember, create, create_simulated};
 pub use member::OpenMember;
+#[cfg(test)]
+pub(crate) use mounted_file_system::MountedFileSystem;
 
 /// The name of a member's file in a directory that is given as a member.
 pub const FILE_NAME: &str = "sustain.store";

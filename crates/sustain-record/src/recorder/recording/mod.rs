@@ -90,7 +90,24 @@ pub struct Recorder {
     /// The writers that nobody has taken yet.
     writers: Vec<StreamWriter>,
     gauge: BufferGauge,
-    thread: JoinHandle<Result<Recorded, RecordError>>,
+    thread: RecorderThread,
+}
+
+/// The recorder's thread, and the outcome that it hands over before it ends. The kernel may hold
+/// the thread at its end for as long as a member does not return what it was given.
+struct RecorderThread {
+    handle: JoinHandle<()>,
+    outcome: Receiver<Result<Recorded, RecordError>>,
+}
+
+impl RecorderThread {
+    /// Waits for the outcome.
+    fn finish(self) -> Result<Recorded, RecordError> {
+        self.outcome.recv().unwrap_or_else(|_| {
+            let panic = self.handle.join().expect_err("it ends with an outcome");
+            std::panic::resume_unwind(panic)
+        })
+    }
 }
 
 impl Recorder {
@@ -191,10 +208,15 @@ impl Recorder {
             options,
             superblocks,
         };
-        let thread = std::thread::Builder::new()
+        let (ended, outcome) = crossbeam_channel::bounded(1);
+        let handle = std::thread::Builder::new()
             .name("sustain-record".to_owned())
-            .spawn(move || job.run(Box::new(open_engine), &ready))
+            .spawn(move || {
+                // Who has dropped the recorder does not want it.
+                let _ = ended.send(job.run(Box::new(open_engine), ready));
+            })
             .map_err(RecordError::Thread)?;
+        let thread = RecorderThread { handle, outcome };
         await_ready(&is_ready, thread, writers, gauge)
     }
 
@@ -250,7 +272,7 @@ impl Recorder {
     /// If the recorder's thread has panicked.
     pub fn finish(self) -> Result<Recorded, RecordError> {
         drop(self.writers);
-        join(self.thread)
+        self.thread.finish()
     }
 }
 
@@ -258,7 +280,7 @@ impl Recorder {
 /// dropped.
 fn await_ready(
     is_ready: &Receiver<ReadyRecorder>,
-    thread: JoinHandle<Result<Recorded, RecordError>>,
+    thread: RecorderThread,
     writers: Vec<StreamWriter>,
     gauge: BufferGauge,
 ) -> Result<Recorder, RecordError> {
@@ -271,14 +293,13 @@ fn await_ready(
             thread,
         }),
         // The thread ended before it was ready, so it has an error to report.
-        Err(_) => join(thread).map(|_| unreachable!("ready before its end")),
+        Err(_) => {
+            drop(writers);
+            thread
+                .finish()
+                .map(|_| unreachable!("ready before its end"))
+        }
     }
-}
-
-fn join(thread: JoinHandle<Result<Recorded, RecordError>>) -> Result<Recorded, RecordError> {
-    thread
-        .join()
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn check(

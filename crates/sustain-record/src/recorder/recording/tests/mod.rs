@@ -15,7 +15,7 @@ use sustain_host::Roots;
 use sustain_targets::Stop;
 
 use super::*;
-use crate::format::{GapReason, MarkKind, PayloadMark};
+use crate::format::{GapReason, MARKS_FRAMING, MARKS_STREAM, MarkKind, PayloadMark};
 use crate::member_io::MemberIo;
 use crate::reading::part::StreamPart;
 use crate::reading::scope::Scope;
@@ -28,7 +28,9 @@ use crate::source::framing::Framing;
 use crate::store::{CreatePlan, Mode, create};
 
 mod deleted;
+mod frozen;
 mod given_up;
+mod marks;
 mod splits;
 
 const EIO: i32 = 5;
@@ -209,7 +211,13 @@ impl Place {
             patience,
             ..RecordOptions::default()
         };
-        let streams = streams.iter().map(|name| StreamSetup::plain(name));
+        let streams = streams.iter().map(|name| match *name {
+            MARKS_STREAM => StreamSetup {
+                framing: MARKS_FRAMING.to_owned(),
+                ..StreamSetup::plain(name)
+            },
+            name => StreamSetup::plain(name),
+        });
         let open_engine = open_faulty(fault);
         let streams = streams.collect();
         let recorder = Recorder::start_on(store, streams, options, open_engine, superblocks);

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use sustain_record::reading::frames::{FrameReader, Framed};
+use sustain_record::reading::frames::{Frame, FrameReader, Framed};
 use sustain_record::reading::parts::Background;
 use sustain_record::reading::stream::{Range, StreamReader};
 use uuid::Uuid;
@@ -72,12 +72,15 @@ impl FrameShelf {
         drop(found);
         // What a reader that was opened before does not find may have come since.
         let place = match near {
-            Some(near) => self.read_to(near, number)?,
+            Some(near) => self.read_to(shown, near, number)?,
             None => None,
         };
         let place = match place {
             Some(place) => Some(place),
-            None => self.read_to(ReaderOfFrames::open(shown, stream, number)?, number)?,
+            None => {
+                let reader = ReaderOfFrames::open(shown, stream, number)?;
+                self.read_to(shown, reader, number)?
+            }
         };
         place.ok_or(ReadFailure::Lost)
     }
@@ -86,11 +89,12 @@ impl FrameShelf {
     /// meanwhile: a member may not answer for long.
     fn read_to(
         &self,
+        shown: &ShownRecording,
         mut reader: ReaderOfFrames,
         number: u64,
     ) -> Result<Option<FrameExtent>, ReadFailure> {
         loop {
-            let Some((at, place)) = reader.next(number)? else {
+            let Some((at, place)) = reader.next(shown, number)? else {
                 return Ok(None);
             };
             if let Some(place) = place {
@@ -162,7 +166,15 @@ impl ReaderOfFrames {
 
     /// Reads on to the next frame that is there: its number, and its place if it is whole. What is
     /// lost before `wanted` is passed over. `None` if it is known not to come.
-    fn next(&mut self, wanted: u64) -> Result<Option<(u64, Option<FrameExtent>)>, ReadFailure> {
+    fn next(
+        &mut self,
+        shown: &ShownRecording,
+        wanted: u64,
+    ) -> Result<Option<(u64, Option<FrameExtent>)>, ReadFailure> {
+        let stream = shown.stream(self.stream);
+        let is_last_line = |frame: &Frame| {
+            stream.is_some_and(|stream| frame.is_last_line_of(&shown.recording, stream))
+        };
         for framed in self.frames.by_ref() {
             match framed.map_err(ReadFailure::Members)? {
                 Framed::Frame(frame) => {
@@ -173,7 +185,8 @@ impl ReaderOfFrames {
                         length_bytes: length as u64,
                         time_ns: frame.time_ns,
                     };
-                    return Ok(Some((frame.number, frame.whole.then_some(place))));
+                    let is_whole = frame.whole || is_last_line(&frame);
+                    return Ok(Some((frame.number, is_whole.then_some(place))));
                 }
                 Framed::Missing { numbers, .. } => {
                     self.next = numbers.end;

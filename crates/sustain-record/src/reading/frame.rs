@@ -4,6 +4,7 @@ use std::ops::Range as Span;
 
 use super::bytes::SharedBytes;
 use super::part::{HoleReason, StreamPart};
+use crate::opening::{Recording, StreamSummary};
 use crate::source::framing::Framing;
 
 const LENGTH_PREFIX_BYTES: usize = 4;
@@ -96,6 +97,15 @@ pub enum Framed {
 }
 
 impl Frame {
+    /// Whether this is a line that only lacks its newline: a text may end without one, but only its
+    /// source can say that it has ended.
+    pub fn is_last_line_of(&self, recording: &Recording, stream: &StreamSummary) -> bool {
+        self.framing == Framing::Lines
+            && self.loss.is_none()
+            && self.offset_bytes + self.length_bytes >= stream.offered_bytes
+            && recording.is_ended_by_source()
+    }
+
     /// The frame without its length: for length-prefixed frames the bytes behind the first four,
     /// for others all bytes.
     pub fn body(&self) -> &[u8] {

@@ -352,10 +352,7 @@ impl<'a> FrameExtraction<'a> {
             );
             return Ok(());
         };
-        // A text may end without a newline, but only its source can say that it has ended.
-        let is_text = self.selection.framing() == Framing::Lines;
-        let stream_has_ended = self.selection.recording.is_ended_by_source();
-        if is_text && end_bytes >= stream.offered_bytes && stream_has_ended {
+        if frame.is_last_line_of(&self.selection.recording, stream) {
             return self.write(frame);
         }
         say(&format!(

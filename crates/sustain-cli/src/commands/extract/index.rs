@@ -12,7 +12,6 @@ use sustain::record::document::time_text;
 use sustain::record::reading::frames::{Frame, FrameLoss, Framed, IndexedReader};
 use sustain::record::reading::part::StreamPart;
 use sustain::record::reading::stream::StreamReader;
-use sustain::record::source::framing::Framing;
 use sustain::record::store::Store;
 
 use super::destination::Destination;
@@ -150,8 +149,11 @@ impl<'a> FrameIndex<'a> {
             let mut members = store.members.iter();
             members.find(|member| member.index() == place.member)
         });
+        let Selection {
+            recording, stream, ..
+        } = self.selection;
         let state = match frame.loss {
-            _ if frame.whole || self.is_last_line(frame) => "whole",
+            _ if frame.whole || frame.is_last_line_of(recording, stream) => "whole",
             Some(loss) => loss_word(loss),
             None => "cut",
         };
@@ -166,15 +168,6 @@ impl<'a> FrameIndex<'a> {
             adjacent_bytes: frame.place.map(|place| place.adjacent_bytes),
             state,
         })
-    }
-
-    /// A text may end without a newline, where its source has ended.
-    fn is_last_line(&self, frame: &Frame) -> bool {
-        let end_bytes = frame.offset_bytes + frame.length_bytes;
-        frame.loss.is_none()
-            && self.selection.framing() == Framing::Lines
-            && self.selection.recording.is_ended_by_source()
-            && end_bytes >= self.selection.stream.offered_bytes
     }
 
     fn lost(&mut self, numbers: Range<u64>, state: &str) -> anyhow::Result<()> {

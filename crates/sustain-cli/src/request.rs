@@ -10,7 +10,7 @@ use sustain::disk::meter::IntervalRule;
 use sustain::disk::target::DataPath;
 use sustain::disk::units::{parse_duration, parse_size};
 use sustain::document::profile::ProfileResult;
-use sustain::document::reader;
+use sustain::document::reader::{self, Document};
 use sustain::measure::KnownProfile;
 use sustain::measure::{LoadPlan, MeasurePlan};
 
@@ -143,18 +143,24 @@ pub(crate) fn plan(flags: &MeasureFlags) -> Result<MeasurePlan, UsageError> {
 
 /// Reads a saved profile.
 pub(crate) fn known_profile(path: Option<&Path>) -> Result<Option<KnownProfile>, UsageError> {
+    let known = known::<ProfileResult>(path)?;
+    Ok(known.map(|(name, result)| KnownProfile {
+        name,
+        result: Arc::new(result),
+    }))
+}
+
+/// Reads a saved document, if one is given, with its name.
+pub(crate) fn known<D: Document>(path: Option<&Path>) -> Result<Option<(String, D)>, UsageError> {
     let Some(path) = path else {
         return Ok(None);
     };
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path)
         .map_err(|error| UsageError(format!("cannot read {name}: {error}; check the path")))?;
-    let result = reader::read::<ProfileResult>(&text)
-        .map_err(|error| UsageError(format!("{name}: {error}")))?;
-    Ok(Some(KnownProfile {
-        name,
-        result: Arc::new(result),
-    }))
+    let result =
+        reader::read::<D>(&text).map_err(|error| UsageError(format!("{name}: {error}")))?;
+    Ok(Some((name, result)))
 }
 
 fn usage(text: &str) -> UsageError {

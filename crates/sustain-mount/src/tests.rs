@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use sustain_host::Roots;
 use sustain_record::reading::part::StreamPart;
-use sustain_record::recorder::{RecordOptions, Recorder};
+use sustain_record::recorder::{AppendSize, RecordOptions, Recorder};
 use sustain_record::store::{CreatePlan, Mode, Store, create};
 use sustain_targets::Stop;
 
@@ -37,7 +37,7 @@ impl Place {
         place.create();
         let options = RecordOptions {
             buffer_bytes: 4 << 20,
-            append_bytes: 256 << 10,
+            append_size: AppendSize::Exactly(256 << 10),
             ..RecordOptions::default()
         };
         let store = place.open(Mode::Record);

@@ -19,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod best_size;
 pub mod document;
 pub mod error;
 pub mod forecast;

@@ -26,8 +26,8 @@ use sustain_record::reading::stream::{Range, StreamReader};
 use sustain_record::reading::user_marks::{FoundMarks, MarkLoss, find_marks};
 use sustain_record::reading::verify::{Checkable, verify};
 use sustain_record::recorder::{
-    Intake, IntakeSetup, OnFull, PauseSwitch, RecordOptions, Recorder, SplitSwitch, StreamSetup,
-    StreamWriter,
+    AppendSize, Intake, IntakeSetup, OnFull, PauseSwitch, RecordOptions, Recorder, SplitSwitch,
+    StreamSetup, StreamWriter,
 };
 use sustain_record::source::framing::Framing;
 use sustain_record::source::synthetic::{Content, seed_of};
@@ -73,7 +73,7 @@ impl Place {
     fn record(&self, streams: &[&str]) -> (Recorder, Vec<StreamWriter>) {
         let options = RecordOptions {
             buffer_bytes: 16 << 20,
-            append_bytes: 256 << 10,
+            append_size: AppendSize::Exactly(256 << 10),
             ..RecordOptions::default()
         };
         let streams = streams.iter().copied();
@@ -400,7 +400,7 @@ fn names_for_which_a_start_has_no_room_are_refused_before_anything_is_written() 
     let names = (0..64).map(|number| format!("{number:01200}"));
     let streams = names.map(|name| StreamSetup::plain(&name));
     let options = RecordOptions {
-        append_bytes: 16 << 10,
+        append_size: AppendSize::Exactly(16 << 10),
         ..RecordOptions::default()
     };
     let refused = Recorder::start(place.open(Mode::Record), streams, options);

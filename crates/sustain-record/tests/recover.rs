@@ -22,7 +22,7 @@ use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range, StreamReader};
 use sustain_record::reading::verify::{Checkable, VerifyResult, verify};
 use sustain_record::recorder::{
-    Patience, RecordOptions, Recorder, RecordingProgress, StreamWriter,
+    AppendSize, Patience, RecordOptions, Recorder, RecordingProgress, StreamWriter,
 };
 use sustain_record::recover::Recovered;
 use sustain_record::store::{CreatePlan, Mode, Renewal, Store, create};
@@ -200,7 +200,7 @@ impl Place {
 fn options() -> RecordOptions {
     RecordOptions {
         buffer_bytes: 4 << 20,
-        append_bytes: SLOT_BYTES,
+        append_size: AppendSize::Exactly(SLOT_BYTES),
         // Under load a disk may be slow. What lies on it is not to be copied to another one,
         // because the tests take bytes away.
         patience: Patience {

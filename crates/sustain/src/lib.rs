@@ -62,6 +62,7 @@ pub use sustain_experiments::{compare, diagnose, effect, profile, sweep};
 
 /// Recording: stores, recorders, readers, the format.
 pub mod record {
+    pub use sustain_record::best_size::{APPEND_BYTES_LEAST, best_append_bytes};
     pub use sustain_record::error::RecordError;
     pub use sustain_record::format::{GapReason, MarkKind, PayloadMark};
     pub use sustain_record::reading::frames::{FrameReader, Framed};

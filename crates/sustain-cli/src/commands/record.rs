@@ -7,14 +7,15 @@ use std::sync::atomic::Ordering;
 use sustain::Stop;
 use sustain::document::reader;
 use sustain::document::record::{RecordResult, RecordingEnd};
+use sustain::document::sweep::SweepResult;
 use sustain::host::Roots;
 use sustain::record::forecast::{Forecast, ForecastMember};
 use sustain::record::source::SourceSpec;
 use sustain::record::source::framing::Framing;
 use sustain::record::store::{Mode, Store};
 use sustain::record::{
-    Durability, OnFull, RecordEvent, RecordOptions, RecordPlan, RecorderShare, SourcePlan,
-    SupervisorCommand, record,
+    AppendSize, Durability, OnFull, RecordEvent, RecordOptions, RecordPlan, RecorderShare,
+    SourcePlan, SupervisorCommand, best_append_bytes, record,
 };
 use sustain::report::html;
 use sustain::report::terminal::{LiveKind, RecordView, record_summary};
@@ -28,7 +29,7 @@ use crate::flags::record::{
     DurableFlag, HoldBackFlag, OnFullFlag, RecordFlags, ShareFlag, SourceSpecArgument,
 };
 use crate::interrupt;
-use crate::request::{arguments, engine, known_profile};
+use crate::request::{arguments, engine, known, known_profile};
 use crate::usage_error::UsageError;
 
 pub(crate) fn run(flags: &RecordFlags) -> anyhow::Result<Exit> {
@@ -91,6 +92,30 @@ fn forecast(flags: &RecordFlags) -> Result<Option<Forecast>, UsageError> {
     Forecast::new(&known.result, &members.collect::<Vec<_>>(), &is_same)
         .map(Some)
         .map_err(|why| UsageError(format!("{}: {why}", known.name)))
+}
+
+/// The size of appends: as asked for, or as a sweep found it best.
+fn append_size(flags: &RecordFlags) -> Result<AppendSize, UsageError> {
+    if let Some(bytes) = flags.append_size {
+        return Ok(AppendSize::Exactly(bytes));
+    }
+    let Some((name, sweep)) = known::<SweepResult>(flags.sweep.as_deref())? else {
+        return Ok(AppendSize::Usual);
+    };
+    // A sweep of a directory used a scratch file on the same disk.
+    let is_same = |target: &str, member: &str| {
+        let (target, member) = (Path::new(target), Path::new(member));
+        let directory = member.parent().filter(|one| *one != Path::new(""));
+        output::is_same(target, member)
+            || output::is_same(target, directory.unwrap_or(Path::new(".")))
+    };
+    match best_append_bytes(&sweep, &flags.members, &is_same) {
+        Ok(bytes) => Ok(AppendSize::Best {
+            bytes,
+            document: name,
+        }),
+        Err(why) => Err(UsageError(format!("{name}: {why}"))),
+    }
 }
 
 /// Checks the outputs. Hours of recording must not end at a path that cannot be written, nor with a
@@ -176,6 +201,7 @@ fn plan(flags: &RecordFlags) -> Result<RecordPlan, UsageError> {
         bytes: flags.bytes,
         options: RecordOptions {
             buffer_bytes: flags.buffer,
+            append_size: append_size(flags)?,
             depth: flags.depth,
             engine: engine(flags.engine),
             durability: match flags.durable {

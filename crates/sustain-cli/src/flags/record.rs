@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use sustain::disk::units::{parse_duration, parse_size};
+use sustain::disk::units::{Size, parse_duration, parse_size};
+use sustain::record::APPEND_BYTES_LEAST;
+use sustain::record::format::SLOT_BYTES_MAX;
 use sustain::record::source::SourceSpec;
 use sustain::record::source::framing::Framing;
 
@@ -138,6 +140,11 @@ pub(crate) struct RecordFlags {
     #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = parse_size)]
     pub(crate) buffer: u64,
+    /// Bytes that are written to a member at a time, from 256KiB to 16MiB and at most a slot
+    /// [default: what --sweep found best, or else 1MiB].
+    #[arg(help_heading = group::HOW, hide_short_help = true)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_append_size)]
+    pub(crate) append_size: Option<u32>,
     /// The maximum age of data that is not yet durable; each makes every write durable.
     #[arg(help_heading = group::HOW)]
     #[arg(long, value_name = "TIME|each", default_value = "1s", value_parser = parse_durable)]
@@ -205,6 +212,26 @@ pub(crate) struct RecordFlags {
     #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
+    /// A result of sustain sweep --write --record-size --json on all members: appends get the record
+    /// size that it found best.
+    #[arg(help_heading = group::RARE, hide_short_help = true)]
+    #[arg(long, value_name = "FILE", conflicts_with = "append_size")]
+    pub(crate) sweep: Option<PathBuf>,
+}
+
+/// The size of appends.
+fn parse_append_size(text: &str) -> Result<u32, String> {
+    const BLOCK_BYTES: u64 = 4096;
+    let range = u64::from(APPEND_BYTES_LEAST)..=u64::from(SLOT_BYTES_MAX);
+    let bytes = parse_size(text).map_err(|error| error.to_string())?;
+    match u32::try_from(bytes) {
+        Ok(found) if range.contains(&bytes) && bytes.is_multiple_of(BLOCK_BYTES) => Ok(found),
+        _ => Err(format!(
+            "appends have from 256KiB to 16MiB, in whole blocks of 4KiB, and {} is not such a \
+             size: give one such as 4MiB",
+            Size(bytes)
+        )),
+    }
 }
 
 /// Frames per second. The time of a frame is that of the read which brought it, so that more frames
@@ -274,6 +301,16 @@ mod tests {
             );
         }
         assert_eq!(parse_frame_rate("29.97"), Ok(29.97));
+    }
+
+    #[test]
+    fn a_size_that_no_append_may_have_is_refused() {
+        for text in ["0", "255KiB", "17MiB", "1000000B", "1e30GB"] {
+            let error = parse_append_size(text).unwrap_err();
+            assert!(error.contains("iB"), "{text}: {error}");
+        }
+        assert_eq!(parse_append_size("256KiB"), Ok(256 << 10));
+        assert_eq!(parse_append_size("16MiB"), Ok(16 << 20));
     }
 
     #[test]

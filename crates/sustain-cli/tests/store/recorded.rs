@@ -10,7 +10,9 @@ use sustain::host::Roots;
 use sustain::record::format::{GapReason, MarkKind, PayloadMark};
 use sustain::record::source::framing::{Framer, Framing};
 use sustain::record::store::{Mode, Store};
-use sustain::record::{RecordOptions, Recorder, RecordingProgress, StreamSetup, StreamWriter};
+use sustain::record::{
+    AppendSize, RecordOptions, Recorder, RecordingProgress, StreamSetup, StreamWriter,
+};
 
 use crate::support::{Place, json_of};
 
@@ -107,7 +109,7 @@ fn record_with(place: &Place, members: &[&str], streams: &[Stream<'_>], end: End
     });
     let options = RecordOptions {
         buffer_bytes: 8 << 20,
-        append_bytes: SLOT_BYTES as u32,
+        append_size: AppendSize::Exactly(SLOT_BYTES as u32),
         ring,
         ..RecordOptions::default()
     };

@@ -3,7 +3,7 @@
 use sustain_document::create::{CREATE_SCHEMA, CreateDocument, NewMember};
 
 use super::uuid_text;
-use crate::recorder::{RecordOptions, data_bytes};
+use crate::recorder::{AppendSize, data_bytes};
 use crate::store::{Created, CreatedMember};
 
 /// Makes the document of a store that was created, or that would be created.
@@ -27,7 +27,7 @@ fn new_member(member: &CreatedMember) -> NewMember {
         bytes: geometry.member_bytes,
         slots: geometry.slot_count,
         room_bytes: geometry.slot_count * u64::from(geometry.slot_bytes),
-        data_bytes: data_bytes(geometry, RecordOptions::default().append_bytes),
+        data_bytes: data_bytes(geometry, AppendSize::USUAL_BYTES),
         new: member.is_new,
     }
 }

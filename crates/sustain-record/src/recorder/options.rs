@@ -1,18 +1,55 @@
 //! The settings of a recording, and what follows from them for its appends.
 
 use sustain_disk::engine::EngineChoice;
+use sustain_disk::units::Size;
+use sustain_document::setting::{APPEND_SIZE, RING, SLOT};
 use sustain_document::share::RecorderShare;
 
 use super::feed::{Durability, Patience};
+use crate::error::RecordError;
+use crate::format::{BLOCK_BYTES, SLOT_BYTES_MAX};
 use crate::store::Store;
+
+/// Three blocks are around the least payload of an append with frame marks.
+const APPEND_BYTES_MIN: u32 = 4 * BLOCK_BYTES as u32;
+
+/// How large an append is of a stream that has enough bytes for it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum AppendSize {
+    /// [`AppendSize::USUAL_BYTES`], or a slot where that is less.
+    #[default]
+    Usual,
+    /// What was found best, or a slot where that is less.
+    Best {
+        /// Bytes of an append.
+        bytes: u32,
+        /// The name of the document that says so.
+        document: String,
+    },
+    /// So many bytes. A store whose slots are smaller is refused.
+    Exactly(u32),
+}
+
+impl AppendSize {
+    /// Bytes of an append where nothing else is asked for.
+    pub const USUAL_BYTES: u32 = 1 << 20;
+
+    /// The bytes of an append in slots that are large enough.
+    pub fn wanted_bytes(&self) -> u32 {
+        match self {
+            AppendSize::Usual => AppendSize::USUAL_BYTES,
+            AppendSize::Best { bytes, .. } | AppendSize::Exactly(bytes) => *bytes,
+        }
+    }
+}
 
 /// The settings of a recording.
 #[derive(Debug, Clone)]
 pub struct RecordOptions {
     /// Memory between sources and members.
     pub buffer_bytes: u64,
-    /// Bytes per append of a stream that has enough of them; at most a slot.
-    pub append_bytes: u32,
+    /// How large appends are.
+    pub append_size: AppendSize,
     /// Most appends in flight on one member.
     pub depth: u32,
     /// The bytes in flight on one member are bounded to what it writes in this time.
@@ -38,7 +75,7 @@ impl Default for RecordOptions {
     fn default() -> RecordOptions {
         RecordOptions {
             buffer_bytes: 512 << 20,
-            append_bytes: 1 << 20,
+            append_size: AppendSize::Usual,
             depth: 8,
             window_ns: 100_000_000,
             engine: EngineChoice::Auto,
@@ -54,7 +91,7 @@ impl Default for RecordOptions {
 
 /// The most bytes that an append may take. In a ring of two slots each begins with a copy of the
 /// start, for which the append must leave space.
-pub(super) fn append_bytes_max(store: &Store, ring: bool) -> u32 {
+pub(crate) fn append_bytes_max(store: &Store, ring: bool) -> u32 {
     let slot_counts = store
         .members
         .iter()
@@ -67,8 +104,42 @@ pub(super) fn append_bytes_max(store: &Store, ring: bool) -> u32 {
 }
 
 /// The bytes of an append of a stream that has enough of them.
-pub(super) fn append_bytes(store: &Store, options: &RecordOptions) -> u32 {
-    options
-        .append_bytes
-        .min(append_bytes_max(store, options.ring))
+pub(crate) fn append_bytes(store: &Store, options: &RecordOptions) -> u32 {
+    let wanted_bytes = options.append_size.wanted_bytes();
+    wanted_bytes.min(append_bytes_max(store, options.ring))
+}
+
+/// Refuses a size of appends that is none, or that the slots of the store do not have.
+pub(crate) fn check_append_size(store: &Store, options: &RecordOptions) -> Result<(), RecordError> {
+    let wanted_bytes = options.append_size.wanted_bytes();
+    let is_size = wanted_bytes.is_multiple_of(BLOCK_BYTES as u32)
+        && (APPEND_BYTES_MIN..=SLOT_BYTES_MAX).contains(&wanted_bytes);
+    if !is_size {
+        let (least, most) = (Size(APPEND_BYTES_MIN.into()), Size(SLOT_BYTES_MAX.into()));
+        return Err(RecordError::Usage(APPEND_SIZE.must_be(format_args!(
+            "from {least} to {most}, and a multiple of {BLOCK_BYTES} bytes"
+        ))));
+    }
+    let most = append_bytes_max(store, options.ring);
+    if !matches!(options.append_size, AppendSize::Exactly(_)) || wanted_bytes <= most {
+        return Ok(());
+    }
+    let (most, slot) = (Size(most.into()), Size(store.slot_bytes.into()));
+    let needed = Size(wanted_bytes.next_power_of_two().into());
+    let asked = APPEND_SIZE.of(Size(wanted_bytes.into()));
+    Err(RecordError::Usage(if wanted_bytes > store.slot_bytes {
+        format!(
+            "{asked} is more than a slot of this store, which has {slot}: use at most {}, or \
+             create the store anew with `sustain create {} {needed}`, which destroys what is on it",
+            APPEND_SIZE.of(most),
+            SLOT.flag()
+        )
+    } else {
+        format!(
+            "{asked} is more than half a slot of {slot}, and in {} a member of two slots has a \
+             start in each: use at most {}, or a store with larger members",
+            RING.the(),
+            APPEND_SIZE.of(most)
+        )
+    }))
 }

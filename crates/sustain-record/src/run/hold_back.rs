@@ -58,11 +58,10 @@ impl HoldingBack {
         let Some(supervisor) = &plan.hold_back else {
             return holding;
         };
-        let members = store.members.len();
         let ready = runtime_directory()
             .map_err(HoldBackError::Directory)
             .and_then(|directory| {
-                let setup = setup(plan, devices, members, directory);
+                let setup = setup(plan, devices, store, directory);
                 let told = HoldBack::rehearse(&setup, roots)?;
                 Ok((told, HoldBack::start(&setup, supervisor, roots)?))
             });
@@ -127,14 +126,14 @@ impl Drop for HoldingBack {
 pub(super) fn rehearsed(
     plan: &RecordPlan,
     devices: &[BlockDevice],
-    members: usize,
+    store: &Store,
     roots: &Roots,
 ) -> Option<HoldBackResult> {
     plan.hold_back.as_ref()?;
     let told = check_runtime_directory()
         .map_err(HoldBackError::Directory)
         .and_then(|()| {
-            let setup = setup(plan, devices, members, PathBuf::new());
+            let setup = setup(plan, devices, store, PathBuf::new());
             HoldBack::rehearse(&setup, roots)
         });
     Some(told.unwrap_or_else(|error| refused(&error)))
@@ -170,11 +169,11 @@ fn numbers(devices: &[BlockDevice]) -> Vec<DeviceNumber> {
 fn setup(
     plan: &RecordPlan,
     devices: &[BlockDevice],
-    members: usize,
+    store: &Store,
     directory: PathBuf,
 ) -> HoldBackSetup {
     let options = &plan.options;
-    let usual_bytes = usual_bytes(plan, members);
+    let usual_bytes = usual_bytes(plan, store);
     let target_bytes = (options.buffer_bytes / TARGET_PART).max(usual_bytes);
     HoldBackSetup {
         devices: whole_disks(devices),

@@ -31,8 +31,10 @@ use sustain_host::Roots;
 use sustain_targets::{Monitor, Stop, check_memory, counted, devices_under, neighbour_cautions};
 
 use crate::error::RecordError;
+use crate::format::SLOT_BYTES_MAX;
 use crate::recorder::{
     Durability, OnFull, RecordOptions, Recorder, RecordingBoard, RecordingProgress, StreamSetup,
+    append_bytes, check_append_size,
 };
 use crate::share_words::share_line;
 use crate::source::SourceSpec;
@@ -169,7 +171,7 @@ pub fn record(
     monitor.idle_while(idle_ns, &mut |_| stop.reason().is_none() && !is_urgent());
     let on_members = share::on_members(plan, &store, roots);
     let mut holding = HoldingBack::prepare(plan, &store, &devices, roots);
-    let (members, slot_bytes) = (store.members.len(), store.slot_bytes);
+    let (usual_bytes, slot_bytes) = (need::usual_bytes(plan, &store), store.slot_bytes);
     let marks = control.iter().map(|_| StreamSetup::marks());
     let streams = plan.sources.iter().map(stream_of).chain(marks);
     let mut recorder = Recorder::start(store, streams, plan.options.clone())?;
@@ -179,7 +181,7 @@ pub fn record(
     let (service, commands) = control::serve(control, &mut writers, commanded)?;
     let mut share = share::taken(&recorder, on_members, &holding);
     holding.watch(recorder.gauge(), share.takes());
-    let need = ToldNeed::start(plan, &devices, members, recorder.gauge());
+    let need = ToldNeed::start(plan, &devices, usual_bytes, recorder.gauge());
     let intake_start = sources::IntakeStart {
         start,
         stop,
@@ -243,6 +245,7 @@ fn open(
     }
     let store = Store::open(&plan.members, Mode::Record, roots)?;
     store.check_room(plan.options.ring)?;
+    check_append_size(&store, &plan.options)?;
     let notes = notes_before(plan, &store, is_new, roots, observer);
     check_buffer(plan, roots)?;
     let sources = early.map_or_else(|| sources::open(plan), Ok)?;
@@ -286,6 +289,10 @@ fn notes_before(
     if plan.size_bytes.is_some() && !is_new {
         notes.push(words::size_not_used(&plan.members));
     }
+    let appends_bytes = append_bytes(store, &plan.options);
+    let append_size = &plan.options.append_size;
+    notes.extend(words::append_size(append_size, appends_bytes));
+    notes.extend(words::empty_rests(appends_bytes, store.slot_bytes));
     for note in &notes {
         observer(RecordEvent::Note(note.clone()));
     }
@@ -327,6 +334,15 @@ fn rehearse(
         let would = words::would_record(&source.typed, &source.stream, &plan.members);
         observer(RecordEvent::Note(would));
     }
+    let (appends_bytes, slot_bytes) = match store {
+        Some(store) => (append_bytes(store, &plan.options), store.slot_bytes),
+        None => (
+            plan.options.append_size.wanted_bytes(),
+            new_slot_bytes(plan),
+        ),
+    };
+    let would = words::would_append(appends_bytes, slot_bytes);
+    observer(RecordEvent::Note(would));
     let share = share::rehearsed(plan, store, roots);
     let would = words::would_take(&share_line(&share));
     observer(RecordEvent::Note(would));
@@ -357,6 +373,14 @@ fn members_without_store(plan: &RecordPlan) -> Result<Vec<String>, RecordError> 
     Ok(new)
 }
 
+/// The slots of a store that is created for the recording have space for two appends, or for one
+/// of the largest.
+fn new_slot_bytes(plan: &RecordPlan) -> u32 {
+    let wanted_bytes = plan.options.append_size.wanted_bytes().min(SLOT_BYTES_MAX);
+    let two_bytes = (2 * wanted_bytes).next_power_of_two();
+    two_bytes.clamp(CreatePlan::SLOT_BYTES_DEFAULT, SLOT_BYTES_MAX)
+}
+
 /// Creates a store in directories that have none yet.
 fn make_stores(
     plan: &RecordPlan,
@@ -371,7 +395,7 @@ fn make_stores(
     let create_plan = CreatePlan {
         members: new,
         size_bytes: plan.size_bytes,
-        slot_bytes: CreatePlan::SLOT_BYTES_DEFAULT,
+        slot_bytes: new_slot_bytes(plan),
         prewrite: true,
         destroy: Vec::new(),
         dry_run: plan.dry_run,

@@ -9,7 +9,8 @@ use sustain_document::block_device::BlockDevice;
 use sustain_targets::{PublishedNeed, runtime_directory, whole_disks};
 
 use super::RecordPlan;
-use crate::recorder::BufferGauge;
+use crate::recorder::{BufferGauge, append_bytes};
+use crate::store::Store;
 
 const EVERY: Duration = Duration::from_millis(50);
 
@@ -24,7 +25,7 @@ impl ToldNeed {
     pub(super) fn start(
         plan: &RecordPlan,
         devices: &[BlockDevice],
-        members: usize,
+        usual_bytes: u64,
         gauge: BufferGauge,
     ) -> ToldNeed {
         let disks: Vec<_> = whole_disks(devices)
@@ -40,7 +41,6 @@ impl ToldNeed {
                 thread: None,
             };
         };
-        let usual_bytes = usual_bytes(plan, members);
         let buffer_bytes = plan.options.buffer_bytes;
         let (end, is_ended) = channel();
         let tell = move || {
@@ -70,7 +70,7 @@ impl Drop for ToldNeed {
 
 /// What is in use while the disks keep up: an append that each stream fills, and two that each
 /// member has in flight. It is no backlog.
-pub(super) fn usual_bytes(plan: &RecordPlan, members: usize) -> u64 {
-    let appends = (plan.sources.len() + 2 * members) as u64;
-    appends * u64::from(plan.options.append_bytes)
+pub(super) fn usual_bytes(plan: &RecordPlan, store: &Store) -> u64 {
+    let appends = (plan.sources.len() + 2 * store.members.len()) as u64;
+    appends * u64::from(append_bytes(store, &plan.options))
 }

@@ -62,7 +62,7 @@ pub(super) fn rehearsed(plan: &RecordPlan, store: Option<&Store>, roots: &Roots)
     };
     let hold_back = store.and_then(|store| {
         let devices = devices_under(places(store), roots);
-        hold_back::rehearsed(plan, &devices, store.members.len(), roots)
+        hold_back::rehearsed(plan, &devices, store, roots)
     });
     ShareResult {
         members,

@@ -2,9 +2,9 @@
 
 use sustain_disk::error::IoFault;
 use sustain_disk::units::{Duration, Size};
-use sustain_document::setting::{RING, SIZE};
+use sustain_document::setting::{APPEND_SIZE, RING, SIZE};
 
-use crate::recorder::{RecordingProgress, Slowness};
+use crate::recorder::{AppendSize, RecordingProgress, Slowness};
 use crate::source::framing::Framing;
 
 /// Advice for a store that is full.
@@ -106,6 +106,44 @@ pub(super) fn size_not_used(members: &[String]) -> String {
     )
 }
 
+/// Where the size of appends comes from, unless nothing or nobody but the user has chosen it.
+pub(super) fn append_size(size: &AppendSize, append_bytes: u32) -> Option<String> {
+    let AppendSize::Best { bytes, document } = size else {
+        return None;
+    };
+    let (append, best) = (Size(append_bytes.into()), Size((*bytes).into()));
+    Some(match append_bytes < *bytes {
+        true => format!(
+            "appends of {append}, which is what the slots of this store have space for: {document} \
+             found {best} best"
+        ),
+        false => format!("appends of {append}, the record size that {document} found best"),
+    })
+}
+
+/// What appends leave empty at the end of each slot, if it is worth a word.
+pub(super) fn empty_rests(append_bytes: u32, slot_bytes: u32) -> Option<String> {
+    let rest_bytes = slot_bytes % append_bytes;
+    if rest_bytes * 16 <= slot_bytes {
+        return None;
+    }
+    let appends = slot_bytes / append_bytes;
+    let (append, slot) = (Size(append_bytes.into()), Size(slot_bytes.into()));
+    let whole = Size((append_bytes.next_power_of_two() / 2).into());
+    Some(format!(
+        "a slot of {slot} has space for {appends} of the appends of {append}, and {} of it stay \
+         empty: {} leaves nothing empty",
+        Size(rest_bytes.into()),
+        APPEND_SIZE.of(whole)
+    ))
+}
+
+/// How large appends a dry run would write.
+pub(super) fn would_append(append_bytes: u32, slot_bytes: u32) -> String {
+    let (append, slot) = (Size(append_bytes.into()), Size(slot_bytes.into()));
+    format!("would write appends of up to {append} into slots of {slot}")
+}
+
 /// What a dry run would do.
 pub(super) fn would_record(source: &str, stream: &str, members: &[String]) -> String {
     let members = members.join(", ");
@@ -116,4 +154,30 @@ pub(super) fn would_record(source: &str, stream: &str, members: &[String]) -> St
 /// ended since.
 pub(super) fn would_take(share: &str) -> String {
     format!("would record with {share}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_appends_leave_empty_of_slots_is_said_where_it_is_much() {
+        const MIB: u32 = 1 << 20;
+        for (append_bytes, slot_bytes) in [(MIB, 8 * MIB), (8 * MIB, 8 * MIB), (5 << 16, 16 * MIB)]
+        {
+            assert_eq!(empty_rests(append_bytes, slot_bytes), None);
+        }
+        insta::assert_snapshot!(empty_rests(3 * MIB, 8 * MIB).unwrap(), @"a slot of 8 MiB has space for 2 of the appends of 3 MiB, and 2 MiB of it stay empty: the append size of 2 MiB leaves nothing empty");
+    }
+
+    #[test]
+    fn what_was_found_best_is_named_with_what_the_slots_make_of_it() {
+        let best = AppendSize::Best {
+            bytes: 4 << 20,
+            document: "sweep.json".to_owned(),
+        };
+        insta::assert_snapshot!(append_size(&best, 4 << 20).unwrap(), @"appends of 4 MiB, the record size that sweep.json found best");
+        insta::assert_snapshot!(append_size(&best, 1 << 20).unwrap(), @"appends of 1 MiB, which is what the slots of this store have space for: sweep.json found 4 MiB best");
+        assert_eq!(append_size(&AppendSize::Exactly(4 << 20), 4 << 20), None);
+    }
 }

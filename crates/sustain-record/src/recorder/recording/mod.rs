@@ -47,7 +47,7 @@ use super::gauge::BufferGauge;
 use super::job::{ReadyRecorder, RecorderJob};
 use super::member::MemberSetup;
 use super::member_file::MemberFile;
-use super::options::{RecordOptions, append_bytes, append_bytes_max};
+use super::options::{RecordOptions, append_bytes, append_bytes_max, check_append_size};
 use super::recorded::Recorded;
 use super::scatter::ScatterWindow;
 use super::stream_writer::{EDGE_BYTES, StreamWriter};
@@ -308,6 +308,7 @@ fn check(
     options: &RecordOptions,
 ) -> Result<(), RecordError> {
     store.check_room(options.ring)?;
+    check_append_size(store, options)?;
     let usage = |why: String| Err(RecordError::Usage(why));
     if streams.is_empty() || streams.len() > STREAMS_MAX {
         return usage(format!(
@@ -334,18 +335,14 @@ fn check(
     let appends = filling.count() as u64 + 1;
     let least = appends * u64::from(append_bytes(store, options));
     if options.buffer_bytes < least {
-        let what = format!("at least {} for these streams", Size(least));
+        let (least, append) = (Size(least), Size(append_bytes(store, options).into()));
+        let what = format!(
+            "at least {least} for these streams: an append of {append} for each, and one on its way"
+        );
         return usage(BUFFER.must_be(what));
     }
     if !(1..=DEPTH_MAX).contains(&options.depth) {
         return usage(DEPTH.must_be(format_args!("from 1 to {DEPTH_MAX}")));
-    }
-    if !options.append_bytes.is_multiple_of(BLOCK_BYTES as u32)
-        || options.append_bytes < 4 * BLOCK_BYTES as u32
-    {
-        return usage(format!(
-            "an append is a multiple of {BLOCK_BYTES} bytes, and at least four times that"
-        ));
     }
     Ok(())
 }

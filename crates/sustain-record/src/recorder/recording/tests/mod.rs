@@ -23,7 +23,9 @@ use crate::reading::stream::{Range, StreamReader};
 use crate::reading::verify::{Checkable, verify};
 use crate::recorder::board::RecordingProgress;
 use crate::recorder::feed::{Durability, Patience};
-use crate::recorder::{Giver, Intake, IntakeSetup, MemberState, OnFull, PauseSwitch, SplitSwitch};
+use crate::recorder::{
+    AppendSize, Giver, Intake, IntakeSetup, MemberState, OnFull, PauseSwitch, SplitSwitch,
+};
 use crate::source::framing::Framing;
 use crate::store::{CreatePlan, Mode, create};
 
@@ -37,6 +39,14 @@ const EIO: i32 = 5;
 const EFAULT: i32 = 14;
 /// Longer than anything here takes. Whoever waits this long would wait for ever.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Appends of 256 KiB, or of a slot where that is less.
+fn appends() -> AppendSize {
+    AppendSize::Best {
+        bytes: 256 << 10,
+        document: "these tests".to_owned(),
+    }
+}
 
 /// Decides what an engine does with a request.
 type Fault = dyn FnMut(&Request) -> Answer + Send;
@@ -207,7 +217,7 @@ impl Place {
         let store = Store::open(&self.members, Mode::Record, &Roots::default()).unwrap();
         let options = RecordOptions {
             buffer_bytes: 4 << 20,
-            append_bytes: 256 << 10,
+            append_size: appends(),
             patience,
             ..RecordOptions::default()
         };

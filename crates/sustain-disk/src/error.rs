@@ -152,6 +152,12 @@ pub enum Error {
         /// The reason, and what to do.
         why: String,
     },
+    /// Several targets were refused, or are not fit for the work.
+    #[error("{}", one_a_line(.refusals))]
+    Several {
+        /// The reasons, in the order of the targets.
+        refusals: Vec<Error>,
+    },
     /// No memory for the buffers.
     #[error(
         "cannot get {bytes} bytes of memory for buffers: {error}. Use a smaller {} or {}",
@@ -174,6 +180,20 @@ impl Error {
             why: why.into(),
         }
     }
+
+    /// All refusals as one error, so that a user learns at once what to type; `None` if there are
+    /// none.
+    pub fn of_all(mut refusals: Vec<Error>) -> Option<Error> {
+        match refusals.len() {
+            0 | 1 => refusals.pop(),
+            _ => Some(Error::Several { refusals }),
+        }
+    }
+}
+
+fn one_a_line(refusals: &[Error]) -> String {
+    let lines: Vec<String> = refusals.iter().map(Error::to_string).collect();
+    lines.join("\n")
 }
 
 #[cfg(test)]

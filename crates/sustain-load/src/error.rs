@@ -44,9 +44,10 @@ impl From<sustain_disk::error::Error> for LoadError {
         use sustain_disk::error::Error;
         match error {
             Error::EngineFailed { .. } | Error::Memory { .. } => LoadError::Engine(error),
-            Error::EngineRefused { .. } | Error::Target { .. } | Error::Refused { .. } => {
-                LoadError::Target(error)
-            }
+            Error::EngineRefused { .. }
+            | Error::Target { .. }
+            | Error::Refused { .. }
+            | Error::Several { .. } => LoadError::Target(error),
         }
     }
 }

@@ -152,14 +152,22 @@ impl Session {
         names: &[TargetName],
         roots: &Roots,
     ) -> Result<(), LoadError> {
+        let mut refusals = Vec::new();
         for (typed, name) in plan.targets.iter().zip(names) {
             match name {
                 TargetName::Null => self.open_null(typed)?,
-                TargetName::Path(path) => self.open_path(plan, typed, path, roots)?,
+                TargetName::Path(path) => match self.open_path(plan, typed, path, roots) {
+                    // It does not hide what refuses the next one.
+                    Err(LoadError::Target(refusal)) => refusals.push(refusal),
+                    opened => opened?,
+                },
                 TargetName::Simulated { machine, disk } => {
                     self.open_simulated(plan, machine, disk.as_deref())?;
                 }
             }
+        }
+        if let Some(refused) = Error::of_all(refusals) {
+            return Err(refused.into());
         }
         self.share_free_space(plan)?;
         for target in &mut self.targets {

@@ -101,9 +101,10 @@ impl From<Error> for RecordError {
     fn from(error: Error) -> RecordError {
         match error {
             Error::EngineFailed { .. } | Error::Memory { .. } => RecordError::Engine(error),
-            Error::EngineRefused { .. } | Error::Target { .. } | Error::Refused { .. } => {
-                RecordError::Target(error)
-            }
+            Error::EngineRefused { .. }
+            | Error::Target { .. }
+            | Error::Refused { .. }
+            | Error::Several { .. } => RecordError::Target(error),
         }
     }
 }

@@ -66,7 +66,8 @@ fn a_device_is_not_written_without_its_name_after_destroy() {
         .replace(other.name(), "OTHER");
     insta::assert_snapshot!(said, @"
     sustain: refusing to write ONE: it exists (data of a kind not recognised) and would be overwritten.
-    To destroy what is on it, add --destroy ONE; to leave it as it is, use --read
+    To destroy what is on it, add --destroy ONE; to leave it as it is, use --read refusing to write OTHER: it exists (data of a kind not recognised) and would be overwritten.
+    To destroy what is on it, add --destroy OTHER; to leave it as it is, use --read
     ");
     assert!(one.bytes() == before);
 }

@@ -52,6 +52,7 @@ fn a_users_file_is_read_and_never_written_without_its_name() {
             &["precious", "--write"],
             &["link", "--write"],
             &["link", "--write", "--destroy", "precious"],
+            &["precious", "nothing", "--write"],
         ],
     );
     insta::assert_snapshot!(refusals, @"
@@ -65,6 +66,10 @@ fn a_users_file_is_read_and_never_written_without_its_name() {
 
     $ sustain measure link --write --destroy precious
     sustain: --destroy precious names none of the targets; write it exactly as the target is written
+
+    $ sustain measure precious nothing --write
+    sustain: refusing to write precious: it exists (data of a kind not recognised) and would be overwritten.
+    To destroy what is on it, add --destroy precious; to leave it as it is, use --read nothing: it does not exist; --new-file creates it
     ");
     for name in ["precious", "link"] {
         measure(&place, &[name, "--dry-run"])

@@ -151,6 +151,30 @@ fn what_exists_is_not_written_over_without_its_name() {
 }
 
 #[test]
+fn all_members_that_are_refused_are_named_at_once() {
+    let place = Place::new();
+    for name in ["left", "right"] {
+        place.write(name, &"of great value ".repeat(300_000));
+    }
+    let flags = ["left", "new", "right", "no/such", "--size", "4MiB"];
+    let refused = place.refusal(&[&["create"], &flags[..]].concat());
+    insta::assert_snapshot!(refused, @"
+    sustain: refusing to write left: it exists (data of a kind not recognised) and would be overwritten.
+    To destroy what is on it, add --destroy left; to leave it as it is, name another member refusing to write right: it exists (data of a kind not recognised) and would be overwritten.
+    To destroy what is on it, add --destroy right; to leave it as it is, name another member no/such: the directory no does not exist: create it first
+    ");
+    assert_eq!(
+        place.names(),
+        ["left", "right"],
+        "a new file beside them stays"
+    );
+    // One who allows the one has the other named.
+    let allowed = [&["create"], &flags[..3], &["--destroy", "right"]].concat();
+    let refused = place.refusal(&allowed);
+    assert!(refused.contains("left") && !refused.contains("right"));
+}
+
+#[test]
 fn sizes_that_cannot_be_are_explained_and_leave_nothing() {
     let place = Place::new();
     let cases: &[(&[&str], &str)] = &[

@@ -14,6 +14,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use sustain_disk::clock::{Clock, UnixClock};
 use sustain_disk::engine::{SharedMachine, SimulatedTarget};
+use sustain_disk::error::Error;
 use sustain_disk::target::{Direction, Target, TargetKind};
 use sustain_disk::units::Size;
 use sustain_document::setting::SIZE;
@@ -130,11 +131,7 @@ pub fn create(
     check_count(plan.members.len())?;
     check_destroy(&plan.destroy, &plan.members)?;
     let (mut created, mut notes) = (CreatedFiles::default(), Vec::new());
-    let mut sites = Vec::new();
-    for candidate in candidates(&plan.members, Direction::Write, roots)? {
-        let opened = open_site(plan, candidate, roots, &mut created, &mut notes);
-        sites.push(opened.map_err(|error| keep_if_silent(error, &sites, &mut created))?);
-    }
+    let sites = open_sites(plan, roots, &mut created, &mut notes)?;
     let geometries = divide(plan, &sites, &mut notes)?;
     note_shared_file_systems(&sites, &mut notes);
     let places = sites.iter();
@@ -172,6 +169,27 @@ pub fn create(
         store: Some(store),
         members,
     })
+}
+
+/// Opens all members. What refuses one does not hide what refuses the next.
+fn open_sites<'a>(
+    plan: &'a CreatePlan,
+    roots: &Roots,
+    created: &mut CreatedFiles,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Site<'a>>, RecordError> {
+    let (mut sites, mut refusals) = (Vec::new(), Vec::new());
+    for candidate in candidates(&plan.members, Direction::Write, roots)? {
+        match open_site(plan, candidate, roots, created, notes) {
+            Ok(site) => sites.push(site),
+            Err(RecordError::Target(refusal)) => refusals.push(refusal),
+            Err(error) => return Err(keep_if_silent(error, &sites, created)),
+        }
+    }
+    match Error::of_all(refusals) {
+        Some(refused) => Err(refused.into()),
+        None => Ok(sites),
+    }
 }
 
 /// Existing files may be sparse, and what they are given is given back if the store is not made.

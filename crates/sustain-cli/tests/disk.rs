@@ -15,7 +15,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use support::{Place, Ran, assert_valid, disk, json_of, number, ran};
+use support::{Place, Ran, assert_valid, disk, json_of, notes_of, number, ran};
 use sustain_testing::{Requirement, skip};
 
 /// Longer than any of these runs takes, even on a machine that is busy with much else. Only a test
@@ -50,6 +50,27 @@ fn run_together(place: &Place, runs: &[Vec<&str>]) -> Vec<Ran> {
         .into_iter()
         .map(|child| ran(child.wait_with_output().unwrap()))
         .collect()
+}
+
+#[test]
+fn a_rate_that_rests_on_bytes_that_lie_still_is_said_to_do_so() {
+    let place = Place::new();
+    let flags = ["--time", "2s", "--size", "64MiB", "--json", "-"];
+    let ran = place.run(&[&["measure", "."], &flags[..]].concat());
+    let result = json_of(&ran.stdout);
+    if result["recommendation"].is_null() {
+        skip(Requirement::QuietMachine, "no rate was recommended in 2 s");
+        return;
+    }
+    // A machine that takes 10 s for it has tried new bytes, too.
+    let is_told =
+        notes_of(&result).contains("new for each write, as a recorder's is, was not tried");
+    assert_eq!(
+        is_told,
+        result["rewritten"].is_null(),
+        "{}",
+        notes_of(&result)
+    );
 }
 
 #[test]

@@ -11,9 +11,10 @@ use sustain_load::phase::PhaseOutcome;
 use sustain_load::session::Session;
 
 use super::active::remaining;
+use super::confirm::confirms;
 use super::plan::MeasurePlan;
 use super::statements::MeasureRemark;
-use super::verdicts;
+use super::{rewritten, verdicts};
 
 /// A shorter flush is not mentioned.
 const FLUSH_SAID_S: f64 = 0.1;
@@ -51,6 +52,7 @@ pub(super) fn remarks(
             profile: profile.name.clone(),
         }),
         made_too_slowly(result),
+        new_bytes_not_tried(plan, session, outcome, result),
         remaining.map(MeasureRemark::OfRemaining),
     ];
     let rhythm = verdicts.rhythm_not_seen.clone();
@@ -122,6 +124,20 @@ fn made_too_slowly(result: &MeasureResult) -> Option<MeasureRemark> {
         .then_some(MeasureRemark::MadeTooSlowly {
             rate_bytes_per_s: rewritten.rate_bytes_per_s,
         })
+}
+
+fn new_bytes_not_tried(
+    plan: &MeasurePlan,
+    session: &Session,
+    outcome: &PhaseOutcome,
+    result: &MeasureResult,
+) -> Option<MeasureRemark> {
+    let is_said = result.recommendation.is_some()
+        && result.rewritten.is_none()
+        && rewritten::may_be_slower(plan, session);
+    is_said.then_some(MeasureRemark::NewBytesNotTried {
+        is_too_short: confirms(plan) && outcome.elapsed_ns < rewritten::RUN_NS_MIN,
+    })
 }
 
 fn long_flush(targets: &[TargetResult]) -> Option<MeasureRemark> {

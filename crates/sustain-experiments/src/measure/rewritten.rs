@@ -42,12 +42,16 @@ const DIFFERS: f64 = 0.05;
 
 /// Whether other bytes are tried after a run that is long enough and without failures.
 pub(super) fn is_tried(plan: &MeasurePlan, session: &Session) -> bool {
+    may_be_slower(plan, session) && confirms(plan)
+}
+
+/// Whether a recorder's bytes may be slower than those of this run.
+pub(super) fn may_be_slower(plan: &MeasurePlan, session: &Session) -> bool {
     let is_disk = |kind: &TargetKind| *kind != TargetKind::Null;
     let mut targets = session.targets.iter();
     session.direction == Direction::Write
         && plan.load.data == DataKind::Fresh
         && plan.load.path != DataPath::Buffered
-        && confirms(plan)
         && plan.load.rate_bytes_per_s.is_none()
         && targets.any(|target| target.simulated.is_none() && is_disk(&target.target.kind))
 }

@@ -50,6 +50,11 @@ pub(super) enum MeasureRemark {
     /// New data could not be generated fast enough to tell whether the targets take it more
     /// slowly.
     MadeTooSlowly { rate_bytes_per_s: f64 },
+    /// A rate is recommended, and whether the targets take new data more slowly was not tried.
+    NewBytesNotTried {
+        /// Whether it was not because the run was too short for that.
+        is_too_short: bool,
+    },
     /// The figures of all together are those of the targets that did not fail.
     OfRemaining(RemainingTargets),
     /// A target's file system is in memory.

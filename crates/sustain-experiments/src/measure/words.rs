@@ -78,6 +78,14 @@ pub(super) fn remark(remark: &MeasureRemark) -> String {
              the data of this run is not known",
             Rate(*rate_bytes_per_s)
         ),
+        MeasureRemark::NewBytesNotTried { is_too_short } => format!(
+            "data that is new for each write, as a recorder's is, was not tried: whether the \
+             targets take it more slowly than the data of this run is not known{}",
+            match is_too_short {
+                true => "; a run of 10 s or more tries it",
+                false => "",
+            }
+        ),
         MeasureRemark::OfRemaining(remaining) => format!(
             "the rate of all together, the verdict on it and the buffer curve are those {}",
             of_remaining(remaining)

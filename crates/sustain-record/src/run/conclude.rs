@@ -294,7 +294,13 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
     for (member, slowness) in recorded.standing.members.iter().zip(&recorded.slowness) {
         if slowness.times > 0 && member.state != MemberState::Failed {
             let slow_after_ns = plan.options.patience.slow_after_ns;
-            remarks.push(words::slow(&member.name, *slowness, slow_after_ns));
+            let is_alone = members.len() == 1;
+            remarks.push(words::slow(
+                &member.name,
+                *slowness,
+                slow_after_ns,
+                is_alone,
+            ));
         }
         if let (MemberState::Failed, Some(error)) = (member.state, &member.error) {
             remarks.push(words::failed(error, is_other_left, has_lost));

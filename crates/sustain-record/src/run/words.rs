@@ -68,15 +68,19 @@ pub(super) fn without_frames(stream: &str, offered_bytes: u64, framing: Framing)
 }
 
 /// A member that did not answer for a while, and then did.
-pub(super) fn slow(name: &str, slowness: Slowness, slow_after_ns: u64) -> String {
+pub(super) fn slow(name: &str, slowness: Slowness, slow_after_ns: u64, is_alone: bool) -> String {
     let times = match slowness.times {
         1 => "once".to_owned(),
         times => format!("{times} times"),
     };
     let (longest, bound) = (Duration(slowness.longest_ns), Duration(slow_after_ns));
+    let meanwhile = match is_alone {
+        true => "nothing was written meanwhile, because there is no other member",
+        false => "the other members took its data until it answered, and then it was used again",
+    };
     format!(
-        "{name} kept a request for more than {bound} {times}, for {longest} at the longest: the \
-         other members took its data until it answered, and then it was used again"
+        "{name} kept a request for more than {bound} {times}, for {longest} at the longest: \
+         {meanwhile}"
     )
 }
 
@@ -179,5 +183,23 @@ mod tests {
         insta::assert_snapshot!(append_size(&best, 4 << 20).unwrap(), @"appends of 4 MiB, the record size that sweep.json found best");
         insta::assert_snapshot!(append_size(&best, 1 << 20).unwrap(), @"appends of 1 MiB, which is what the slots of this store have space for: sweep.json found 4 MiB best");
         assert_eq!(append_size(&AppendSize::Exactly(4 << 20), 4 << 20), None);
+    }
+
+    #[test]
+    fn data_of_a_member_that_did_not_answer_went_to_others_only_if_there_are_any() {
+        let slowness = Slowness {
+            times: 1,
+            longest_ns: 14_900_000_000,
+        };
+        let told = |is_alone| slow("a", slowness, 5_000_000_000, is_alone);
+        assert_eq!(
+            [told(true), told(false)],
+            [
+                "a kept a request for more than 5 s once, for 14.9 s at the longest: nothing was \
+                 written meanwhile, because there is no other member",
+                "a kept a request for more than 5 s once, for 14.9 s at the longest: the other \
+                 members took its data until it answered, and then it was used again",
+            ]
+        );
     }
 }

@@ -3,12 +3,14 @@
 //! behind, and no test depends on what it measures.
 #![forbid(unsafe_code)]
 
+mod group;
 mod groups;
 mod interrupt;
 mod machine;
 mod pairs;
 mod places;
 mod process;
+mod progress;
 mod roles;
 mod setting;
 mod source;
@@ -22,8 +24,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::groups::Group;
+use crate::group::Group;
 use crate::interrupt::Interrupt;
+use crate::progress::progress;
 use crate::roles::Role;
 use crate::setting::Setting;
 
@@ -96,7 +99,7 @@ fn run(arguments: &Arguments, interrupt: &Interrupt) -> anyhow::Result<()> {
     let chosen = |group: &Group| arguments.only.is_empty() || arguments.only.contains(group);
     for group in Group::ALL.into_iter().filter(chosen) {
         progress(&format!("{}:", group.name()));
-        let section = group.run(&setting)?;
+        let section = groups::run(group, &setting)?;
         let text = table::render(&section, &setting);
         writeln!(std::io::stdout(), "{text}")?;
         if let Some(output) = &arguments.output {
@@ -104,10 +107,4 @@ fn run(arguments: &Arguments, interrupt: &Interrupt) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Tells the person who waits what is going on.
-fn progress(line: &str) {
-    // Nobody may be listening; the measurement goes on.
-    let _ = writeln!(std::io::stderr(), "{line}");
 }

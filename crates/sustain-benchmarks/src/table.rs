@@ -194,7 +194,7 @@ fn markers(name: &str) -> [String; 2] {
 
 /// Hours of measuring must not end at a file that cannot take the tables.
 pub(crate) fn check_markers(output: &Path) -> anyhow::Result<()> {
-    for group in crate::groups::Group::ALL {
+    for group in crate::group::Group::ALL {
         replace_section_in(&read(output)?, group.name(), "")?;
     }
     Ok(())

@@ -1,9 +1,11 @@
 //! CPU time of the whole process per GB written: what is left for the one who has data to record.
 
-use super::{AGAINST_FIO, Group, disk::FILE_BYTES};
+use super::disk::FILE_BYTES;
+use super::rows::AGAINST_FIO;
+use crate::group::Group;
 use crate::pairs::Compared;
 use crate::places::WrittenFile;
-use crate::progress;
+use crate::progress::progress;
 use crate::setting::Setting;
 use crate::table::{Goal, Row, Section};
 use crate::tools::fio::{self, Mode};

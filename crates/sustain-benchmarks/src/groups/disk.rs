@@ -1,8 +1,9 @@
 //! Rates of large records on the file system of `--directory`.
 
-use super::{AGAINST_FIO, Group, compare_rates, rate_row};
+use super::rows::{AGAINST_FIO, compare_rates, rate_row};
+use crate::group::Group;
 use crate::places::{self, HugePages, WrittenFile};
-use crate::progress;
+use crate::progress::progress;
 use crate::setting::Setting;
 use crate::table::{Goal, Row, Section};
 use crate::tools::fio::Mode;

@@ -7,11 +7,12 @@ use anyhow::Context;
 use sustain::disk::units::Size;
 use tempfile::Builder;
 
-use super::{Group, rate, rate_row};
+use super::rows::{rate, rate_row};
+use crate::group::Group;
 use crate::pairs::{Side, compare};
 use crate::places::{self, LoopDevice, WrittenFile};
 use crate::process;
-use crate::progress;
+use crate::progress::progress;
 use crate::roles;
 use crate::setting::Setting;
 use crate::source::{Pouring, Source};

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::{Group, rate_row, skipped};
+use super::rows::{rate_row, skipped};
+use crate::group::Group;
 use crate::pairs::{Side, compare};
 use crate::places::{LoopDevice, Throttle};
 use crate::setting::Setting;

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use super::{Group, rate};
+use super::rows::rate;
+use crate::group::Group;
 use crate::pairs::Compared;
 use crate::places::WrittenFile;
-use crate::progress;
+use crate::progress::progress;
 use crate::setting::Setting;
 use crate::statistics::Median;
 use crate::table::{Goal, Row, Section, Verdict};

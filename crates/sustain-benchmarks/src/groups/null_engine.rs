@@ -12,8 +12,8 @@ use sustain::disk::engine::{
 use sustain::disk::error::Error;
 use sustain::disk::meter::{IntervalRule, Meter};
 
-use super::Group;
-use crate::progress;
+use crate::group::Group;
+use crate::progress::progress;
 use crate::setting::Setting;
 use crate::statistics::Median;
 use crate::table::{Row, Section, Verdict};

@@ -1,11 +1,13 @@
 //! Recording through the library: checksums and the store's own blocks must cost no rate, and leave
 //! the CPU to the one who has the data.
 
-use super::{Group, disk::FILE_BYTES, rate_row};
+use super::disk::FILE_BYTES;
+use super::rows::rate_row;
+use crate::group::Group;
 use crate::pairs::{Side, compare};
 use crate::places::WrittenFile;
 use crate::process;
-use crate::progress;
+use crate::progress::progress;
 use crate::roles::{self, Lent};
 use crate::setting::Setting;
 use crate::statistics::Median;

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use sustain::disk::units::Size;
 
-use super::{Group, rate};
+use super::rows::rate;
+use crate::group::Group;
 use crate::places::{LoopDevice, Throttle, WrittenFile};
-use crate::progress;
+use crate::progress::progress;
 use crate::setting::Setting;
 use crate::source::{Pouring, Source};
 use crate::table::{Row, Section, Verdict};

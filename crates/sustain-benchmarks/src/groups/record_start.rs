@@ -9,11 +9,12 @@ use std::process::Command;
 use anyhow::{Context, bail};
 use sustain::disk::units::Size;
 
-use super::{Group, rate_row};
+use super::rows::rate_row;
+use crate::group::Group;
 use crate::pairs::Compared;
 use crate::places::WrittenFile;
 use crate::process::{self, Fed};
-use crate::progress;
+use crate::progress::progress;
 use crate::setting::Setting;
 use crate::source::{EARLY_NS, Pouring, Source};
 use crate::statistics::Median;
@@ -82,7 +83,9 @@ impl Bench<'_> {
         let median = Median::of(&ours);
         let milliseconds = |seconds: f64| format!("{:.1} ms", seconds * 1e3);
         let row = Row {
-            what: format!("first byte, `--buffer {}`", Size(buffer_bytes)),
+            what: format!("first byte, `--buffer {}`", Size(buffer_bytes))
+                .replace(" MiB", "MiB")
+                .replace(" GiB", "GiB"),
             ours: milliseconds(median.value),
             other: theirs
                 .as_deref()
@@ -121,7 +124,7 @@ impl Bench<'_> {
 
     /// From the start of the process to its end, its start-up and last flush included.
     fn whole_process(&self) -> anyhow::Result<Vec<Row>> {
-        let has_mbuffer = super::is_there("mbuffer");
+        let has_mbuffer = super::rows::is_there("mbuffer");
         let (mut record, mut dd, mut mbuffer) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..self.setting.effort.stream_rounds {
             let mut turns = [0, 1, 2];

@@ -8,11 +8,12 @@ use std::process::Command;
 use anyhow::{Context, bail};
 use tempfile::{Builder, TempPath};
 
-use super::{Group, is_there, rate, rate_row};
+use super::rows::{is_there, rate, rate_row};
+use crate::group::Group;
 use crate::pairs::Compared;
 use crate::places::WrittenFile;
 use crate::process;
-use crate::progress;
+use crate::progress::progress;
 use crate::roles::{self, BarelyWritten};
 use crate::setting::Setting;
 use crate::source::{Pouring, Source};

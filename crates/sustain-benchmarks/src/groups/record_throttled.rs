@@ -3,10 +3,11 @@
 
 use std::path::Path;
 
-use super::{Group, rate, rate_row, skipped};
+use super::rows::{rate, rate_row, skipped};
+use crate::group::Group;
 use crate::pairs::Compared;
 use crate::places::{LoopDevice, Throttle};
-use crate::progress;
+use crate::progress::progress;
 use crate::setting::Setting;
 use crate::source::{Pouring, Source};
 use crate::table::{Goal, Row, Section};

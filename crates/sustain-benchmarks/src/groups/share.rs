@@ -14,11 +14,12 @@ use sustain::disk::data::FreshData;
 use sustain::disk::engine::take_cpu_priority;
 use sustain::disk::units::Size;
 
-use super::{Group, rate};
+use super::rows::rate;
+use crate::group::Group;
 use crate::interrupt::Interrupt;
 use crate::pairs::{Compared, Side, order};
 use crate::places::WrittenFile;
-use crate::progress;
+use crate::progress::progress;
 use crate::setting::Setting;
 use crate::table::{Row, Section, Verdict};
 use crate::tools::store_tool::{self, Recording};

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use super::{AGAINST_FIO, Group};
+use super::rows::AGAINST_FIO;
+use crate::group::Group;
 use crate::pairs::{Side, compare};
 use crate::places::{self, LoopDevice, WrittenFile};
-use crate::progress;
+use crate::progress::progress;
 use crate::setting::Setting;
 use crate::table::{Goal, Row, Section};
 use crate::tools::fio::{self, Mode};

@@ -6,10 +6,11 @@ use std::process::Command;
 use anyhow::Context;
 use sustain::document::sweep::SweepResult;
 
-use super::{Group, disk::FILE_BYTES};
+use super::disk::FILE_BYTES;
+use crate::group::Group;
 use crate::places::WrittenFile;
 use crate::process;
-use crate::progress;
+use crate::progress::progress;
 use crate::setting::Setting;
 use crate::table::{Row, Section, Verdict};
 

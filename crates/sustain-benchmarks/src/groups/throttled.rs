@@ -1,6 +1,7 @@
 //! Rates on a loop device that is throttled: what a program loses here is its own fault.
 
-use super::{AGAINST_FIO, Group, compare_rates, rate_row, skipped};
+use super::rows::{AGAINST_FIO, compare_rates, rate_row, skipped};
+use crate::group::Group;
 use crate::places::{LoopDevice, Throttle};
 use crate::setting::Setting;
 use crate::table::{Goal, Section};

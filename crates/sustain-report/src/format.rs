@@ -9,6 +9,16 @@ pub(crate) fn rate(bytes_per_s: f64) -> String {
     Rate(bytes_per_s).to_string()
 }
 
+/// A rate in MB/s without its unit, where one title gives the unit of many cells.
+pub(crate) fn megabytes_per_s(bytes_per_s: f64) -> String {
+    let megabytes_per_s = bytes_per_s / 1e6;
+    if megabytes_per_s < 9.95 {
+        format!("{megabytes_per_s:.1}")
+    } else {
+        format!("{megabytes_per_s:.0}")
+    }
+}
+
 /// Frames per second.
 pub(crate) fn frame_rate(frames_per_s: f64) -> String {
     match frames_per_s {

@@ -106,7 +106,7 @@ fn answer(result: &CompareResult) -> String {
     };
     let mut tiles = Tiles::default();
     if let Some(row) = row {
-        let metric = metric_name(row.metric.name());
+        let metric = metric_name(row.metric);
         tiles.add(&figure(row, row.a), &format!("{metric} of A"));
         tiles.add(&figure(row, row.b), &format!("{metric} of B"));
         let difference = row.ratio.map_or_else(|| "?".to_owned(), signed);
@@ -166,7 +166,7 @@ fn table<'a>(rows: impl Iterator<Item = &'a ComparedRow>) -> Table {
     ]);
     for row in rows {
         table.row(vec![
-            unbroken(metric_name(row.metric.name())),
+            unbroken(metric_name(row.metric)),
             figure(row, row.a),
             figure(row, row.b),
             row.ratio.map_or(String::new(), signed),

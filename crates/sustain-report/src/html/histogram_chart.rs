@@ -52,7 +52,7 @@ pub(super) fn bars(bins: impl Iterator<Item = (u64, u64, u64)>) -> Bars {
 }
 
 /// The time and the counts that enclose all of these; none if there is nothing to count.
-pub(super) fn scales<'a>(all: impl Iterator<Item = &'a Bars> + Clone) -> Option<[Scale; 2]> {
+fn scales<'a>(all: impl Iterator<Item = &'a Bars> + Clone) -> Option<[Scale; 2]> {
     let least = all.clone().filter_map(|bars| bars.keys().next()).min()?;
     let most = all
         .clone()
@@ -69,8 +69,20 @@ fn edge_s(number: i32) -> f64 {
     10_f64.powf(f64::from(number) / BARS_PER_DECADE - 9.0)
 }
 
+/// One panel above the other, over the same axes; none if there is nothing to count.
+pub(super) fn histograms(
+    height_px: usize,
+    titled: &[(&str, Vec<(Key, Bars)>)],
+) -> Option<Vec<Panel>> {
+    let every = titled.iter().flat_map(|(_, series)| series);
+    let scales = scales(every.map(|(_, bars)| bars))?;
+    let panels = titled.iter();
+    let panels = panels.map(|(title, series)| histogram(title, height_px, &scales, series));
+    Some(panels.collect())
+}
+
 /// A panel with the bars of each series.
-pub(super) fn histogram(
+fn histogram(
     title: &str,
     height_px: usize,
     [times, counts]: &[Scale; 2],

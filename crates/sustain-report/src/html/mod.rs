@@ -26,6 +26,7 @@ mod table;
 mod tail_chart;
 mod tiles;
 mod time_chart;
+mod title;
 mod where_tables;
 
 use sustain_document::compare::CompareResult;

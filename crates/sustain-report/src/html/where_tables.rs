@@ -99,6 +99,19 @@ fn command(arguments: &[String]) -> String {
     }
 }
 
+/// The command with its settings, and the machine, closed until someone opens them.
+pub(super) fn command_settings_and_machine(
+    arguments: &[String],
+    settings: &Table,
+    of: &Host,
+) -> Result<String, ReportError> {
+    Ok(format!(
+        "<details><summary>Command, settings and machine</summary>\n{}{}</details>\n",
+        asked_markup(arguments, settings),
+        host(of)?,
+    ))
+}
+
 /// Every fact that the result has of the machine of a measurement.
 pub(super) fn host(host: &Host) -> Result<String, ReportError> {
     let file_systems = host.file_systems.iter();

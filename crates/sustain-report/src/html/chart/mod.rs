@@ -2,59 +2,18 @@
 //! units, as SVG that needs no script, with the same in words below. A script of the page's own
 //! adds a cursor and zoom. Every module that draws a chart calls this one.
 
+mod key;
 mod panel;
 mod quantity;
 mod scale;
 pub(super) mod svg;
 
 use super::escape;
+use key::key_markup;
+pub(super) use key::{ALARM, Key, NEUTRAL, colour};
 pub(super) use panel::Panel;
 pub(super) use quantity::{Quantity, TimeUnit};
 pub(super) use scale::Scale;
-
-/// The number of colours of the style sheet, `w0` and on. Colour-blind people can tell them apart,
-/// and they are legible on light and dark (after Okabe and Ito).
-pub(super) const COLOURS: usize = 7;
-/// The colour of the sum of all targets, and of lines that belong to no target.
-pub(super) const NEUTRAL: &str = "free";
-/// The colour of errors, messages and stalls.
-pub(super) const ALARM: &str = "lost";
-/// A longer name would fill the legend.
-const NAME_CHARACTERS_MAX: usize = 48;
-/// The characters that are kept at the end of a name that is cut, where names differ most.
-const NAME_LAST: usize = 30;
-
-/// The class of the style sheet with the colour of the target with this index.
-pub(super) fn colour(index: usize) -> String {
-    format!("w{}", index % COLOURS)
-}
-
-/// One entry of a legend: a colour and the name of what has it.
-#[derive(Debug, Clone)]
-pub(super) struct Key {
-    pub(super) name: String,
-    /// The class of the style sheet with the colour.
-    pub(super) ink: String,
-    /// What the script shows and hides together.
-    number: usize,
-}
-
-impl Key {
-    /// The entry of the target, stream or run with this index.
-    pub(super) fn new(index: usize, name: &str) -> Key {
-        let name = svg::cut(name, NAME_CHARACTERS_MAX, NAME_LAST);
-        Key::coloured(index, &name, &colour(index))
-    }
-
-    /// An entry with a colour of its own.
-    pub(super) fn coloured(number: usize, name: &str, ink: &str) -> Key {
-        Key {
-            name: name.to_owned(),
-            ink: ink.to_owned(),
-            number,
-        }
-    }
-}
 
 /// One chart and the words around it.
 pub(super) struct Figure {
@@ -120,16 +79,6 @@ pub(super) fn legend(keys: &[Key]) -> String {
     format!("<p class=\"legend\">{keys}</p>\n")
 }
 
-/// A colour or mark and its meaning.
-pub(super) fn key_markup(key: &Key) -> String {
-    format!(
-        "<span data-key=\"{}\"><b class=\"swatch {}\"></b>{}</span> ",
-        key.number,
-        key.ink,
-        escape::text(&super::table::glued(&key.name))
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,7 +119,7 @@ mod tests {
     fn long_names_keep_their_ends() {
         let long = "/srv/a/directory/with/a/very/long/name/for/one/legend/file.img";
         let name = Key::new(0, long).name;
-        assert_eq!(name.chars().count(), NAME_CHARACTERS_MAX);
+        assert_eq!(name.chars().count(), key::NAME_CHARACTERS_MAX);
         assert!(name.ends_with("/legend/file.img") && name.contains('…'));
     }
 }

@@ -5,9 +5,9 @@
 use std::fmt::Write as _;
 
 use super::super::escape;
+use super::key::{Key, key_markup};
 use super::quantity::Quantity;
 use super::scale::Scale;
-use super::{Key, key_markup};
 
 /// The width and the height of the drawing area in its own units: fine enough that a figure read
 /// out of a place has five digits.

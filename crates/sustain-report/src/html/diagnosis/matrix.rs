@@ -10,7 +10,7 @@ use sustain_document::diagnose::MemberLimit;
 use super::super::escape;
 use super::super::table::glued;
 use super::facts::{DiagnosisPicture, Subset, off_by, ratio};
-use crate::format::{percent, rate};
+use crate::format::{megabytes_per_s, percent, rate};
 
 /// With more disks than this cells have no figures, only bars.
 const FIGURES_MAX: usize = 16;
@@ -156,18 +156,8 @@ fn cell(
         facts.class(limit),
         part.unwrap_or(1.0).clamp(0.0, 1.0) * 100.0,
         escape::text(&format!("{}: {}{words}", disk.label, rate(own))),
-        escape::text(&figure(own)),
+        escape::text(&megabytes_per_s(own)),
     )
-}
-
-/// A rate in MB/s without its unit; the title of the cell has the unit.
-fn figure(bytes_per_s: f64) -> String {
-    let megabytes_per_s = bytes_per_s / 1e6;
-    if megabytes_per_s < 9.95 {
-        format!("{megabytes_per_s:.1}")
-    } else {
-        format!("{megabytes_per_s:.0}")
-    }
 }
 
 fn foretold(subset: &Subset) -> String {

@@ -14,7 +14,6 @@ mod tree;
 mod walls;
 
 use sustain_document::diagnose::DiagnoseResult;
-use sustain_document::vocabulary::Direction;
 
 use super::escape;
 use super::page::Sectioned;
@@ -27,7 +26,7 @@ impl Sectioned for DiagnoseResult {
     const PLURAL: &'static str = "diagnoses";
 
     fn title(&self) -> String {
-        name(self)
+        section::name(self)
     }
 
     fn version(&self) -> &str {
@@ -41,27 +40,6 @@ impl Sectioned for DiagnoseResult {
     fn section(&self, index: usize) -> Result<String, ReportError> {
         section::section(self, index)
     }
-}
-
-/// The title: `Limits that 16 targets share when writing`.
-fn name(result: &DiagnoseResult) -> String {
-    let names: Vec<&str> = result.order.names.iter().map(String::as_str).collect();
-    let targets = match names.as_slice() {
-        [] => result.plan.targets.join(", "),
-        [only] => (*only).to_owned(),
-        [first @ .., last] if first.len() < 4 => format!("{} and {last}", first.join(", ")),
-        several => format!("{} targets", several.len()),
-    };
-    let doing = match result.plan.direction {
-        Direction::Read => "reading",
-        _ => "writing",
-    };
-    let simulated = if result.plan.simulated {
-        ", on a simulated machine"
-    } else {
-        ""
-    };
-    format!("Limits that {targets} share when {doing}{simulated}")
 }
 
 fn overview(results: &[DiagnoseResult]) -> String {
@@ -78,7 +56,7 @@ fn overview(results: &[DiagnoseResult]) -> String {
         let together = result.together.as_ref();
         let unknown = || "not measured".to_owned();
         table.row(vec![
-            format!("{}. {}", index + 1, name(result)),
+            format!("{}. {}", index + 1, section::name(result)),
             rate(alone.sum()),
             together.map_or_else(unknown, |together| rate(together.rate_bytes_per_s)),
             together.map_or_else(unknown, |together| percent(together.share_of_sum)),

@@ -2,13 +2,15 @@
 //! run.
 
 use sustain_document::diagnose::{DiagnoseResult, SearchEnd, Wall};
+use sustain_document::vocabulary::Direction;
 
 use super::super::escape;
 use super::super::section::{kernel_messages, notes};
 use super::super::table::glued;
 use super::super::tiles::{self, Standing, Tiles};
+use super::super::title::{on_simulated, targets};
 use super::facts::DiagnosisPicture;
-use super::{advice, bars, machine, matrix, name, tables, walls};
+use super::{advice, bars, machine, matrix, tables, walls};
 use crate::ReportError;
 use crate::format::{percent, rate, stretch};
 use crate::terminal::diagnosis::{ending_words, share, together_words, unexplained_words};
@@ -20,6 +22,18 @@ const SENTENCE_MAX: usize = 500;
 const WALLS_IN_SHORT: usize = 2;
 /// The number of names in a list of the short answer; of longer lists only the number is given.
 const NAMES_IN_SHORT: usize = 4;
+
+/// The title: `Limits that 16 targets share when writing`.
+pub(super) fn name(result: &DiagnoseResult) -> String {
+    let plan = &result.plan;
+    let targets = targets(&result.order.names, &plan.targets);
+    let doing = match plan.direction {
+        Direction::Read => "reading",
+        _ => "writing",
+    };
+    let simulated = on_simulated(plan.simulated);
+    format!("Limits that {targets} share when {doing}{simulated}")
+}
 
 /// The section of this diagnosis; `index` keeps its anchors apart from those of others.
 pub(super) fn section(result: &DiagnoseResult, index: usize) -> Result<String, ReportError> {

@@ -4,7 +4,7 @@
 use sustain_document::diagnose::{DiagnoseResult, MemberLimit};
 
 use super::super::table::Table;
-use super::super::where_tables::{asked_markup, machine, machine_words};
+use super::super::where_tables::{command_settings_and_machine, machine_words};
 use super::facts::{DiagnosisPicture, PictureDisk, ratio};
 use crate::ReportError;
 use crate::format::{percent, rate, size, stretch};
@@ -108,12 +108,5 @@ pub(super) fn asked_and_where(result: &DiagnoseResult) -> Result<String, ReportE
     table.pair("seed", plan.seed.to_string());
     table.pair("machine", machine_words(plan.simulated));
     table.pair("sustain version", &plan.sustain_version);
-    let host = &result.host;
-    let places = host.file_systems.iter();
-    let places = places.map(|place| (place.target.as_str(), &place.file_system));
-    Ok(format!(
-        "<details><summary>Command, settings and machine</summary>\n{}{}</details>\n",
-        asked_markup(&plan.arguments, &table),
-        machine(host.description.as_ref(), &host.devices, places)?,
-    ))
+    command_settings_and_machine(&plan.arguments, &table, &result.host)
 }

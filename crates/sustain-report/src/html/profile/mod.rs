@@ -16,7 +16,7 @@ impl Sectioned for ProfileResult {
     const PLURAL: &'static str = "profiles";
 
     fn title(&self) -> String {
-        name(self)
+        section::name(self)
     }
 
     fn version(&self) -> &str {
@@ -32,28 +32,6 @@ impl Sectioned for ProfileResult {
     }
 }
 
-/// The title: `Rate by position on hda and hdb`.
-fn name(result: &ProfileResult) -> String {
-    let names: Vec<&str> = result
-        .plan
-        .target_names
-        .iter()
-        .map(String::as_str)
-        .collect();
-    let targets = match names.as_slice() {
-        [] => result.plan.targets.join(", "),
-        [only] => (*only).to_owned(),
-        [first @ .., last] if first.len() < 4 => format!("{} and {last}", first.join(", ")),
-        several => format!("{} targets", several.len()),
-    };
-    let simulated = if result.plan.simulated {
-        ", on a simulated machine"
-    } else {
-        ""
-    };
-    format!("Rate by position on {targets}{simulated}")
-}
-
 fn overview(results: &[ProfileResult]) -> String {
     let mut table = Table::new(&[
         "profile",
@@ -65,7 +43,7 @@ fn overview(results: &[ProfileResult]) -> String {
     for (index, result) in results.iter().enumerate() {
         for target in &result.targets {
             table.row(vec![
-                format!("{}. {}", index + 1, name(result)),
+                format!("{}. {}", index + 1, section::name(result)),
                 format!("{}, {}", target.name, target.direction),
                 target.mean_rate_bytes_per_s.map_or_else(String::new, rate),
                 target.inner_rate_bytes_per_s.map_or_else(String::new, rate),

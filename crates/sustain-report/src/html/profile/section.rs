@@ -9,14 +9,25 @@ use super::super::escape;
 use super::super::section::{kernel_messages, notes};
 use super::super::table::{Table, glued};
 use super::super::tiles::{Standing, Tiles};
-use super::super::where_tables::{asked_markup, host, machine_words};
-use super::{curve_chart, name};
+use super::super::title::{on_simulated, targets};
+use super::super::where_tables::{command_settings_and_machine, machine_words};
+use super::curve_chart;
 use crate::ReportError;
 use crate::format::{part, percent, position, rate, size, stretch};
 use crate::terminal::SIMULATED;
 
 /// The lines on all targets at once that are part of the answer: their rate, and what they share.
 const LINES_TOGETHER: usize = 2;
+
+/// The title: `Rate by position on hda and hdb`.
+pub(super) fn name(result: &ProfileResult) -> String {
+    let plan = &result.plan;
+    let targets = targets(&plan.target_names, &plan.targets);
+    format!(
+        "Rate by position on {targets}{}",
+        on_simulated(plan.simulated)
+    )
+}
 
 /// The section of this profile; `index` keeps its charts apart from those of others.
 pub(super) fn section(result: &ProfileResult, index: usize) -> Result<String, ReportError> {
@@ -306,9 +317,5 @@ fn asked(result: &ProfileResult) -> Result<String, ReportError> {
     table.pair("seed", plan.seed.to_string());
     table.pair("machine", machine_words(plan.simulated));
     table.pair("sustain version", &plan.sustain_version);
-    Ok(format!(
-        "<details><summary>Command, settings and machine</summary>\n{}{}</details>\n",
-        asked_markup(&plan.arguments, &table),
-        host(&result.host)?,
-    ))
+    command_settings_and_machine(&plan.arguments, &table, &result.host)
 }

@@ -5,7 +5,7 @@
 use sustain_document::record::{LatencyBinResult, RecordResult, StreamResult};
 
 use super::super::chart::{Arrangement, Figure, Key};
-use super::super::histogram_chart::{Bars, bars, histogram, scales};
+use super::super::histogram_chart::{Bars, bars, histograms};
 
 const PANEL_PX: usize = 190;
 
@@ -32,17 +32,13 @@ pub(super) fn append_chart(result: &RecordResult, id: String) -> Option<Figure> 
         series.collect()
     };
     let all = untils.map(|(title, of)| (title, series(of)));
-    let every = all.iter().flat_map(|(_, series)| series);
-    let scales = scales(every.map(|(_, bars)| bars))?;
-    let panels = all.iter();
-    let panels = panels.map(|(title, series)| histogram(title, PANEL_PX, &scales, series));
     Some(Figure {
         id,
         heading: "Latency of appends".to_owned(),
         caption: "How many appends took how long from their acceptance: above until they were \
                   written, below until a flush had made them durable. All axes are logarithmic."
             .to_owned(),
-        panels: panels.collect(),
+        panels: histograms(PANEL_PX, &all)?,
         keys: all[0].1.iter().map(|(key, _)| key.clone()).collect(),
         arrangement: Arrangement::Stacked,
     })

@@ -5,7 +5,7 @@ use sustain_document::frames::{FrameSample, FramesResult};
 use sustain_document::record::{LatencyBinResult, RecordResult};
 
 use super::super::chart::{Arrangement, Figure, Key, Panel, Quantity, Scale, TimeUnit};
-use super::super::histogram_chart::{Bars, bars, histogram, scales};
+use super::super::histogram_chart::{Bars, bars, histograms};
 
 const PANEL_PX: usize = 150;
 
@@ -91,17 +91,13 @@ pub(super) fn frames_histogram(result: &RecordResult, id: String) -> Option<Figu
         series.collect()
     };
     let all = figures.map(|(title, of)| (title, series(of)));
-    let every = all.iter().flat_map(|(_, series)| series);
-    let scales = scales(every.map(|(_, bars)| bars))?;
-    let panels = all.iter();
-    let panels = panels.map(|(title, series)| histogram(title, PANEL_PX, &scales, series));
     Some(Figure {
         id,
         heading: "Intervals and durability of frames".to_owned(),
         caption: "How many frames came how long after the one before, and how long it took until \
                   they were durable. All axes are logarithmic."
             .to_owned(),
-        panels: panels.collect(),
+        panels: histograms(PANEL_PX, &all)?,
         keys: framed.iter().map(|(key, _)| key.clone()).collect(),
         arrangement: Arrangement::Stacked,
     })

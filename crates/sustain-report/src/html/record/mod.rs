@@ -22,7 +22,7 @@ impl Sectioned for RecordResult {
     const PLURAL: &'static str = "recordings";
 
     fn title(&self) -> String {
-        name(self)
+        section::name(self)
     }
 
     fn version(&self) -> &str {
@@ -38,30 +38,6 @@ impl Sectioned for RecordResult {
     }
 }
 
-/// The title: `Recording 3: streams left and right, 60 s`.
-fn name(result: &RecordResult) -> String {
-    let names: Vec<&str> = result
-        .streams
-        .iter()
-        .map(|stream| stream.name.as_str())
-        .collect();
-    let streams = match names.as_slice() {
-        [] => "no stream".to_owned(),
-        [only] => format!("stream {only}"),
-        [first @ .., last] if first.len() < 4 => {
-            format!("streams {} and {last}", first.join(", "))
-        }
-        [first, second, rest @ ..] => {
-            format!("streams {first}, {second} and {} more", rest.len())
-        }
-    };
-    format!(
-        "Recording {}: {streams}, {}",
-        result.recording,
-        stretch(result.seconds)
-    )
-}
-
 fn overview(results: &[RecordResult]) -> String {
     let mut table = Table::new(&["recording", "offered", "lost", "rate", "length", "answer"]);
     for (index, result) in results.iter().enumerate() {
@@ -69,7 +45,7 @@ fn overview(results: &[RecordResult]) -> String {
             position(result.streams.iter().map(part).sum())
         };
         table.row(vec![
-            format!("{}. {}", index + 1, name(result)),
+            format!("{}. {}", index + 1, section::name(result)),
             sum(|stream| stream.offered_bytes),
             sum(|stream| stream.gap_bytes),
             rate(result.total.wall_clock_bytes_per_s),

@@ -11,10 +11,34 @@ use super::super::tiles::{self, Standing, Tiles};
 use super::append_chart::append_chart;
 use super::frame_charts::{frames_histogram, frames_over_time};
 use super::member_charts::{bytes_chart, share_chart};
-use super::{name, tables, time_chart};
+use super::{tables, time_chart};
 use crate::ReportError;
 use crate::format::{latency, memory, percent, position, rate, stretch};
 use crate::terminal::record_sentence;
+
+/// The title: `Recording 3: streams left and right, 60 s`.
+pub(super) fn name(result: &RecordResult) -> String {
+    let names: Vec<&str> = result
+        .streams
+        .iter()
+        .map(|stream| stream.name.as_str())
+        .collect();
+    let streams = match names.as_slice() {
+        [] => "no stream".to_owned(),
+        [only] => format!("stream {only}"),
+        [first @ .., last] if first.len() < 4 => {
+            format!("streams {} and {last}", first.join(", "))
+        }
+        [first, second, rest @ ..] => {
+            format!("streams {first}, {second} and {} more", rest.len())
+        }
+    };
+    format!(
+        "Recording {}: {streams}, {}",
+        result.recording,
+        stretch(result.seconds)
+    )
+}
 
 /// The section of this recording; `index` keeps its charts apart from those of others.
 pub(super) fn section(result: &RecordResult, index: usize) -> Result<String, ReportError> {

@@ -2,8 +2,8 @@
 //! machine, one under the other on one time axis. Kernel messages and the time before and after are
 //! marked. The section of a recording calls it.
 
-use sustain_document::record::RecordResult;
-use sustain_record::verdicts::{LimitPeriod, limits, seconds_by};
+use sustain_document::record::{LimitedBy, RecordResult};
+use sustain_record::verdicts::{LimitCause, LimitPeriod, limits, seconds_by};
 
 use super::super::chart::svg;
 use super::super::chart::{
@@ -141,11 +141,14 @@ fn buffer_panel(result: &RecordResult, across: &Scale) -> Panel {
 
 /// A bar for each period, in a row for each cause; none without periods.
 fn limit_panel(limits: &[LimitPeriod<'_>], across: &Scale) -> Option<Panel> {
-    let causes: Vec<&str> = seconds_by(limits).into_iter().map(|(by, _)| by).collect();
+    let causes: Vec<LimitCause<'_>> = seconds_by(limits).into_iter().map(|(by, _)| by).collect();
     if causes.is_empty() {
         return None;
     }
-    let names = causes.iter().map(|by| svg::cut(by, 14, 6)).collect();
+    let names = causes
+        .iter()
+        .map(|by| svg::cut(by.words(), 14, 6))
+        .collect();
     let height_px = LIMIT_PX * causes.len() + 8;
     let up = Scale::names(names);
     let mut panel = Panel::new("What limited the rate", height_px, across, up);
@@ -155,12 +158,12 @@ fn limit_panel(limits: &[LimitPeriod<'_>], across: &Scale) -> Option<Panel> {
         let periods = own.map(|limit| [(limit.from_s, row), (limit.to_s, row)]);
         // The source is no trouble; all members together are less than one of them.
         let ink = match *by {
-            "source" => "w2",
-            "members" => "w1",
-            _ => ALARM,
+            LimitCause::By(LimitedBy::Source) => "w2",
+            LimitCause::By(LimitedBy::Members) => "w1",
+            LimitCause::By(LimitedBy::Member(_)) | LimitCause::Loss => ALARM,
         };
-        let key = Key::coloured(marks::NO_KEY, by, ink);
-        let name = format!("{by}: {}", meaning(by));
+        let key = Key::coloured(marks::NO_KEY, by.words(), ink);
+        let name = format!("{}: {}", by.words(), meaning(*by));
         panel.strokes(&key, &name, "wide", &periods.collect::<Vec<_>>());
     }
     Some(panel)
@@ -169,7 +172,7 @@ fn limit_panel(limits: &[LimitPeriod<'_>], across: &Scale) -> Option<Panel> {
 /// A row of the table that explains the panel of limits.
 pub(super) fn limit_row(
     limits: &[LimitPeriod<'_>],
-    by: &str,
+    by: LimitCause<'_>,
     seconds: f64,
     all_s: f64,
 ) -> Vec<String> {
@@ -186,7 +189,7 @@ pub(super) fn limit_row(
         when.push(format!("and {more} more {periods}"));
     }
     vec![
-        by.to_owned(),
+        by.words().to_owned(),
         percent(seconds / all_s),
         stretch(seconds),
         meaning(by).to_owned(),

@@ -9,6 +9,7 @@ use sustain_document::sweep::Axis;
 use super::super::escape;
 use super::facts::{DirectionPicture, DrawnAxis, Value, rate_of, value};
 use super::quantity::all_of;
+use crate::format::megabytes_per_s;
 
 /// A figure must be legible on the deepest colour.
 const DEEPEST_PERCENT: f64 = 62.0;
@@ -100,7 +101,7 @@ fn cell(facts: &DirectionPicture<'_>, size: &Value, depth: &Value) -> String {
         "<td class=\"{class}\" style=\"--part:{:.0}%\" title=\"{}\">{}</td>",
         part * DEEPEST_PERCENT,
         escape::text(&all_of(point)),
-        figure(rate_of(point)),
+        megabytes_per_s(rate_of(point)),
     )
 }
 
@@ -110,15 +111,5 @@ fn part_of(rate: f64, best: f64) -> f64 {
         (rate / best).clamp(0.0, 1.0)
     } else {
         0.0
-    }
-}
-
-/// A rate in MB/s without its unit.
-fn figure(bytes_per_s: f64) -> String {
-    let megabytes_per_s = bytes_per_s / 1e6;
-    if megabytes_per_s < 9.95 {
-        format!("{megabytes_per_s:.1}")
-    } else {
-        format!("{megabytes_per_s:.0}")
     }
 }

@@ -12,7 +12,6 @@ mod section;
 mod tables;
 
 use sustain_document::sweep::{SweepAnswer, SweepResult};
-use sustain_document::vocabulary::Direction;
 
 use super::escape;
 use super::page::Sectioned;
@@ -24,7 +23,7 @@ impl Sectioned for SweepResult {
     const PLURAL: &'static str = "sweeps";
 
     fn title(&self) -> String {
-        name(self)
+        section::name(self)
     }
 
     fn version(&self) -> &str {
@@ -40,34 +39,6 @@ impl Sectioned for SweepResult {
     }
 }
 
-/// The title: `Settings compared on sda and sdb, for writing`.
-fn name(result: &SweepResult) -> String {
-    let names = &result.plan.target_names;
-    let targets = match names.as_slice() {
-        [] => result.plan.targets.join(", "),
-        [only] => only.clone(),
-        [first @ .., last] if first.len() < 4 => format!("{} and {last}", first.join(", ")),
-        several => format!("{} targets", several.len()),
-    };
-    let directions = result.answers.iter().map(|one| match one.direction {
-        Direction::Read => "reading",
-        _ => "writing",
-    });
-    let directions: Vec<&str> = directions.collect();
-    let simulated = if result.plan.simulated {
-        ", on a simulated machine"
-    } else {
-        ""
-    };
-    match directions.as_slice() {
-        [] => format!("Settings compared on {targets}{simulated}"),
-        some => format!(
-            "Settings compared on {targets}, for {}{simulated}",
-            some.join(" and ")
-        ),
-    }
-}
-
 fn overview(results: &[SweepResult]) -> String {
     let mut table = Table::new(&[
         "sweep",
@@ -78,7 +49,7 @@ fn overview(results: &[SweepResult]) -> String {
         "its rate",
     ]);
     for (index, result) in results.iter().enumerate() {
-        let own = format!("{}. {}", index + 1, name(result));
+        let own = format!("{}. {}", index + 1, section::name(result));
         if result.answers.is_empty() {
             table.row(vec![own, String::new(), restrictions(result).join(" ")]);
             continue;

@@ -9,12 +9,30 @@ use super::super::escape;
 use super::super::section::{kernel_messages, notes};
 use super::super::table::glued;
 use super::super::tiles::{self, Standing, Tiles};
+use super::super::title::{on_simulated, targets};
 use super::facts::{DirectionPicture, DrawnAxis};
-use super::{curves, dots, heat, name, tables};
+use super::{curves, dots, heat, tables};
 use crate::ReportError;
 use crate::format::rate;
 use crate::terminal::SIMULATED;
 use crate::terminal::sweep::{answer_lines, restrictions};
+
+/// The title: `Settings compared on sda and sdb, for writing`.
+pub(super) fn name(result: &SweepResult) -> String {
+    let plan = &result.plan;
+    let targets = targets(&plan.target_names, &plan.targets);
+    let simulated = on_simulated(plan.simulated);
+    let directions = result.answers.iter().map(|one| match one.direction {
+        Direction::Read => "reading",
+        _ => "writing",
+    });
+    let directions: Vec<&str> = directions.collect();
+    if directions.is_empty() {
+        return format!("Settings compared on {targets}{simulated}");
+    }
+    let directions = directions.join(" and ");
+    format!("Settings compared on {targets}, for {directions}{simulated}")
+}
 
 /// The section of this sweep; `index` keeps its anchor apart from those of others.
 pub(super) fn section(result: &SweepResult, index: usize) -> Result<String, ReportError> {

@@ -4,7 +4,7 @@
 
 use sustain_document::measure::{MeasureResult, TargetResult, Total};
 use sustain_document::verdicts::IntoCache;
-use sustain_document::vocabulary::{DataPath, Direction, Ending, TargetKind};
+use sustain_document::vocabulary::{DataPath, Ending, TargetKind};
 use sustain_experiments::measure::verdicts;
 use sustain_experiments::measure::words::{backlog_not_seen, rhythm_not_seen};
 
@@ -14,11 +14,13 @@ use crate::format::{half_width, latency, memory, position, rate, stretch};
 mod failures;
 mod not_seen;
 mod recommended;
+mod subject;
 
 use failures::{failures, later_failures};
 pub(crate) use failures::{request, while_doing};
 use not_seen::not_seen;
 use recommended::records;
+use subject::{reads, targets};
 
 /// The time over which the slowest rate of a run is taken.
 const WORST_S: f64 = 10.0;
@@ -44,7 +46,10 @@ pub fn sentence(result: &MeasureResult) -> String {
     if no_disk {
         clauses.push("null: is not a disk, so these figures are the tool's own speed".to_owned());
     }
-    clauses.push(answer(result));
+    // Nothing can be recorded on what keeps nothing.
+    if !no_disk || result.plan.rate_bytes_per_s.is_some() {
+        clauses.push(answer(result));
+    }
     clauses.extend(worst_seconds(result));
     clauses.extend(read_back(result));
     clauses.extend(rewritten(result));
@@ -74,14 +79,6 @@ pub(crate) fn capitalized(clause: &str) -> String {
     first.into_iter().chain(characters).collect()
 }
 
-/// The targets inside a sentence.
-fn targets(result: &MeasureResult) -> String {
-    match result.targets.len() {
-        1 => "this target".to_owned(),
-        several => format!("these {several} targets"),
-    }
-}
-
 /// The targets as the subject of a sentence, with the verb in the number that suits them.
 fn targets_do(result: &MeasureResult, verb_of_one: &str, verb_of_several: &str) -> String {
     match result.targets.len() {
@@ -100,10 +97,6 @@ fn left_do(result: &MeasureResult, verb_of_one: &str, verb_of_several: &str) -> 
         (1, _) => format!("The 1 target that is left {verb_of_one}"),
         (left, _) => format!("The {left} targets that are left together {verb_of_several}"),
     }
-}
-
-fn reads(result: &MeasureResult) -> bool {
-    result.plan.direction == Direction::Read
 }
 
 fn writes_buffered(result: &MeasureResult) -> bool {

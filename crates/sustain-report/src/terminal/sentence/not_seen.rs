@@ -4,7 +4,7 @@
 use sustain_document::measure::{MeasureResult, TargetResult};
 use sustain_document::vocabulary::{Ending, TargetKind};
 
-use super::reads;
+use super::subject::reads;
 use crate::format::{position, size};
 use crate::terminal::without_controls;
 

@@ -5,7 +5,7 @@ use sustain_document::measure::{MeasureResult, Recommendation};
 use sustain_document::verdicts::BufferPurpose;
 use sustain_experiments::measure::verdicts;
 
-use super::{reads, targets};
+use super::subject::{reads, targets};
 use crate::format::{memory, rate, stretch};
 
 /// The rate at which one may record or read, and what the paced runs showed of it.

@@ -6,9 +6,6 @@ use std::borrow::Cow;
 
 use sustain_document::record::{LimitedBy, RecordResult, RecordVerdicts, SampleResult, WaitedFor};
 
-/// The recorder's word for a moment at which only the sources limited the rate.
-const SOURCE: &str = "source";
-
 /// A recording of less payload spends its CPU time on beginning and ending. Divided by its few
 /// bytes, the time per GB would be a large number without meaning.
 const CPU_FROM_BYTES: u64 = 1_000_000;
@@ -19,9 +16,6 @@ pub(crate) const LIMITS_FROM_BYTES: u64 = 16 << 20;
 
 /// What data waited for during a smaller part of the time is not told.
 const WAITED_FROM: f64 = 0.05;
-
-/// The word for a period in which bytes were lost although no data was waiting when sampled.
-pub const LOSS: &str = "loss";
 
 /// The verdicts of a document: its own or, where an earlier version wrote it without any, those on
 /// its figures.
@@ -48,22 +42,43 @@ fn waited_for(result: &RecordResult) -> Option<WaitedFor> {
     }
     let by = seconds_by(&limits(&result.samples));
     let all_s: f64 = by.iter().map(|(_, seconds)| seconds).sum();
-    let mut waits = by
-        .into_iter()
-        .filter(|(by, _)| !is_source(by) && *by != LOSS);
+    let mut waits = by.into_iter().filter_map(|(cause, seconds)| match cause {
+        LimitCause::Loss | LimitCause::By(LimitedBy::Source) => None,
+        LimitCause::By(by) => Some((by, seconds)),
+    });
     let (by, seconds) = waits.next()?;
     let share = seconds / all_s;
     (share >= WAITED_FROM).then(|| WaitedFor {
-        by: LimitedBy::from(by.to_owned()),
+        by: by.clone(),
         share,
     })
+}
+
+/// What limited a recording for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitCause<'a> {
+    /// What the samples name: the sources, the members, or one of them.
+    By(&'a LimitedBy),
+    /// Bytes were lost although no data was waiting when sampled.
+    Loss,
+}
+
+impl<'a> LimitCause<'a> {
+    /// A word for it, or the name of a member.
+    #[must_use]
+    pub fn words(self) -> &'a str {
+        match self {
+            LimitCause::By(by) => by.words(),
+            LimitCause::Loss => "loss",
+        }
+    }
 }
 
 /// A period in which one thing limited the recording.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LimitPeriod<'a> {
-    /// `source`, `members`, a member's name, or [`LOSS`].
-    pub by: &'a str,
+    /// What limited it.
+    pub by: LimitCause<'a>,
     /// When it began.
     pub from_s: f64,
     /// When it ended.
@@ -91,9 +106,9 @@ pub fn limits(samples: &[SampleResult]) -> Vec<LimitPeriod<'_>> {
     for sample in samples.iter().filter(|sample| sample.time_s > 0.0) {
         let to_s = sample.time_s;
         let lost_before = std::mem::replace(&mut lost, sample.gap_bytes.iter().sum::<u64>());
-        let by = match sample.limited_by.words() {
-            by if is_source(by) && lost > lost_before => LOSS,
-            by => by,
+        let by = match &sample.limited_by {
+            LimitedBy::Source if lost > lost_before => LimitCause::Loss,
+            by => LimitCause::By(by),
         };
         match limits.last_mut() {
             Some(last) if last.by == by => last.to_s = to_s,
@@ -106,8 +121,8 @@ pub fn limits(samples: &[SampleResult]) -> Vec<LimitPeriod<'_>> {
 
 /// Everything that limited the recording, with the seconds for which it did, longest first.
 #[must_use]
-pub fn seconds_by<'a>(limits: &[LimitPeriod<'a>]) -> Vec<(&'a str, f64)> {
-    let mut all: Vec<(&str, f64)> = Vec::new();
+pub fn seconds_by<'a>(limits: &[LimitPeriod<'a>]) -> Vec<(LimitCause<'a>, f64)> {
+    let mut all: Vec<(LimitCause<'a>, f64)> = Vec::new();
     for limit in limits {
         let seconds = limit.to_s - limit.from_s;
         match all.iter_mut().find(|(by, _)| *by == limit.by) {
@@ -117,11 +132,6 @@ pub fn seconds_by<'a>(limits: &[LimitPeriod<'a>]) -> Vec<(&'a str, f64)> {
     }
     all.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     all
-}
-
-/// Whether the sources were the limit, so that the recorder had nothing left to do.
-fn is_source(by: &str) -> bool {
-    by == SOURCE
 }
 
 #[cfg(test)]
@@ -151,14 +161,15 @@ mod tests {
             (5.0, "source"),
         ]);
         let limits = limits(&samples);
+        let [source, members] = [&LimitedBy::Source, &LimitedBy::Members].map(LimitCause::By);
         let limit = |by, from_s, to_s| LimitPeriod { by, from_s, to_s };
         let expected = [
-            limit("source", 0.0, 1.0),
-            limit("members", 1.0, 4.5),
-            limit("source", 4.5, 5.0),
+            limit(source, 0.0, 1.0),
+            limit(members, 1.0, 4.5),
+            limit(source, 4.5, 5.0),
         ];
         assert_eq!(limits, expected);
-        assert_eq!(seconds_by(&limits), [("members", 3.5), ("source", 1.5)]);
+        assert_eq!(seconds_by(&limits), [(members, 3.5), (source, 1.5)]);
     }
 
     #[test]
@@ -173,7 +184,7 @@ mod tests {
             sample.gap_bytes = vec![0, lost];
         }
         let limits = limits(&samples);
-        let causes: Vec<&str> = limits.iter().map(|limit| limit.by).collect();
+        let causes: Vec<&str> = limits.iter().map(|limit| limit.by.words()).collect();
         assert_eq!(causes, ["source", "loss", "members", "source"]);
     }
 

@@ -1,14 +1,19 @@
 //! Explains what limited the rate of a recording. The chart and the table of its limits call this
 //! module, so that both say the same.
 
-use sustain_record::verdicts::LOSS;
+use sustain_document::record::LimitedBy;
+use sustain_record::verdicts::LimitCause;
 
 /// Explains such a limit.
-pub(crate) fn meaning(by: &str) -> &'static str {
-    match by {
-        "source" => "the members took everything that the sources offered",
-        LOSS => "bytes were lost: the buffer had no memory for them, or no member had free space",
-        "members" => "data was waiting, and all members were busy",
-        _ => "data was waiting, and this member was much slower than the others",
+pub(crate) fn meaning(cause: LimitCause<'_>) -> &'static str {
+    match cause {
+        LimitCause::Loss => {
+            "bytes were lost: the buffer had no memory for them, or no member had free space"
+        }
+        LimitCause::By(LimitedBy::Source) => "the members took everything that the sources offered",
+        LimitCause::By(LimitedBy::Members) => "data was waiting, and all members were busy",
+        LimitCause::By(LimitedBy::Member(_)) => {
+            "data was waiting, and this member was much slower than the others"
+        }
     }
 }

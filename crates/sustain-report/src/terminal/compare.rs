@@ -140,7 +140,7 @@ fn beside_rate(result: &CompareResult) -> Option<String> {
                 Some(target) if is_several => format!(" on {}", without_controls(target)),
                 _ => String::new(),
             };
-            let name = metric_name(row.metric.name());
+            let name = metric_name(row.metric);
             Some(format!("{name} {}{on}", signed(row.ratio?)))
         })
         .collect();
@@ -151,7 +151,7 @@ fn beside_rate(result: &CompareResult) -> Option<String> {
     }
     (!listed.is_empty()).then(|| {
         format!(
-            "Beside the rate, more than noise changed from A to B: {}",
+            "Besides the rate, these differ by more than noise: {}",
             listed.join(", ")
         )
     })
@@ -317,7 +317,7 @@ fn table_of(rows: &[ComparedRow], columns: &[CompareColumn]) -> String {
     table.set_header([""].into_iter().chain(headings));
     for row in rows {
         let cells = columns.iter().map(|column| column.cell(row));
-        let name = metric_name(row.metric.name()).to_owned();
+        let name = metric_name(row.metric).to_owned();
         table.add_row([name].into_iter().chain(cells));
     }
     let is_words = |column: &CompareColumn| {
@@ -339,7 +339,7 @@ fn line_of(row: &ComparedRow) -> String {
     });
     format!(
         "  {}: A {}, B {}{difference}: {}",
-        metric_name(row.metric.name()),
+        metric_name(row.metric),
         figure(row, row.a),
         figure(row, row.b),
         verdict(row)
@@ -347,16 +347,16 @@ fn line_of(row: &ComparedRow) -> String {
 }
 
 /// The name of a metric for people.
-pub(crate) fn metric_name(metric: &str) -> &str {
+pub(crate) fn metric_name(metric: Metric) -> &'static str {
     match metric {
-        "sustained_rate" => "sustained rate",
-        "latency_typical_max" => "usual max latency",
-        "latency_p50" => "p50 latency",
-        "latency_p99" => "p99 latency",
-        "latency_p99_9" => "p99.9 latency",
-        "latency_max" => "max latency",
-        "cpu_per_gb" => "CPU time per GB",
-        other => other,
+        Metric::SustainedRate => "sustained rate",
+        Metric::LatencyTypicalMax => "usual max latency",
+        Metric::LatencyP50 => "p50 latency",
+        Metric::LatencyP99 => "p99 latency",
+        Metric::LatencyP99_9 => "p99.9 latency",
+        Metric::LatencyMax => "max latency",
+        Metric::CpuPerGb => "CPU time per GB",
+        other => other.name(),
     }
 }
 

@@ -9,7 +9,7 @@ use sustain_disk::buffer::{Buffer, BufferPool};
 use sustain_disk::clock::{Clock, Timestamp};
 use sustain_disk::engine::{
     Engine, EngineChoice, Limits, Operation, Request, SharedMachine, SimulatedEngine,
-    SimulatedTarget, TargetFiles, Until, Vector, Vectors, open,
+    SimulatedTarget, TargetFiles, Until, Vectors, open,
 };
 use sustain_disk::error::{Error, IoFault};
 use sustain_disk::target::Target;
@@ -17,9 +17,12 @@ use sustain_disk::target::Target;
 use crate::error::RecordError;
 use crate::format::BLOCK_BYTES;
 
+mod orders;
 mod patience;
 mod steps;
 
+use orders::{BUFFER_BYTES, OrderPart};
+pub use orders::{ReadOrder, WriteOrder};
 pub use patience::on_long_wait;
 pub(crate) use patience::{
     GIVEN_UP_AFTER_NS, LONG_WAIT_NS, READS_ARE_GIVEN, tell_long_wait, words_of_silence,
@@ -27,9 +30,6 @@ pub(crate) use patience::{
 };
 pub(crate) use steps::{MemberStep, StepsEnd, StepsPatience};
 
-/// Most reads here are of one block. For larger buffers the kernel would use huge pages, which take
-/// milliseconds to find where the host of a virtual machine has to find them as well.
-const BUFFER_BYTES: usize = 128 << 10;
 const IN_FLIGHT_PER_MEMBER: usize = 4;
 const IN_FLIGHT_MAX: usize = 64;
 /// How long one wait lasts before the next begins. A disk may take its time.
@@ -57,41 +57,8 @@ pub struct MemberIo {
     failure: Option<RecordError>,
 }
 
-/// A stretch of a member to read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReadOrder {
-    /// Index of the member.
-    pub member: usize,
-    /// Offset from the start of the member.
-    pub offset_bytes: u64,
-    /// Length in bytes.
-    pub length_bytes: usize,
-}
-
-/// Whole blocks to write to a member.
-#[derive(Debug, Clone, Copy)]
-pub struct WriteOrder<'a> {
-    /// Index of the member.
-    pub member: usize,
-    /// Offset from the start of the member; a multiple of a block.
-    pub offset_bytes: u64,
-    /// The bytes to write; whole blocks.
-    pub bytes: &'a [u8],
-}
-
 /// Receives what was read of each part, by its index, or why it failed.
 type PartEnd<'a> = dyn FnMut(usize, Result<&[u8], IoFault>) + 'a;
-
-/// A part of an order that takes one request.
-struct OrderPart {
-    operation: Operation,
-    order: usize,
-    member: usize,
-    offset_bytes: u64,
-    /// Offset in the order's bytes at which it begins.
-    start: usize,
-    length: usize,
-}
 
 impl MemberIo {
     /// Opens an engine over real members.
@@ -495,29 +462,6 @@ fn oldest<'a>(
     let oldest = under_way.iter().min_by_key(|(_, begun_at)| **begun_at);
     let (index, begun_at) = oldest.expect("nothing is waited for but requests");
     (&parts[*index], *begun_at)
-}
-
-impl OrderPart {
-    /// Cuts a part of any length into requests that fit the buffers.
-    fn cut(&self, parts: &mut Vec<OrderPart>) {
-        for start in (0..self.length).step_by(BUFFER_BYTES) {
-            parts.push(OrderPart {
-                offset_bytes: self.offset_bytes + start as u64,
-                start,
-                length: BUFFER_BYTES.min(self.length - start),
-                ..*self
-            });
-        }
-    }
-
-    fn request(&self, buffer: Buffer) -> Request {
-        Request {
-            operation: self.operation,
-            offset_bytes: self.offset_bytes,
-            vectors: Vectors::One(Vector::new(buffer, 0, self.length)),
-            ..Request::flush(self.member)
-        }
-    }
 }
 
 fn in_flight_max(members: usize) -> usize {

@@ -30,7 +30,7 @@ fn a_frozen_member_keeps_nobody_from_the_outcome() {
     let store = Store::open(&place.members, Mode::Record, &Roots::default()).unwrap();
     let options = RecordOptions {
         buffer_bytes: 16 << 20,
-        append_bytes: 256 << 10,
+        append_size: AppendSize::Exactly(256 << 10),
         patience: Patience {
             slow_after_ns: 100_000_000,
             given_up_after_ns: 300_000_000,

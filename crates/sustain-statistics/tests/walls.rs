@@ -140,6 +140,31 @@ fn many_walls_cost_no_more_than_n_log_n() {
     }
 }
 
+/// Four disks of 70 MB/s on two channels of 104 behind a bus of 180.
+fn nest() -> Machine {
+    let mut machine = Machine::plain(&mut Chance::new(1), 4, Sharing::MaxMin);
+    machine.rates.fill(70e6);
+    machine.limit(0, 2, 104.0 / 70.0);
+    machine.limit(2, 4, 104.0 / 70.0);
+    machine.limit(0, 4, 180.0 / 70.0);
+    machine
+}
+
+#[test]
+fn three_walls_of_four_quiet_disks_cost_five_readings_a_disk() {
+    let machine = nest();
+    let mut readings_a_disk = 0.0;
+    for seed in 0..40 {
+        let mut bench = Bench::new(&machine, 0.002, seed);
+        bench.dummy = machine.rates[0] / 4.0;
+        let findings = diagnose(&mut bench, true, 0.002);
+        let score = judge(&machine, &findings, 0.002);
+        assert_eq!((score.hit, score.right), (3, 3), "seed {seed}");
+        readings_a_disk += score.readings_per_disk / 40.0;
+    }
+    assert!(readings_a_disk <= 5.0, "{readings_a_disk}");
+}
+
 #[test]
 fn limit_collapse_and_tool_are_told_apart() {
     let count = |behaviour, tool, want: fn(WallKind) -> bool| {

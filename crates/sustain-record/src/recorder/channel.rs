@@ -12,6 +12,7 @@ use sustain_disk::engine::Waker;
 
 use super::cuts::StreamCuts;
 use super::filled::PayloadMemory;
+use super::gauge::BufferGauge;
 use super::inlet::{Inlet, Offered, Polled};
 use super::message::RecorderMessage;
 use crate::format::GapReason;
@@ -82,6 +83,8 @@ impl OfferedSoFar {
 pub(super) struct Exchange {
     /// Memory for appends.
     pub(super) pool: SharedPool,
+    /// How much of it is in use.
+    pub(super) gauge: BufferGauge,
     /// Small buffers for what surrounds memory of the caller.
     edges: SharedPool,
     /// Held by the thread that takes edges.
@@ -98,6 +101,7 @@ pub(super) struct Exchange {
 impl Exchange {
     pub(super) fn new(pool: SharedPool, edges: SharedPool, streams: usize) -> Exchange {
         Exchange {
+            gauge: BufferGauge::new(pool.clone()),
             pool,
             edges,
             edges_turn: Mutex::new(()),
@@ -242,6 +246,7 @@ impl Inlet for ChannelInlet {
     }
 
     fn begin_next(&mut self) {
+        self.exchange.gauge.keep_for_good();
         let told = &self.exchange.told;
         self.cuts.begin_next(|stream| told[stream].offered());
     }
@@ -252,8 +257,11 @@ impl Inlet for ChannelInlet {
     }
 
     fn buffer_fill(&self) -> f64 {
-        let (free, count) = (self.exchange.pool.free(), self.exchange.pool.count());
-        1.0 - free as f64 / count.max(1) as f64
+        self.exchange.gauge.fill()
+    }
+
+    fn set_kept(&mut self, buffers: usize) {
+        self.exchange.gauge.set_kept(buffers);
     }
 }
 

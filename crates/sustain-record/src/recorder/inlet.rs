@@ -57,4 +57,8 @@ pub trait Inlet {
 
     /// Share of the buffer that waits for members, from 0 to 1.
     fn buffer_fill(&self) -> f64;
+
+    /// Notes how many lent buffers members keep although nothing in them waits any more. An inlet
+    /// whose buffer nobody watches does not need to implement it.
+    fn set_kept(&mut self, _buffers: usize) {}
 }

@@ -98,7 +98,7 @@ impl StreamWriter {
 
     /// Whether at least half of the memory between sources and members is in use.
     pub(super) fn is_buffer_half_used(&self) -> bool {
-        self.exchange.pool.free() * 2 <= self.exchange.pool.count()
+        self.exchange.gauge.fill() >= 0.5
     }
 
     /// Whether the recording takes nothing more.

@@ -231,6 +231,7 @@ impl<I: Inlet> RecordFeed<I> {
             descriptor.drifts.clear();
         }
         self.members[queue].previous = Some(place);
+        let is_lent = matches!(filled.memory, Some(PayloadMemory::Lent(_)));
         let vectors = match filled.memory.take() {
             Some(memory) => write::compose(memory, &descriptor, &filled.marks),
             None => Vectors::None,
@@ -244,6 +245,7 @@ impl<I: Inlet> RecordFeed<I> {
             place,
             sequence,
             is_sole: true,
+            is_lent,
         };
         let request = Request {
             operation: Operation::Write,

@@ -85,6 +85,8 @@ enum AppendInFlight {
         payload: PayloadView,
         /// Whether nothing else answers for them.
         is_sole: bool,
+        /// Whether they lie in a buffer of the pool.
+        is_lent: bool,
     },
     /// A start or an end.
     Mark {
@@ -98,6 +100,7 @@ enum AppendInFlight {
     Abandoned {
         stream: u16,
         is_own: bool,
+        is_lent: bool,
         /// When the write of an append was handed over.
         accepted_at: Option<Timestamp>,
     },
@@ -435,6 +438,7 @@ impl<I: Inlet> RecordFeed<I> {
         }
         self.give_up_late(now);
         self.account_in_result_only(now);
+        self.note_kept();
         let mut standing = standing::of(self, now);
         standing.is_over = !self.is_cut;
         self.board.write(|entry| *entry = standing);

@@ -75,7 +75,10 @@ impl<I: Inlet> RecordFeed<I> {
             return request;
         };
         let AppendInFlight::Data {
-            filled, payload, ..
+            filled,
+            payload,
+            is_lent,
+            ..
         } = &mut flying.flight
         else {
             return request;
@@ -84,6 +87,7 @@ impl<I: Inlet> RecordFeed<I> {
             return request;
         };
         *payload = write::PayloadView::of(&copy, filled.payload_bytes);
+        *is_lent = false;
         let (stream, is_own) = (filled.stream, filled.payload_bytes == 0);
         let given: Vectors = std::mem::replace(&mut request.vectors, copy);
         if let Some(memory) = write::take_apart(given, is_own) {

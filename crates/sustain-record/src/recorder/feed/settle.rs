@@ -67,6 +67,7 @@ impl<I: Inlet> RecordFeed<I> {
                 sequence,
                 payload,
                 is_sole,
+                ..
             } => {
                 // As long as they are viewed, the bytes cannot be given back.
                 drop(payload);

@@ -104,6 +104,28 @@ impl<I: Inlet> RecordFeed<I> {
         if ends && waited_ns >= self.setup.patience.given_up_after_ns {
             self.give_up_slow(now);
         }
+        self.note_kept();
+    }
+
+    /// Notes how much memory members keep for nothing: what is in it is durable elsewhere, or given
+    /// up. It comes back only when they answer.
+    pub(super) fn note_kept(&mut self) {
+        let keeps = |member: &MemberWriter| member.is_slow || member.is_given_up;
+        let is_kept = |flying: &&Flying| match &flying.flight {
+            AppendInFlight::Data {
+                filled, is_lent, ..
+            } => {
+                let ledger = &self.ledgers[usize::from(filled.stream)];
+                *is_lent && ledger.has_for_good(filled.start_bytes())
+            }
+            AppendInFlight::Abandoned { is_lent, .. } => *is_lent,
+            AppendInFlight::Mark { .. } | AppendInFlight::Flush => false,
+        };
+        let kept = match self.members.iter().any(keeps) {
+            true => self.in_flight.values().filter(is_kept).count(),
+            false => 0,
+        };
+        self.inlet.set_kept(kept);
     }
 
     /// How long the oldest of a member's requests has been under way.
@@ -256,12 +278,17 @@ impl<I: Inlet> RecordFeed<I> {
             let mut abandoned = AppendInFlight::Abandoned {
                 stream: 0,
                 is_own: true,
+                is_lent: false,
                 accepted_at: None,
             };
-            if let AppendInFlight::Data { filled, .. } = &flying.flight {
+            if let AppendInFlight::Data {
+                filled, is_lent, ..
+            } = &flying.flight
+            {
                 abandoned = AppendInFlight::Abandoned {
                     stream: filled.stream,
                     is_own: filled.payload_bytes == 0,
+                    is_lent: *is_lent,
                     accepted_at: Some(filled.accepted_at),
                 };
             }

@@ -154,9 +154,9 @@ impl Recorder {
         let append_bytes = append_bytes(&store, &options) as usize;
         let count = (options.buffer_bytes / append_bytes as u64).max(2) as usize;
         let pool = SharedPool::new(count, append_bytes)?;
-        let gauge = BufferGauge::new(pool.clone());
         let edges = SharedPool::new(EDGES, EDGE_BYTES)?;
         let exchange = Arc::new(Exchange::new(pool, edges, streams.len()));
+        let gauge = exchange.gauge.clone();
         let (messages, received) = crossbeam_channel::unbounded();
         // Memory goes back to the stream that gave it.
         let (returned, given_back): (Vec<_>, Vec<_>) = streams

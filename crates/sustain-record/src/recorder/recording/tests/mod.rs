@@ -33,6 +33,7 @@ mod deleted;
 mod frozen;
 mod given_up;
 mod marks;
+mod kept;
 mod splits;
 
 const EIO: i32 = 5;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use sustain_document::hold_back::{HoldBackResult, LimitEnd};
-use sustain_host::{ControlGroups, DeviceNumber, GroupLimits, Roots};
+use sustain_host::{ControlGroups, DeviceNumber, GroupBytes, GroupLimits, Roots};
 
 use self::groups::{devices, name_of, usable_groups, users};
 use self::watched::{Watched, is_worth_setting, tighter};
@@ -34,14 +34,19 @@ pub struct HoldBackSetup {
     pub directory: PathBuf,
 }
 
+/// A group, and a disk that it uses.
+type WatchedKey = (PathBuf, DeviceNumber);
+
+/// What groups have used of each disk.
+type UsedByGroups = BTreeMap<PathBuf, Vec<(DeviceNumber, GroupBytes)>>;
+
 /// Holds others back as long as it lives.
 #[derive(Debug)]
 pub struct HoldBack {
     groups: ControlGroups,
     devices: BTreeMap<DeviceNumber, String>,
     controller: Controller,
-    /// By group and disk.
-    watched: BTreeMap<(PathBuf, DeviceNumber), Watched>,
+    watched: BTreeMap<WatchedKey, Watched>,
     journal: Journal,
     supervisor: Supervisor,
     _claims: DiskClaims,
@@ -132,7 +137,10 @@ impl HoldBack {
         for key in found {
             if holds_one(&key.0) && self.watched[&key].can_be_held() {
                 self.put_back_one(&key);
-                if let Some(watched) = self.watched.get_mut(&key) {
+                // A limit that could not be put back stays written down, and is tried again.
+                if let Some(watched) = self.watched.get_mut(&key)
+                    && watched.set.is_none()
+                {
                     watched.end(LimitEnd::Spared);
                 }
             }
@@ -188,13 +196,14 @@ impl HoldBack {
         let elapsed_ns = self.looked_ns.map_or(0, |looked_ns| now_ns - looked_ns);
         self.looked_ns = Some(now_ns);
         let is_held = self.watched.values().any(|watched| watched.set.is_some());
-        let mut used = BTreeMap::new();
+        let mut used = UsedByGroups::new();
         for (group, _) in self.watched.keys() {
             if !used.contains_key(group) {
                 // A group that cannot be read has used nothing that is known.
                 used.insert(group.clone(), self.groups.used(group).unwrap_or_default());
             }
         }
+        self.begin_again_with_others(&used);
         for ((group, device), watched) in &mut self.watched {
             let now = used[group].iter().find(|(known, _)| known == device);
             if let Some((_, now)) = now {
@@ -207,11 +216,47 @@ impl HoldBack {
         elapsed_ns
     }
 
+    /// Begins again with groups in the place of which there is another one of the same name. A
+    /// service that is restarted between two searches loses its limit with its group.
+    fn begin_again_with_others(&mut self, used: &UsedByGroups) {
+        let is_other = |(key, watched): &(&WatchedKey, &Watched)| {
+            let (group, device) = key;
+            let used = used[group].iter().find(|(known, _)| known == device);
+            watched.can_be_held() && self.is_other(key, watched, used.map(|(_, bytes)| *bytes))
+        };
+        let others = self.watched.iter().filter(is_other);
+        let others: Vec<WatchedKey> = others.map(|(key, _)| key.clone()).collect();
+        for key in others {
+            self.forget(&key, LimitEnd::Removed);
+            let node = self.groups.node(&key.0);
+            if let Some(watched) = self.watched.get_mut(&key) {
+                watched.begin_again(node, GroupBytes::default());
+            }
+        }
+    }
+
+    /// Whether the group that has this name now is not the one that is watched. The kernel's number
+    /// of a group tells, or else that it has used less than before. Where an account was only set
+    /// back, the limit is still the one that was set.
+    fn is_other(&self, key: &WatchedKey, watched: &Watched, used: Option<GroupBytes>) -> bool {
+        let (group, device) = key;
+        let Some(node) = self.groups.node(group) else {
+            return false;
+        };
+        if watched.node.is_some_and(|known| known != node) {
+            return true;
+        }
+        let has_others = || {
+            let limits = self.groups.limits(group, *device);
+            limits.is_ok_and(|now| now.is_some_and(|now| !watched.may_have_set(now)))
+        };
+        used.is_some_and(|used| watched.is_less_than_before(used)) && has_others()
+    }
+
     /// Looks for groups that have begun to use a disk, and for limited ones that are gone.
     fn search(&mut self) {
         let limited = self.watched.iter().filter(|(_, one)| one.set.is_some());
-        let is_gone =
-            |key: &(PathBuf, DeviceNumber)| matches!(self.groups.limits(&key.0, key.1), Ok(None));
+        let is_gone = |key: &WatchedKey| matches!(self.groups.limits(&key.0, key.1), Ok(None));
         let gone: Vec<_> = limited
             .map(|(key, _)| key.clone())
             .filter(is_gone)
@@ -220,15 +265,17 @@ impl HoldBack {
             self.forget(&key, LimitEnd::Removed);
         }
         for (group, device, bytes) in users(&self.groups, &self.devices).unwrap_or_default() {
+            let node = self.groups.node(&group);
             let fresh = Watched {
                 first: bytes,
                 last: bytes,
+                node,
                 ..Watched::default()
             };
             let watched = self.watched.entry((group, device)).or_insert_with(|| fresh);
             // One of the same name was made again.
             if watched.ended == Some(LimitEnd::Removed) {
-                watched.begin_again(bytes);
+                watched.begin_again(node, bytes);
             }
         }
     }
@@ -246,7 +293,7 @@ impl HoldBack {
 
     /// Divides an allowance among all that can be held.
     fn limit(&mut self, allowance_bytes_per_s: f64) {
-        let held: Vec<(PathBuf, DeviceNumber)> = self
+        let held: Vec<WatchedKey> = self
             .watched
             .iter()
             .filter(|(_, watched)| watched.can_be_held() && watched.has_claims())
@@ -267,7 +314,7 @@ impl HoldBack {
     }
 
     /// Sets limits of a group, no looser than those it had, if they differ enough from what is set.
-    fn tighten(&mut self, key: &(PathBuf, DeviceNumber), limits: GroupLimits) {
+    fn tighten(&mut self, key: &WatchedKey, limits: GroupLimits) {
         let (group, device) = key;
         let Some(watched) = self.watched.get_mut(key) else {
             return;
@@ -323,7 +370,7 @@ impl HoldBack {
     }
 
     /// Leaves a limit that is nobody's any more, or not this recorder's.
-    fn forget(&mut self, key: &(PathBuf, DeviceNumber), ended: LimitEnd) {
+    fn forget(&mut self, key: &WatchedKey, ended: LimitEnd) {
         if let Some(watched) = self.watched.get_mut(key) {
             watched.end(ended);
         }
@@ -341,7 +388,7 @@ impl HoldBack {
     }
 
     /// Puts back the limits of one. If that is refused it is tried again, last by the supervisor.
-    fn put_back_one(&mut self, key: &(PathBuf, DeviceNumber)) {
+    fn put_back_one(&mut self, key: &WatchedKey) {
         let Some(watched) = self.watched.get_mut(key) else {
             return;
         };

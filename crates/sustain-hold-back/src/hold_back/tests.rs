@@ -359,6 +359,57 @@ fn a_group_that_was_made_again_is_held_back_again() {
 }
 
 #[test]
+fn a_group_that_was_made_again_between_two_searches_is_held_back_again() {
+    let machine = Machine::new(&["a"]);
+    let mut hold_back = machine.start();
+    flood(&machine, &mut hold_back, &["a"]);
+    // Both limits that may be there are the recorder's by now.
+    machine.use_disk("a", 1, 32 * MB);
+    hold_back.step(4 * STEP_NS, 13 * MB);
+    fs::remove_dir_all(machine.group("a")).unwrap();
+    fs::create_dir(machine.group("a")).unwrap();
+    machine.set("a", "");
+    for step in 5..8 {
+        machine.use_disk("a", 1, (step - 4) * 8 * MB);
+        hold_back.step(step * STEP_NS, step * 4 * MB);
+    }
+    assert_ne!(machine.limits("a"), "");
+    let result = hold_back.finish();
+    assert_eq!(result.groups[0].ended, LimitEnd::Restored);
+    assert_eq!(machine.limits("a"), "8:16 rbps=max wbps=max");
+}
+
+#[test]
+fn a_group_whose_account_is_set_back_keeps_its_own_limit_to_get_back() {
+    let machine = Machine::new(&["a"]);
+    machine.set("a", "8:16 rbps=max wbps=70000000");
+    let mut hold_back = machine.start();
+    flood(&machine, &mut hold_back, &["a"]);
+    machine.use_disk("a", 1, 0);
+    hold_back.step(4 * STEP_NS, 13 * MB);
+    let _ = hold_back.finish();
+    assert_eq!(machine.limits("a"), "8:16 rbps=max wbps=70000000");
+}
+
+#[test]
+fn a_limit_of_a_spared_group_that_cannot_be_put_back_at_once_is_put_back_later() {
+    let machine = Machine::new(&["a"]);
+    let own = machine.roots.proc.join("77");
+    fs::create_dir(&own).unwrap();
+    fs::write(own.join("cgroup"), "0::/a\n").unwrap();
+    let mut hold_back = machine.start();
+    flood(&machine, &mut hold_back, &["a"]);
+    let (set, path) = (machine.limits("a"), machine.group("a").join("io.max"));
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    hold_back.spare(&[77]);
+    fs::remove_dir(&path).unwrap();
+    machine.set("a", &set);
+    let _ = hold_back.finish();
+    assert_eq!(machine.limits("a"), "8:16 rbps=max wbps=max");
+}
+
+#[test]
 fn what_cannot_be_read_of_a_journal_stays_for_a_person() {
     let machine = Machine::new(&["a"]);
     let left = machine.run().join("hold-back-1.json");

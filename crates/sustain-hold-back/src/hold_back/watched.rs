@@ -21,6 +21,8 @@ const RISE_PART: f64 = 0.08;
 pub(super) struct Watched {
     pub(super) first: GroupBytes,
     pub(super) last: GroupBytes,
+    /// What tells the group from one of the same name that is made later.
+    pub(super) node: Option<u64>,
     pub(super) read_bytes_per_s: f64,
     pub(super) write_bytes_per_s: f64,
     /// What was there before, once a limit was set.
@@ -86,10 +88,21 @@ impl Watched {
     }
 
     /// A group of this name was made again, and has no limits and has used nothing else yet.
-    pub(super) fn begin_again(&mut self, used: GroupBytes) {
+    pub(super) fn begin_again(&mut self, node: Option<u64>, used: GroupBytes) {
         self.ended = None;
         self.original = None;
+        self.node = node;
         self.last = used;
+    }
+
+    /// Whether so much is less than it had used before.
+    pub(super) fn is_less_than_before(&self, now: GroupBytes) -> bool {
+        now.read_bytes < self.last.read_bytes || now.write_bytes < self.last.write_bytes
+    }
+
+    /// Whether these limits may be those that were set.
+    pub(super) fn may_have_set(&self, limits: GroupLimits) -> bool {
+        [self.set, self.set_before].contains(&Some(limits))
     }
 
     pub(super) fn result(&self, group: &Path, device: &str) -> HeldGroup {

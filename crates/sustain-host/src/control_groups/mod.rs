@@ -7,6 +7,7 @@
 mod beside;
 mod files;
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::HostError;
@@ -115,6 +116,14 @@ impl ControlGroups {
             Version::One => beside::all_but(&self.root, &self.own),
             Version::Two => beside::largest_without(&self.root, &self.own),
         }
+    }
+
+    /// A number that tells a group from one of the same name that is made later; `None` if the
+    /// group is gone.
+    #[must_use]
+    pub fn node(&self, group: &Path) -> Option<u64> {
+        let directory = std::fs::metadata(self.root.join(group)).ok()?;
+        Some(directory.ino())
     }
 
     /// What a group has read and written, by disk. A group that is gone has used none.
@@ -240,6 +249,9 @@ mod tests {
         assert_eq!(other, Some(GroupLimits::default()));
         assert_eq!(groups.limits(Path::new("gone"), (8, 0)).unwrap(), None);
         assert_eq!(groups.used(Path::new("gone")).unwrap(), []);
+        assert_eq!(groups.node(Path::new("gone")), None);
+        std::fs::create_dir(root.join("beside")).unwrap();
+        assert_ne!(groups.node(slice), groups.node(Path::new("beside")));
         let text = groups.setting(slice, (8, 16), limits);
         assert_eq!(
             text,

@@ -153,6 +153,24 @@ mod tests {
     }
 
     #[test]
+    fn a_recorder_whose_process_cannot_be_seen_is_known_by_its_lock() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut need = PublishedNeed::create(directory.path(), &[DISK]).unwrap();
+        need.tell(16 << 20, 64 << 20).unwrap();
+        let named = fs::read_dir(directory.path()).unwrap().next().unwrap();
+        // The kernel gives no process so high a number, so nobody sees this one.
+        let hidden = directory.path().join("recording-4194305-0.need");
+        fs::rename(named.unwrap().path(), &hidden).unwrap();
+        let mut beside = RecordersBeside::within(vec![directory.path().to_owned()], vec![DISK]);
+        let start = Clock::simulated().now();
+        assert_eq!(beside.part(start), Some(0.25));
+        assert!(hidden.exists());
+        drop(need);
+        assert_eq!(beside.part(start + LOOK_AGAIN_NS), None);
+        assert!(!hidden.exists());
+    }
+
+    #[test]
     fn a_directory_that_others_may_write_to_is_not_used() {
         let place = tempfile::tempdir().unwrap();
         let directory = place.path().join("sustain");

@@ -114,6 +114,9 @@ impl RecorderBacklog for RecordersBeside {
 
 /// The recorder of a file, if it lives and records on one of these disks. A file of one that was
 /// killed is removed, as far as this user may.
+///
+/// The lock alone tells whether it lives. Its process may be hidden from this one, by `hidepid` or
+/// by a namespace.
 fn recorder(path: &Path, disks: &[DeviceNumber]) -> Option<FoundRecorder> {
     let name = path.file_name()?.to_str()?;
     let numbers = name.strip_prefix(NAME_START)?.strip_suffix(NAME_END)?;
@@ -129,8 +132,7 @@ fn recorder(path: &Path, disks: &[DeviceNumber]) -> Option<FoundRecorder> {
         .take(TEXT_BYTES_MAX)
         .read_to_string(&mut text)
         .ok()?;
-    let is_alive = Path::new("/proc").join(process.to_string()).exists();
-    if !is_alive || flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
+    if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
         let _ = fs::remove_file(path);
         return None;
     }

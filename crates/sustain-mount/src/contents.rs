@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use fuser::{FileAttr, FileType};
+use sustain_document::list::ListDocument;
 use sustain_record::store::Store;
 
 use crate::attributes::MountOwner;
@@ -37,6 +38,8 @@ pub(crate) enum NodeFailure {
     Directory,
     /// It was of a store in the place of which there is another one.
     Replaced,
+    /// Too many wait already for what it says.
+    Busy,
     /// It cannot be read.
     Read(ReadFailure),
 }
@@ -90,7 +93,7 @@ impl MountContents {
             stream.map_or(started_ns, |stream| stream.last_time_ns)
         };
         let (length_bytes, time_ns) = match node {
-            MountNode::Document(_) => (self.document(slot)?.len() as u64, started_ns),
+            MountNode::Document(_) => (self.document_bytes(&shown)?, started_ns),
             MountNode::Stream(_, stream) if self.split_bytes.is_none() => {
                 (length_of(&shown, stream)?, time_ns(stream))
             }
@@ -284,10 +287,15 @@ impl MountContents {
     /// The text of `recording.json` by now.
     pub(crate) fn document(&self, slot: u16) -> Result<String, NodeFailure> {
         let shown = self.shown(slot)?;
-        let document = self.view.document(&shown);
+        let document = self.view.document(&shown).map_err(ReadFailure::Members)?;
+        text_of(&document.ok_or(NodeFailure::Busy)?)
+    }
+
+    /// The length of `recording.json`, of late. It is read to its end, whatever length is shown.
+    fn document_bytes(&self, shown: &ShownRecording) -> Result<u64, NodeFailure> {
+        let document = self.view.document_of_late(shown);
         let document = document.map_err(ReadFailure::Members)?;
-        let text = sustain_document::reader::write(&document);
-        text.map_err(|_| NodeFailure::Read(ReadFailure::Lost))
+        document.map_or(Ok(0), |document| Ok(text_of(&document)?.len() as u64))
     }
 
     fn shown(&self, slot: u16) -> Result<Arc<ShownRecording>, NodeFailure> {
@@ -331,6 +339,11 @@ impl MountContents {
         let end = length_of(shown, stream)?.min(start.saturating_add(split_bytes));
         Ok(start..end)
     }
+}
+
+fn text_of(document: &ListDocument) -> Result<String, NodeFailure> {
+    let text = sustain_document::reader::write(document);
+    text.map_err(|_| NodeFailure::Read(ReadFailure::Lost))
 }
 
 fn found(all: &[Arc<ShownRecording>], slot: u16) -> Result<Arc<ShownRecording>, NodeFailure> {

@@ -73,6 +73,7 @@ impl RecordingFiles {
             NodeFailure::Absent => Errno::ENOENT,
             NodeFailure::NoDirectory => Errno::ENOTDIR,
             NodeFailure::Directory => Errno::EISDIR,
+            NodeFailure::Busy => Errno::EAGAIN,
             NodeFailure::Replaced => {
                 if !self.has_said_gone.swap(true, Ordering::Relaxed) {
                     (self.say)(

@@ -3,6 +3,9 @@
 use std::cell::Cell;
 use std::fs::File;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use sustain_host::Roots;
 use sustain_record::reading::part::StreamPart;
@@ -11,7 +14,7 @@ use sustain_record::store::{CreatePlan, Mode, Store, create};
 use sustain_targets::Stop;
 
 use crate::cursor::{StreamCursor, WantedBytes};
-use crate::view::{ShownRecording, StoreReplaced, StoreView};
+use crate::view::{ShownRecording, StoreReplaced, StoreView, WAITING_MAX};
 
 const STREAM_BYTES: u64 = 5_000_000;
 
@@ -95,6 +98,56 @@ fn nobody_waits_while_somebody_else_looks_at_the_store() {
     assert!(Arc::ptr_eq(&newest(&view), &before));
     assert!(Arc::ptr_eq(&view.now().unwrap()[0], &before));
     drop(looking);
+}
+
+/// Longer than anything here takes. Whoever waits this long would wait for ever.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+#[test]
+fn a_recording_is_told_of_while_somebody_else_looks_at_the_store() {
+    let place = Place::recorded(1);
+    let view = Arc::new(StoreView::open(place.open(Mode::Read)).unwrap());
+    let shown = newest(&view);
+    let told = view.document(&shown).unwrap();
+    assert_eq!(told.as_ref().map(|told| told.recordings.len()), Some(1));
+    let looking = view.state.lock().unwrap();
+    let (answer, answered) = channel();
+    let asked = Arc::clone(&view);
+    std::thread::spawn(move || {
+        let documents = [asked.document(&shown), asked.document_of_late(&shown)];
+        answer.send(documents.map(Result::unwrap)).unwrap();
+    });
+    let answers = answered
+        .recv_timeout(PATIENCE)
+        .expect("nobody is waited for");
+    assert_eq!(answers, [told.clone(), told]);
+    drop(looking);
+}
+
+#[test]
+fn only_so_many_wait_for_one_who_looks_that_others_are_left() {
+    let place = Place::recorded(1);
+    let view = Arc::new(StoreView::open(place.open(Mode::Read)).unwrap());
+    let shown = newest(&view);
+    let looking = view.state.lock().unwrap();
+    assert_eq!(view.document_of_late(&shown).unwrap(), None);
+    let ask = |number: usize| {
+        let (view, shown) = (Arc::clone(&view), Arc::clone(&shown));
+        std::thread::spawn(move || match number % 2 {
+            0 => view.document(&shown).unwrap().is_some(),
+            _ => view.is_still(&shown),
+        })
+    };
+    let waiting: Vec<_> = (0..WAITING_MAX).map(ask).collect();
+    while view.waiting.load(Ordering::Relaxed) < WAITING_MAX {
+        std::thread::yield_now();
+    }
+    assert_eq!(view.document(&shown).unwrap(), None);
+    assert!(!view.is_still(&shown));
+    drop(looking);
+    for one in waiting {
+        assert!(one.join().unwrap());
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a mount shows at a time, and looking at the store again when that is due. A recorder comes
 //! first: while its data waits for the disks, what is shown gets older.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use sustain_disk::clock::{Clock, Timestamp};
@@ -21,6 +22,9 @@ const REST_NS: u64 = 1_000_000_000;
 /// Above this part of its buffer a recorder is behind, and the store is looked at only so often.
 const BEHIND_PART: f64 = 0.04;
 const BEHIND_NS: u64 = 5_000_000_000;
+/// So many threads wait for one that looks, where there is nothing to answer without it. A member
+/// may not answer it for long, and the other threads of a mount answer whatever needs no look.
+pub(crate) const WAITING_MAX: usize = 4;
 
 /// What a mount shows.
 pub(crate) struct StoreView {
@@ -28,6 +32,10 @@ pub(crate) struct StoreView {
     pub(crate) state: Mutex<ViewState>,
     /// It is never locked for long: whoever reads needs it.
     shown: Mutex<ShownStore>,
+    /// What was told last of all recordings. It is never locked for long.
+    told: Mutex<Option<Arc<ListDocument>>>,
+    /// Threads that wait for one that looks.
+    pub(crate) waiting: AtomicUsize,
     clock: Clock,
 }
 
@@ -43,8 +51,8 @@ pub(crate) struct ViewState {
     beside: RecordersBeside,
     /// The recordings that this mount has met, in this order.
     met: Vec<Uuid>,
-    /// What is told of all recordings, once somebody asks.
-    document: Option<Arc<ListDocument>>,
+    /// Whether nothing has changed since what was told last.
+    is_told: bool,
     looked_at: Timestamp,
 }
 
@@ -75,13 +83,15 @@ impl StoreView {
             live,
             beside,
             met: Vec::new(),
-            document: None,
+            is_told: false,
             looked_at: clock.now(),
         };
         let shown = Mutex::new(Ok(state.shown()));
         Ok(StoreView {
             state: Mutex::new(state),
             shown,
+            told: Mutex::new(None),
+            waiting: AtomicUsize::new(0),
             clock,
         })
     }
@@ -94,11 +104,9 @@ impl StoreView {
     /// The recordings now: the store is looked at again if that is due.
     pub(crate) fn now(&self) -> ShownStore {
         let last = self.last()?;
-        let mut state = match self.state.try_lock() {
-            Ok(state) => state,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            // Somebody looks just now. What was shown until then is good for everybody else.
-            Err(TryLockError::WouldBlock) => return Ok(last),
+        let Some(mut state) = self.state_now() else {
+            // What was shown until then is good for everybody else.
+            return Ok(last);
         };
         if state.is_due(self.clock.now()) {
             self.look(&mut state);
@@ -106,16 +114,40 @@ impl StoreView {
         self.last()
     }
 
-    /// Whether a recording is what it was when it was shown, and no recorder may change it. The
-    /// store is looked at again for that.
+    /// Whether a recording is known to be what it was when it was shown, and no recorder may change
+    /// it. The store is looked at again for that.
     pub(crate) fn is_still(&self, shown: &ShownRecording) -> bool {
-        if shown.may_move || !self.look(&mut lock(&self.state)) {
+        if shown.may_move {
+            return false;
+        }
+        let looked = self.state_awaited();
+        if !looked.is_some_and(|mut state| self.look(&mut state)) {
             return false;
         }
         self.last().is_ok_and(|all| {
             let now = all.iter().find(|now| now.slot == shown.slot);
             now.is_some_and(|now| !now.may_move && now.recording == shown.recording)
         })
+    }
+
+    /// The state, unless somebody looks just now.
+    fn state_now(&self) -> Option<MutexGuard<'_, ViewState>> {
+        match self.state.try_lock() {
+            Ok(state) => Some(state),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// The state, which is waited for while somebody looks, unless enough others wait.
+    fn state_awaited(&self) -> Option<MutexGuard<'_, ViewState>> {
+        if let Some(state) = self.state_now() {
+            return Some(state);
+        }
+        let waiting = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let state = (waiting < WAITING_MAX).then(|| lock(&self.state));
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        state
     }
 
     /// Looks at the store again. Returns whether it could be looked at.
@@ -128,10 +160,10 @@ impl StoreView {
             // What is shown stays the same thing as long as nothing changes: readers go by that.
             Ok(has_changed) if *has_changed || was_recorded_to != is_recorded_to => {
                 *lock(&self.shown) = Ok(state.shown());
-                state.document = None;
+                state.is_told = false;
             }
             // Of a recorder more is told than how far it can be read.
-            Ok(_) if is_recorded_to => state.document = None,
+            Ok(_) if is_recorded_to => state.is_told = false,
             Ok(_) => {}
             Err(RecordError::Replaced(_)) => *lock(&self.shown) = Err(StoreReplaced),
             // What cannot be looked at now stays as it was, and reading it fails by itself.
@@ -140,23 +172,71 @@ impl StoreView {
         looked.is_ok()
     }
 
-    /// What `sustain list --json` tells of one recording by now.
-    pub(crate) fn document(&self, shown: &ShownRecording) -> Result<ListDocument, RecordError> {
-        let mut state = lock(&self.state);
-        let whole = match &state.document {
-            Some(document) => Arc::clone(document),
+    /// What `sustain list --json` tells of one recording: by now, or as it was told last if somebody
+    /// looks just now. `None` if nothing was told of it yet and too many wait for that.
+    pub(crate) fn document(
+        &self,
+        shown: &ShownRecording,
+    ) -> Result<Option<ListDocument>, RecordError> {
+        let mut state = self.state_now();
+        if state.is_none() {
+            if let Some(last) = self.told_last(shown) {
+                return Ok(Some(last));
+            }
+            state = self.state_awaited();
+        }
+        let told = state.map(|mut state| self.tell(&mut state, shown));
+        told.transpose()
+    }
+
+    /// The same without waiting, and without telling anew what a recorder changes all the time.
+    pub(crate) fn document_of_late(
+        &self,
+        shown: &ShownRecording,
+    ) -> Result<Option<ListDocument>, RecordError> {
+        let last = self.told_last(shown);
+        let Some(mut state) = self.state_now() else {
+            return Ok(last);
+        };
+        match last {
+            Some(last) if state.is_told || state.live.is_recorded_to() => Ok(Some(last)),
+            _ => self.tell(&mut state, shown).map(Some),
+        }
+    }
+
+    /// Tells of one recording what is known now.
+    fn tell(
+        &self,
+        state: &mut ViewState,
+        shown: &ShownRecording,
+    ) -> Result<ListDocument, RecordError> {
+        let last = lock(&self.told).clone().filter(|_| state.is_told);
+        let told = match last {
+            Some(last) => last,
             None => {
                 let live = &state.live;
-                let document = Arc::new(list_document(live.store(), live.listed())?);
-                state.document = Some(Arc::clone(&document));
-                document
+                let told = Arc::new(list_document(live.store(), live.listed())?);
+                *lock(&self.told) = Some(Arc::clone(&told));
+                state.is_told = true;
+                told
             }
         };
-        let is_it = |one: &&ListedRecording| one.recording == shown.recording.number;
-        Ok(ListDocument {
-            recordings: whole.recordings.iter().filter(is_it).cloned().collect(),
-            ..ListDocument::clone(&whole)
-        })
+        Ok(part_of(&told, shown))
+    }
+
+    /// What was told last, if that has this recording.
+    fn told_last(&self, shown: &ShownRecording) -> Option<ListDocument> {
+        let last = lock(&self.told).clone()?;
+        Some(part_of(&last, shown)).filter(|told| !told.recordings.is_empty())
+    }
+}
+
+/// What is told of one recording.
+fn part_of(told: &ListDocument, shown: &ShownRecording) -> ListDocument {
+    let is_it = |one: &&ListedRecording| one.recording == shown.recording.number;
+    ListDocument {
+        recordings: told.recordings.iter().filter(is_it).cloned().collect(),
+        ..told.clone()
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use sustain_disk::clock::Timestamp;
 use uuid::Uuid;
 
-use super::{behind_cuts, going_on, is_same_end};
+use super::{behind_cuts, ended_while_looked_at, going_on, is_same_end};
 use crate::error::RecordError;
 use crate::opening::Recording;
 use crate::reading::checkable::Checkable;
@@ -98,15 +98,10 @@ impl LiveRecordings {
     /// [`RecordError::Replaced`] if there is another store on the members; otherwise if they cannot
     /// be driven. Then all stays as it was.
     pub fn look(&mut self) -> Result<bool, RecordError> {
-        let last = &self.store;
-        let mut store = Store::open_anew(&last.members, last.machines(), last.clock())?;
-        if store.id != last.id {
-            return Err(RecordError::Replaced(format!(
-                "the store {} is no more: the store {} was created in its place",
-                last.id, store.id
-            )));
+        let (mut store, mut now) = self.look_once()?;
+        if self.has_just_ended(&now) {
+            (store, now) = self.look_once()?;
         }
-        let now = store.recordings()?;
         let is_recorded_to = store.is_recorded_to() != Some(false);
         let newest = now.first().filter(|newest| newest.open_end);
         let going = newest.filter(|_| is_recorded_to).cloned();
@@ -127,6 +122,30 @@ impl LiveRecordings {
         (self.store, self.seen, self.readable) = (store, now, readable);
         self.is_recorded_to = is_recorded_to;
         Ok(has_changed)
+    }
+
+    /// The store and its recordings, as the members tell of them one after the other.
+    fn look_once(&self) -> Result<(Store, Vec<Recording>), RecordError> {
+        let last = &self.store;
+        let mut store = Store::open_anew(&last.members, last.machines(), last.clock())?;
+        if store.id != last.id {
+            return Err(RecordError::Replaced(format!(
+                "the store {} is no more: the store {} was created in its place",
+                last.id, store.id
+            )));
+        }
+        let now = store.recordings()?;
+        Ok((store, now))
+    }
+
+    /// Whether a recording has ended since the last look, and maybe while this one went from member
+    /// to member. What was looked at first would then seem to lack the last appends.
+    fn has_just_ended(&self, now: &[Recording]) -> bool {
+        let known = |ended: &Recording| {
+            let mut seen = self.seen.iter();
+            seen.any(|before| before.id == ended.id && !before.open_end)
+        };
+        ended_while_looked_at(now).is_some_and(|ended| !known(&now[ended]))
     }
 
     /// The recording that goes on, as far as it can be read.

@@ -16,7 +16,7 @@ use sustain_targets::Stop;
 
 use crate::error::RecordError;
 use crate::member_io::tell_long_wait;
-use crate::opening::Recording;
+use crate::opening::{Recording, StreamExtent};
 use crate::reading::checkable::Checkable;
 use crate::store::Store;
 
@@ -119,6 +119,12 @@ fn looked_on(
     pause: &dyn Fn(u32),
 ) -> Result<Vec<Recording>, RecordError> {
     let (mut readable, mut before) = (first.to_vec(), first.to_vec());
+    if let Some(ended) = ended_while_looked_at(first)
+        && let Ok(now) = look()
+        && let Some(now) = now.into_iter().find(|now| now.id == first[ended].id)
+    {
+        readable[ended] = now;
+    }
     let mut is_enough = first.iter().all(|recording| !recording.open_end);
     for count in 0..LOOKS_MAX {
         if is_enough {
@@ -145,6 +151,18 @@ fn looked_on(
         }
     }
     Ok(readable)
+}
+
+/// The newest recording that has ended, if one member has an end mark of it and another one has
+/// none. Members are looked at one after the other, so that one may have got its last appends and
+/// its end mark since.
+fn ended_while_looked_at(recordings: &[Recording]) -> Option<usize> {
+    let newest = recordings.iter().position(|one| !one.open_end)?;
+    let has_end = |extent: &Option<StreamExtent>| {
+        extent.is_some_and(|extent| extent.has_end || extent.end_is_overwritten)
+    };
+    let mut members = recordings[newest].per_member.iter();
+    (!members.all(has_end)).then_some(newest)
 }
 
 /// Whether a recording can be read as far as it had come when it was first looked at.
@@ -184,7 +202,7 @@ mod tests {
     use super::*;
     use crate::format::AppendPlace;
     use crate::opening::EndDurability;
-    use crate::opening::{StreamExtent, StreamSummary};
+    use crate::opening::StreamSummary;
 
     /// A recording of one stream that has come so far.
     fn seen(offered_bytes: u64, settled_bytes: u64) -> Recording {
@@ -274,6 +292,38 @@ mod tests {
     fn a_recording_that_comes_to_rest_is_read_as_far_as_it_came() {
         assert_eq!(readable_after(&[(100, 40)]), (100, false, 1, 0));
         assert_eq!(readable_after(&[(100, 40), (150, 60)]), (150, false, 2, 1));
+    }
+
+    /// A recording on two members, of which these have its end mark.
+    fn ended(offered_bytes: u64, ends: [bool; 2]) -> Recording {
+        let one = seen(offered_bytes, offered_bytes);
+        let extent = one.per_member[0].unwrap();
+        let part = |has_end| Some(StreamExtent { has_end, ..extent });
+        Recording {
+            open_end: !ends.contains(&true),
+            per_member: ends.map(part).to_vec(),
+            ..one
+        }
+    }
+
+    #[test]
+    fn one_that_ends_between_the_looks_at_two_members_is_looked_at_once_more() {
+        for (first, looks) in [([false, true], 1), ([true, false], 1), ([true, true], 0)] {
+            let mut looked = 0;
+            let mut look = || {
+                looked += 1;
+                Ok(vec![ended(150, [true, true])])
+            };
+            let first = [ended(150, first)];
+            let readable = looked_on(&first, &mut look, &|_| panic!("no pause")).unwrap();
+            assert_eq!(readable, [ended(150, [true, true])]);
+            assert_eq!(looked, looks);
+        }
+        // A store at rest of which a member is silent by now can be read as it was found.
+        let mut look = || Err(RecordError::Silent("a".to_owned()));
+        let first = [ended(150, [false, true])];
+        let readable = looked_on(&first, &mut look, &|_| panic!("no pause")).unwrap();
+        assert_eq!(readable, first);
     }
 
     #[test]

@@ -373,10 +373,17 @@ fn is_gap(part: &StreamPart) -> bool {
 
 fn create(path: &Path, frame: &Frame) -> std::io::Result<()> {
     let mut file = File::create_new(path)?;
-    file.write_all(frame.body())?;
+    write_whole(&mut file, path, frame.body())?;
     // A file system that cannot store such a time has the frame all the same.
     let _ = file.set_modified(time_of(frame.time_ns));
     Ok(())
+}
+
+/// Writes a new file, or removes it: a part of a frame would look like one.
+fn write_whole(file: &mut impl Write, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    file.write_all(bytes).inspect_err(|_| {
+        let _ = std::fs::remove_file(path);
+    })
 }
 
 /// Turns the name of a stream into the beginning of a file's name.
@@ -439,6 +446,37 @@ mod tests {
         assert_eq!(file_stem("camera"), "camera");
         assert_eq!(file_stem("../a/b\n\0"), ".._a_b__");
         assert_eq!(file_stem(&"é".repeat(300)).len(), 200);
+    }
+
+    /// A file on a file system that has room for 3 bytes more.
+    struct AlmostFull(File);
+
+    impl Write for AlmostFull {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let room = 3 - self.0.metadata()?.len() as usize;
+            match room {
+                0 => Err(std::io::ErrorKind::StorageFull.into()),
+                _ => self.0.write(&bytes[..bytes.len().min(room)]),
+            }
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            self.0.flush()
+        }
+    }
+
+    #[test]
+    fn a_frame_for_which_there_is_no_room_leaves_no_part_behind() {
+        let place = tempfile::tempdir().unwrap();
+        let write = |name: &str, bytes: &[u8]| {
+            let path = place.path().join(name);
+            let mut file = AlmostFull(File::create_new(&path).unwrap());
+            let written = write_whole(&mut file, &path, bytes);
+            (written.map_err(|error| error.kind()), path.exists())
+        };
+        assert_eq!(write("whole", b"abc"), (Ok(()), true));
+        let full = std::io::ErrorKind::StorageFull;
+        assert_eq!(write("part", b"abcd"), (Err(full), false));
     }
 
     #[test]

@@ -52,23 +52,11 @@ fn choose<'a>(wanted: &str, found: &'a FoundMarks, recording: u32) -> Result<&'a
     }
     let with_text = found.marks.iter().filter(|mark| mark.text == wanted);
     let with_text: Vec<&UserMark> = with_text.collect();
+    if let Some(number) = number.filter(|number| (1..=found.made).contains(number)) {
+        return Err(why_lost(number, found, recording, &with_text));
+    }
     match with_text.as_slice() {
         [mark] => Ok(mark),
-        [] if number.is_some_and(|number| (1..=found.made).contains(&number)) => {
-            let loss = number.and_then(|number| found.loss_of(number));
-            let why = match loss {
-                Some(MarkLoss::Overwritten) => "is gone: a ring has overwritten it",
-                Some(MarkLoss::NotKept) => {
-                    "could not be kept: no member took it, because the store was full or its \
-                     members had failed"
-                }
-                Some(MarkLoss::NotFound) | None => {
-                    "cannot be read: it is damaged, was not durable when a crash came, or is on a \
-                     member that is not here, which `sustain verify` tells"
-                }
-            };
-            Err(format!("mark {wanted} of recording {recording} {why}"))
-        }
         [] => Err(format!(
             "recording {recording} has no mark {wanted:?}; it has {}",
             names(&found.marks.iter().collect::<Vec<_>>())
@@ -79,6 +67,27 @@ fn choose<'a>(wanted: &str, found: &'a FoundMarks, recording: u32) -> Result<&'a
             names(several)
         )),
     }
+}
+
+/// Why a mark that was made is not there. Others that have its number as their text are another
+/// moment, so they are named and not taken.
+fn why_lost(number: u64, found: &FoundMarks, recording: u32, with_text: &[&UserMark]) -> String {
+    let why = match found.loss_of(number) {
+        Some(MarkLoss::Overwritten) => "is gone: a ring has overwritten it",
+        Some(MarkLoss::NotKept) => {
+            "could not be kept: no member took it, because the store was full or its members had \
+             failed"
+        }
+        Some(MarkLoss::NotFound) | None => {
+            "cannot be read: it is damaged, was not durable when a crash came, or is on a member \
+             that is not here, which `sustain verify` tells"
+        }
+    };
+    let others = match with_text {
+        [] => String::new(),
+        others => format!(". With this text there is {}", names(others)),
+    };
+    format!("mark {number} of recording {recording} {why}{others}")
 }
 
 fn names(marks: &[&UserMark]) -> String {
@@ -142,6 +151,10 @@ mod tests {
         found.overwritten_first = 1;
         found.missing.insert(2, MarkLoss::NotKept);
         found.missing.insert(3, MarkLoss::NotFound);
+        let why = choose("3", &found, 7).unwrap_err();
+        assert!(!why.contains("With this text"), "{why}");
+        // What happens to be the text of another mark is that mark's number all the same.
+        found.marks[0].text = "3".to_owned();
         for (wanted, words) in [
             (
                 "1",
@@ -152,7 +165,8 @@ mod tests {
                 "mark 2 of recording 7 could not be kept: no member took it",
             ),
             ("3", "mark 3 of recording 7 cannot be read: it is damaged"),
-            ("5", "it has 4 (\"a\""),
+            ("3", ". With this text there is 4 (\"3\" at "),
+            ("5", "it has 4 (\"3\""),
         ] {
             let why = choose(wanted, &found, 7).unwrap_err();
             assert!(why.contains(words), "{why}");

@@ -1,8 +1,10 @@
 //! The socket over which a recording is commanded. It is made before anything is recorded, only its
 //! owner may connect to it from the beginning, and it is taken away at the end if it is still ours.
 
+use std::cell::RefCell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FileType, Mode, Stat, fchmod, lstat, unlink};
 use rustix::io::Errno;
@@ -16,6 +18,8 @@ use sustain_document::setting::CONTROL;
 use crate::error::RecordError;
 use crate::store::write_within_bound;
 
+/// How long the server rests where it can do nothing about a client that waits.
+const REST: Duration = Duration::from_millis(100);
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 64;
 /// The longest path of a socket that the kernel takes.
@@ -25,6 +29,8 @@ const PATH_BYTES_MAX: usize = 107;
 #[derive(Debug)]
 pub(super) struct ControlSocket {
     listener: OwnedFd,
+    /// Kept for the time when the process has no other one left.
+    spare: RefCell<Option<OwnedFd>>,
     path: PathBuf,
     /// Device and inode of the node at the path.
     node: (u64, u64),
@@ -68,6 +74,7 @@ impl ControlSocket {
         let node = lstat(&path).map_err(failed)?;
         listen(&listener, BACKLOG).map_err(failed)?;
         Ok(ControlSocket {
+            spare: RefCell::new(listener.try_clone().ok()),
             listener,
             node: node_of(&node),
             path,
@@ -82,6 +89,7 @@ impl ControlSocket {
             let client = match accept_with(&self.listener, flags) {
                 Ok(client) => client,
                 Err(Errno::INTR | Errno::CONNABORTED) => continue,
+                Err(Errno::MFILE | Errno::NFILE) if self.let_one_go() => continue,
                 Err(_) => return None,
             };
             let own = socket_peercred(&self.listener);
@@ -92,6 +100,21 @@ impl ControlSocket {
                 return Some(client);
             }
         }
+    }
+}
+
+impl ControlSocket {
+    /// Lets the next one that waits go, because the process has no descriptor left for it. As long
+    /// as one waits, the server has something to do. Returns whether there was one.
+    fn let_one_go(&self) -> bool {
+        let had_spare = self.spare.take().is_some();
+        if !had_spare {
+            std::thread::park_timeout(REST);
+        }
+        let accepted = accept_with(&self.listener, SocketFlags::CLOEXEC);
+        let has_let_go = accepted.map(drop).is_ok();
+        self.spare.replace(self.listener.try_clone().ok());
+        has_let_go
     }
 }
 
@@ -196,6 +219,7 @@ fn node_of(found: &Stat) -> (u64, u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 
@@ -221,6 +245,21 @@ mod tests {
         assert!(socket.accept().is_some(), "who records may command");
         drop(socket);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn whoever_waits_while_there_is_no_descriptor_is_let_go() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("socket");
+        let socket = ControlSocket::open(&path).unwrap();
+        let clients = [(); 2].map(|()| UnixStream::connect(&path).unwrap());
+        for mut client in clients {
+            assert!(socket.let_one_go());
+            assert_eq!(client.read(&mut [0; 1]).unwrap(), 0, "it need not wait");
+        }
+        assert!(!socket.let_one_go(), "nobody waits any more");
+        let _client = UnixStream::connect(&path).unwrap();
+        assert!(socket.accept().is_some());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use sustain_disk::layout::Layout;
 
 use crate::phase::PhaseOutcome;
 use crate::prepared::PreparedTargets;
+use crate::setup::StreamRegion;
 
 impl PreparedTargets<'_> {
     /// If the plan is bounded in bytes, the part of each target that its run touches, in whole
@@ -24,16 +25,31 @@ impl PreparedTargets<'_> {
             .collect()
     }
 
-    /// The positions that streams which began at `starts_bytes` have reached at the end of a run.
-    pub fn positions_after(&self, starts_bytes: &[u64], outcome: &PhaseOutcome) -> Vec<u64> {
+    /// The positions that streams which began at `starts_bytes` have reached at the end of a run,
+    /// each within its region, if there are any.
+    pub fn positions_after(
+        &self,
+        starts_bytes: &[u64],
+        regions: &[StreamRegion],
+        outcome: &PhaseOutcome,
+    ) -> Vec<u64> {
         let record = self.plan.record_bytes;
         let moved = |index: usize| outcome.meters[index].bytes();
-        let in_stream = |bytes: u64, size: u64| (bytes / record * record) % size.max(record);
+        let region = |index: usize, size_bytes: u64| {
+            let all = StreamRegion {
+                from_bytes: 0,
+                to_bytes: size_bytes,
+            };
+            regions.get(index).copied().unwrap_or(all)
+        };
         let targets = &self.session.targets;
         if self.plan.layout == Layout::Independent {
             let gone = starts_bytes.iter().zip(targets).enumerate();
             return gone
-                .map(|(index, (start, target))| in_stream(start + moved(index), target.size_bytes))
+                .map(|(index, (start, target))| {
+                    let region = region(index, target.size_bytes);
+                    position_after(*start, moved(index), record, region)
+                })
                 .collect();
         }
         // For a stripe or span, the first entry counts.
@@ -41,6 +57,38 @@ impl PreparedTargets<'_> {
         let sizes = targets.iter().map(|target| target.size_bytes);
         let size = sizes.fold(0u64, u64::saturating_add);
         let start = starts_bytes.first().copied().unwrap_or(0);
-        vec![in_stream(start + all, size / record * record); targets.len()]
+        let region = region(0, size / record * record);
+        vec![position_after(start, all, record, region); targets.len()]
+    }
+}
+
+/// The position of a stream that began at `start_bytes` and has moved so much, in whole records.
+fn position_after(
+    start_bytes: u64,
+    moved_bytes: u64,
+    record_bytes: u64,
+    region: StreamRegion,
+) -> u64 {
+    let gone_bytes = start_bytes.saturating_sub(region.from_bytes) + moved_bytes;
+    let whole_bytes = gone_bytes / record_bytes * record_bytes;
+    region.from_bytes + whole_bytes % region.length_bytes().max(record_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_goes_round_in_its_region() {
+        let region = |from_bytes, to_bytes| StreamRegion {
+            from_bytes,
+            to_bytes,
+        };
+        let after = |start, moved, region| position_after(start, moved, 10, region);
+        assert_eq!(after(20, 50, region(0, 100)), 70);
+        assert_eq!(after(20, 95, region(0, 100)), 10);
+        assert_eq!(after(1000, 50, region(1000, 1100)), 1050);
+        assert_eq!(after(1000, 250, region(1000, 1100)), 1050);
+        assert_eq!(after(1050, 75, region(1000, 1100)), 1020);
     }
 }

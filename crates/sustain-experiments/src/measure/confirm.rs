@@ -82,9 +82,11 @@ impl MeasureRun<'_> {
             level_bytes_per_s: f64::INFINITY,
             curves: vec![curve_of_run(self.plan, outcome)],
             run_steps: active_steps(self.plan, outcome),
-            positions_bytes: self
-                .prepared
-                .positions_after(&self.prepared.starts(), outcome),
+            positions_bytes: self.prepared.positions_after(
+                &like.positions_bytes,
+                &like.regions,
+                outcome,
+            ),
         };
         for step in STEPS_DOWN.map(Some).into_iter().chain([None]) {
             if self.prepared.stop.reason().is_some() {
@@ -107,9 +109,9 @@ impl MeasureRun<'_> {
                 break;
             }
             observer(search.told(self.plan.buffer_bytes));
-            search.positions_bytes = self
-                .prepared
-                .positions_after(&search.positions_bytes, &paced);
+            search.positions_bytes =
+                self.prepared
+                    .positions_after(&search.positions_bytes, &like.regions, &paced);
         }
         Ok(Some(search.recommended))
     }

@@ -46,7 +46,7 @@ impl MeasureRun<'_> {
                 Some(_) => vec![0; written.len()],
                 None => self
                     .prepared
-                    .positions_after(&self.prepared.starts(), outcome),
+                    .positions_after(&self.prepared.starts(), &[], outcome),
             },
             read_back: written.clone(),
             ..self.confirming(is_slower, threads)

@@ -70,7 +70,7 @@ impl MeasureRun<'_> {
         }
         let starts = self
             .prepared
-            .positions_after(&self.prepared.starts(), outcome);
+            .positions_after(&self.prepared.starts(), &[], outcome);
         let like = PhaseSetup {
             extent_bytes: self.prepared.extent_bytes(),
             positions_bytes: match self.plan.load.bytes {

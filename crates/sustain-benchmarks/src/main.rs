@@ -28,7 +28,8 @@ use crate::group::Group;
 use crate::interrupt::Interrupt;
 use crate::progress::progress;
 use crate::roles::Role;
-use crate::setting::Setting;
+use crate::setting::{Programs, Setting};
+use crate::tools::{fio, sustain_tool};
 
 /// What a shell expects of a command ended by SIGINT.
 const EXIT_INTERRUPTED: u8 = 130;
@@ -87,10 +88,15 @@ fn failed(error: &anyhow::Error) -> ExitCode {
 }
 
 fn run(arguments: &Arguments, interrupt: &Interrupt) -> anyhow::Result<()> {
+    let programs = Programs {
+        fio_version: fio::version()?,
+        sustain: sustain_tool::find()?,
+        baseline: arguments.baseline.clone(),
+    };
     let setting = Setting::prepare(
         &arguments.directory,
         arguments.quick,
-        arguments.baseline.clone(),
+        programs,
         interrupt.clone(),
     )?;
     if let Some(output) = &arguments.output {

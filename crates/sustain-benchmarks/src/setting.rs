@@ -7,7 +7,6 @@ use tempfile::TempDir;
 
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
-use crate::tools::{fio, sustain_tool};
 
 /// How long and how often.
 #[derive(Debug, Clone, Copy)]
@@ -93,12 +92,22 @@ pub(crate) struct Setting {
     scratch: TempDir,
 }
 
+/// The programs that are compared.
+pub(crate) struct Programs {
+    /// The release build of `sustain`.
+    pub(crate) sustain: PathBuf,
+    /// Another build of it, to be compared with.
+    pub(crate) baseline: Option<PathBuf>,
+    /// The version of fio that is installed.
+    pub(crate) fio_version: String,
+}
+
 impl Setting {
-    /// Finds the programs and describes the machine.
+    /// Describes the machine on which the programs run.
     pub(crate) fn prepare(
         directory: &Path,
         quick: bool,
-        baseline: Option<PathBuf>,
+        programs: Programs,
         interrupt: Interrupt,
     ) -> anyhow::Result<Setting> {
         if cfg!(debug_assertions) {
@@ -112,13 +121,12 @@ impl Setting {
                 directory.display()
             )
         })?;
-        let fio_version = fio::version()?;
         Ok(Setting {
             effort: if quick { QUICK } else { FULL },
             quick,
-            sustain: sustain_tool::find()?,
-            baseline,
-            machine: Machine::describe(&directory, fio_version)?,
+            sustain: programs.sustain,
+            baseline: programs.baseline,
+            machine: Machine::describe(&directory, programs.fio_version)?,
             directory,
             interrupt,
             scratch: TempDir::new().context("cannot make a scratch directory")?,

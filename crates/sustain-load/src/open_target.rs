@@ -30,6 +30,20 @@ pub struct OpenTarget {
 }
 
 impl OpenTarget {
+    /// A target that takes all bytes and keeps none.
+    pub fn keeping_nothing(target: Target) -> OpenTarget {
+        OpenTarget {
+            target,
+            path: None,
+            simulated: None,
+            size_bytes: u64::MAX,
+            wraps: false,
+            needs_prewrite: false,
+            passthrough: None,
+            has_all_blocks: true,
+        }
+    }
+
     /// The position at which a run on it begins, a whole number of records from its start.
     pub fn start_bytes(&self, plan: &LoadPlan) -> u64 {
         let record = plan.record_bytes;

@@ -237,16 +237,8 @@ impl Session {
                 Error::target(name, "it keeps nothing, so there is nothing to read").into(),
             );
         }
-        self.targets.push(OpenTarget {
-            target: open_null(name)?,
-            path: None,
-            simulated: None,
-            passthrough: None,
-            size_bytes: u64::MAX,
-            wraps: false,
-            needs_prewrite: false,
-            has_all_blocks: true,
-        });
+        self.targets
+            .push(OpenTarget::keeping_nothing(open_null(name)?));
         Ok(())
     }
 

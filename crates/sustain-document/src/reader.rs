@@ -35,12 +35,12 @@ use crate::verify::{VERIFY_SCHEMA, VerifyDocument};
 #[non_exhaustive]
 pub enum DocumentError {
     /// The text is not JSON.
-    #[error("this is not JSON ({0}): give a complete file that `--json FILE` wrote")]
+    #[error("this is not JSON ({0}): give a complete document that sustain wrote as JSON")]
     NotJson(serde_json::Error),
     /// The text is JSON, but has no schema of this tool.
     #[error(
         "this JSON has no `schema`, so it is not a result of sustain: \
-         give a file that `--json FILE` of `sustain measure` or `sustain record` wrote"
+         give a document that `sustain measure` or `sustain record` wrote as JSON"
     )]
     NoSchema,
     /// The document is of another kind.

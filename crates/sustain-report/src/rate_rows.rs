@@ -7,7 +7,11 @@ use sustain_document::measure::{MeasureResult, Recommendation, Sustained};
 use crate::format::{half_width, memory, position, rate, stretch};
 
 /// The heads of the columns.
-pub(crate) const HEAD: [&str; 3] = ["", "with full queues", "a stream that cannot wait"];
+pub(crate) const HEAD: [&str; 3] = [
+    "",
+    "with full queues",
+    "paced, as for a recording or a player",
+];
 
 const ALONE: &str = "reading back alone";
 

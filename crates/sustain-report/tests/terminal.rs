@@ -555,7 +555,7 @@ fn a_comparison_without_a_difference_of_rate_names_what_else_differs() {
     let latency = rows.find(|row| row.metric == Metric::LatencyP99_9).unwrap();
     (latency.verdict, latency.ratio) = (RowVerdict::Slower, Some(7.943));
     let said = compare_sentence(&result);
-    insta::assert_snapshot!(said, @"No difference in the sustained rate was found between A and B beyond noise: B has 100.0 to 101.6 % of A's (95 % interval), which rules out a difference of more than 1.6 % between these two runs; other runs may differ by more, for example where a cache is in another state. Beside the rate, more than noise changed from A to B: p99.9 latency +694.3 % on /dev/nvme0n1.");
+    insta::assert_snapshot!(said, @"No difference in the sustained rate was found between A and B beyond noise: B has 100.0 to 101.6 % of A's (95 % interval), which rules out a difference of more than 1.6 % between these two runs; other runs may differ by more, for example where a cache is in another state. Besides the rate, these differ by more than noise: p99.9 latency +694.3 % on /dev/nvme0n1.");
 }
 
 #[test]

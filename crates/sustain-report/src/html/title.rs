@@ -1,7 +1,7 @@
 //! What the titles of several kinds of pages have in common.
 
-/// The targets of an experiment in a title: all names up to four, else how many they are. A run that
-/// ended before it had opened its targets knows them as they were typed.
+/// The targets of an experiment in a title: all names up to four, else how many they are. A run
+/// that ended before it had opened its targets knows them as they were typed.
 pub(super) fn targets(names: &[String], typed: &[String]) -> String {
     match names {
         [] => typed.join(", "),

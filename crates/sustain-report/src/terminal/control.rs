@@ -15,8 +15,8 @@ pub fn control_text(answer: &ControlAnswer, width: usize) -> String {
     lines.extend(answer.error.clone());
     lines.extend(answer.paused.map(|paused| {
         match paused {
-            true => "paused: nothing is taken from the sources until `resume`",
-            false => "not paused: the sources are taken from",
+            true => "paused: nothing is read from the sources until `resume`",
+            false => "not paused: reading from the sources",
         }
         .to_owned()
     }));
@@ -30,7 +30,7 @@ pub fn control_text(answer: &ControlAnswer, width: usize) -> String {
     }));
     lines.extend(answer.mark.iter().map(mark_line));
     if lines.is_empty() {
-        lines.push("done: the recording ends in order".to_owned());
+        lines.push("stopping: everything read so far is being written".to_owned());
     }
     let lines = lines.iter();
     lines
@@ -99,12 +99,11 @@ fn status_lines(status: &StatusLine) -> Vec<String> {
             member.state.name()
         )
     }));
-    lines.extend(status.marks.map(|marks| {
-        format!(
-            "marks: {} set, {} of them settled",
-            marks.made, marks.settled
-        )
-    }));
+    lines.extend(
+        status
+            .marks
+            .map(|marks| format!("marks: {} set, {} durable", marks.made, marks.settled)),
+    );
     lines
 }
 
@@ -124,7 +123,7 @@ fn rate_lines(rates: &RatesNow) -> Vec<String> {
             _ => String::new(),
         };
         format!(
-            "stream {}: in {}, out {}{lost}, {} wait",
+            "stream {}: in {}, out {}{lost}, {} waiting",
             stream.name,
             rate(stream.in_bytes_per_s),
             rate(stream.out_bytes_per_s),
@@ -171,7 +170,7 @@ mod tests {
     #[test]
     fn a_stop_and_a_refusal_are_said_in_words() {
         let text = control_text(&ControlAnswer::done(), 80);
-        assert_eq!(text, "done: the recording ends in order\n");
+        assert_eq!(text, "stopping: everything read so far is being written\n");
         let text = control_text(&ControlAnswer::refused("it ends"), 80);
         assert_eq!(text, "it ends\n");
     }

@@ -63,7 +63,7 @@ fn tables(effect: &EffectResult, width: usize) -> String {
         text.push_str(&table(paths, all.len() > 1, width));
     }
     if !rows.quiet.is_empty() {
-        let words = format!("none at any time: {}", rows.quiet.join(", "));
+        let words = format!("did not happen at all: {}", rows.quiet.join(", "));
         text.push_str(&line(&words, width));
     }
     text

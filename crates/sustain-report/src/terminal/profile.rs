@@ -100,10 +100,13 @@ pub fn profile_answer(result: &ProfileResult, width: usize) -> String {
     for together in &result.together {
         lines.extend(said(&together.verdict, together.direction.name()));
     }
+    let of_all = said_of_all(&result.targets);
     for target in &result.targets {
         let heading = format!("{}, {}", target.name, target.direction);
-        lines.extend(said(&target.verdict, &heading));
+        let own = target.verdict.iter().filter(|line| !of_all.contains(line));
+        lines.extend(said(&own.cloned().collect::<Vec<_>>(), &heading));
     }
+    lines.extend(said(&of_all, "each of them"));
     if result.plan.simulated {
         lines.push(format!("{SIMULATED}."));
     }
@@ -111,6 +114,19 @@ pub fn profile_answer(result: &ProfileResult, width: usize) -> String {
         .iter()
         .map(|line| wrapped(&without_controls(line), width));
     lines.collect()
+}
+
+/// What is said of every target in the same words, where there are several: once is enough.
+fn said_of_all(targets: &[ProfileTarget]) -> Vec<String> {
+    let [first, others @ ..] = targets else {
+        return Vec::new();
+    };
+    if others.is_empty() {
+        return Vec::new();
+    }
+    let below = first.verdict.iter().skip(1);
+    let is_of_all = |line: &&String| others.iter().all(|other| other.verdict.contains(line));
+    below.filter(is_of_all).cloned().collect()
 }
 
 /// The first line under its heading, the others indented.

@@ -13,6 +13,7 @@ use sustain_targets::others_bytes_per_s;
 
 use super::control::marks_line;
 use super::recorded_frames::frame_lines;
+use super::sentence::capitalized;
 use super::{sentences, without_controls};
 use crate::format::{latency, percent, position, rate, stall, stretch};
 
@@ -156,6 +157,8 @@ pub fn record_sentence(result: &RecordResult) -> String {
             let length = length(result.seconds);
             format!("Nothing was recorded in {length}, and nothing was lost")
         }
+        // What came may have been recorded and overwritten since.
+        0 if result.plan.ring => format!("{}, all that the sources gave", capitalized(&rates)),
         0 => format!("Nothing was lost: {rates}"),
         lost => format!(
             "{up_to}{} of the {} offered were LOST; {rates}",
@@ -185,8 +188,9 @@ pub fn record_sentence(result: &RecordResult) -> String {
 }
 
 /// What a ring keeps, whether it was filled or not.
-const RING: &str = "The store is a ring: when it is full, the newest data takes the place of the \
-                    oldest, and `sustain list` says from where on it can be read";
+const RING: &str = "The store is a ring: once it is full, the newest data overwrites the oldest, \
+                    of this recording and of earlier ones; `sustain list` says from where on each \
+                    can be read";
 
 /// The limit of the recording's rate, if it was not the sources alone, and long enough to mention.
 fn limit_words(result: &RecordResult) -> Option<String> {
@@ -253,7 +257,7 @@ fn ending_words(ended: RecordingEnd) -> &'static str {
         RecordingEnd::Bytes => "The recording ended after the bytes asked for",
         RecordingEnd::Full => "The recording ended because the store is full",
         RecordingEnd::Split => "The recording ended where the next one began",
-        RecordingEnd::Signal => "The recording ended in order when it was interrupted",
+        RecordingEnd::Signal => "The recording was stopped and ended cleanly",
         RecordingEnd::Error | RecordingEnd::Unknown => {
             "The recording ended because it could not go on"
         }

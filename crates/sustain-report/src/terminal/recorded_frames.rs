@@ -12,7 +12,7 @@ pub(super) fn frame_lines(stream: &StreamResult) -> Vec<String> {
     let Some(frames) = &stream.frame_figures else {
         return Vec::new();
     };
-    let mut lines = Vec::from_iter(figures(&stream.name, frames));
+    let mut lines = Vec::from_iter(figures(&stream.name, frames, stream.gap_bytes > 0));
     if let Some(pace) = &frames.pace {
         lines.extend(pace_lines(&stream.name, pace));
     }
@@ -20,17 +20,27 @@ pub(super) fn frame_lines(stream: &StreamResult) -> Vec<String> {
 }
 
 /// The rate, sizes and times; none of fewer than two frames.
-fn figures(name: &str, frames: &FramesResult) -> Option<String> {
+fn figures(name: &str, frames: &FramesResult, has_lost: bool) -> Option<String> {
     let rate = frame_rate(frames.frames_per_s?);
-    let mut line = format!(
-        "stream {name}: {rate} of {} to {}, at most {} after each other",
+    let (usual, largest) = (
         position(frames.size_bytes.p50),
         position(frames.size_bytes.max),
+    );
+    let sizes = match usual == largest {
+        true => format!("{usual} each"),
+        false => format!("usually of {usual}, at most of {largest}"),
+    };
+    let mut line = format!(
+        "stream {name}: {rate}, {sizes}; at most {} from one frame to the next",
         latency(frames.interval_ns.max),
     );
     if frames.until_durable_ns.max > 0 {
         let longest = latency(frames.until_durable_ns.max);
-        line.push_str(&format!("; each was durable within {longest}"));
+        let which = match has_lost {
+            true => "every frame that was recorded whole was",
+            false => "every frame was",
+        };
+        line.push_str(&format!("; {which} durable within {longest}"));
     }
     Some(line)
 }

@@ -73,5 +73,11 @@ pub(super) fn best_words(result: &DiagnoseResult, best: &Advice) -> String {
         (None, true) => format!("at most {} expected", rate(best.expected_bytes_per_s)),
         (None, false) => format!("{} expected", rate(best.expected_bytes_per_s)),
     };
-    format!("The best way to use them is {what} ({reached})")
+    let how = match best.layout {
+        LayoutKind::Independent if best.order.len() > 1 && !result.plan.simulated => {
+            "; a store that `sustain create` makes on them is written so"
+        }
+        _ => "",
+    };
+    format!("The best way to use them is {what} ({reached}){how}")
 }

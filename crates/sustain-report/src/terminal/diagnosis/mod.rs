@@ -58,11 +58,11 @@ impl DiagnoseView {
 fn heading(measuring: &Measuring, live: &Live) -> String {
     let to_go_s = measuring.remaining_s - live.elapsed_s;
     format!(
-        "subset {} of about {}: {}; about {} to go",
+        "subset {} of about {}, about {} to go: {}",
         measuring.number,
         measuring.number + measuring.remaining - 1,
-        measuring.why,
         stretch(to_go_s.max(0.0)),
+        measuring.why,
     )
 }
 
@@ -267,7 +267,7 @@ fn kind(wall: &Wall) -> String {
     };
     let _ = write!(
         words,
-        "; {state}, confidence {}",
+        "; {state} (confidence {})",
         confidence(wall.confidence)
     );
     if let Some(weakest) = &wall.weakest
@@ -276,8 +276,8 @@ fn kind(wall: &Wall) -> String {
         let is_member = wall.members.contains(target);
         let target = without_controls(target);
         let least = match is_member {
-            true => format!("least certain is that {target} shares it; if it did not"),
-            false => format!("least certain is that {target} does not share it; if it did"),
+            true => format!("the weakest point is {target}: without it in the wall"),
+            false => format!("the weakest point is {target}: with it in the wall"),
         };
         let _ = write!(
             words,

@@ -209,11 +209,11 @@ impl PlainView {
 fn heading(live: &Live) -> String {
     let phase = match live.phase {
         Phase::Prewrite => "prewriting files",
-        Phase::Before => "watching the idle machine before the run",
+        Phase::Before => "idle machine before the run",
         Phase::Measure | Phase::Subset => "measuring",
         Phase::Flush => "flushing caches",
-        Phase::After => "watching the idle machine after the run",
-        Phase::Rewrite => "trying bytes that are all new for each write",
+        Phase::After => "idle machine after the run",
+        Phase::Rewrite => "trying new bytes in each write",
         Phase::Confirm => "confirming at a paced rate",
         Phase::ReadBack => "writing and reading back",
         Phase::ReadAlone => "reading back alone",
@@ -259,7 +259,7 @@ fn together(targets: &[LiveTarget]) -> Option<(f64, f64, u32)> {
 
 fn sum_line((instant, average, in_flight): (f64, f64, u32), name_width: usize) -> String {
     format!(
-        "{TOGETHER:<name_width$}  {:>9}  avg {:>9}  share {:>5}  depth {in_flight:>3}",
+        "{TOGETHER:<name_width$}  {:>9}  avg {:>9}  part {:>5}  depth {in_flight:>3}",
         rate(instant),
         rate(average),
         percent(1.0),
@@ -269,7 +269,7 @@ fn sum_line((instant, average, in_flight): (f64, f64, u32), name_width: usize) -
 fn target_line(target: &LiveTarget, name_width: usize) -> String {
     let name = without_controls(&target.name);
     let mut line = format!(
-        "{name:<name_width$}  {:>9}  avg {:>9}  share {:>5}  ",
+        "{name:<name_width$}  {:>9}  avg {:>9}  part {:>5}  ",
         rate(target.instant_bytes_per_s),
         rate(target.average_bytes_per_s),
         percent(target.share),

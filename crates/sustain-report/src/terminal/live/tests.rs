@@ -68,16 +68,16 @@ fn pipe_has_a_plain_line_per_target_each_ten_seconds() {
     view.update(&live(Phase::Confirm, 1.2, &targets[..1]));
     view.finish();
     insta::assert_snapshot!(pipe.text(), @r#"
-    measuring 1 s, 29 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  share  93 %  depth   8
-    measuring 1 s, 29 s to go: /dev/sdb�[2J   251 MB/s  avg  248 MB/s  share   7 %  ended: error
-    measuring 1 s, 29 s to go: together  4.06 GB/s  avg 4.05 GB/s  share 100 %  depth  16
-    measuring 10 s, 20 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  share  93 %  depth   8
-    measuring 10 s, 20 s to go: /dev/sdb�[2J   251 MB/s  avg  248 MB/s  share   7 %  ended: error
-    measuring 10 s, 20 s to go: together  4.06 GB/s  avg 4.05 GB/s  share 100 %  depth  16
-    measuring 20 s, 10 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  share  93 %  depth   8
-    measuring 20 s, 10 s to go: /dev/sdb�[2J   251 MB/s  avg  248 MB/s  share   7 %  ended: error
-    measuring 20 s, 10 s to go: together  4.06 GB/s  avg 4.05 GB/s  share 100 %  depth  16
-    confirming at a paced rate 1.2 s, 28.8 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  share  93 %  depth   8
+    measuring 1 s, 29 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  part  93 %  depth   8
+    measuring 1 s, 29 s to go: /dev/sdb�[2J   251 MB/s  avg  248 MB/s  part   7 %  ended: error
+    measuring 1 s, 29 s to go: together  4.06 GB/s  avg 4.05 GB/s  part 100 %  depth  16
+    measuring 10 s, 20 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  part  93 %  depth   8
+    measuring 10 s, 20 s to go: /dev/sdb�[2J   251 MB/s  avg  248 MB/s  part   7 %  ended: error
+    measuring 10 s, 20 s to go: together  4.06 GB/s  avg 4.05 GB/s  part 100 %  depth  16
+    measuring 20 s, 10 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  part  93 %  depth   8
+    measuring 20 s, 10 s to go: /dev/sdb�[2J   251 MB/s  avg  248 MB/s  part   7 %  ended: error
+    measuring 20 s, 10 s to go: together  4.06 GB/s  avg 4.05 GB/s  part 100 %  depth  16
+    confirming at a paced rate 1.2 s, 28.8 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  part  93 %  depth   8
     "#);
     assert!(!pipe.text().contains('\x1b') && !pipe.text().contains('\r'));
 }
@@ -131,9 +131,9 @@ fn terminal_has_a_heading_and_a_line_per_target_and_ends_clean() {
     view.update(&live(Phase::Measure, 12.3, &targets));
     insta::assert_snapshot!(term.contents(), @r#"
     measuring 12.3 s, 17.7 s to go
-    /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  share  93 %  depth   8
-    /dev/sdb       251 MB/s  avg  248 MB/s  share   7 %  ended: error
-    together      4.06 GB/s  avg 4.05 GB/s  share 100 %  depth  16
+    /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  part  93 %  depth   8
+    /dev/sdb       251 MB/s  avg  248 MB/s  part   7 %  ended: error
+    together      4.06 GB/s  avg 4.05 GB/s  part 100 %  depth  16
     "#);
     view.finish();
     assert_eq!(term.contents(), "");

@@ -167,31 +167,37 @@ fn list_table(document: &ListDocument, width: usize) -> String {
         "lost",
         "missing",
     ];
-    table.set_header(columns(header.map(str::to_owned), is_full));
+    let streams = || document.recordings.iter().flat_map(|one| &one.streams);
+    let is_shown = |column: &usize| match *column {
+        LAST_BYTE => is_full,
+        FRAMES => streams().any(has_frames),
+        MISSING => streams().any(|stream| stream.hole_bytes > 0),
+        _ => true,
+    };
+    let shown: Vec<usize> = (0..header.len()).filter(is_shown).collect();
+    let cells = |row: [String; 9]| shown.iter().map(move |column| row[*column].clone());
+    table.set_header(cells(header.map(str::to_owned)));
     for recording in &document.recordings {
         for (index, stream) in recording.streams.iter().enumerate() {
-            table.add_row(columns(list_row(recording, index, stream), is_full));
+            table.add_row(cells(list_row(recording, index, stream)));
         }
         if recording.streams.is_empty() {
             let mut row = <[String; 9]>::default();
             row[..4].clone_from_slice(&recording_cells(recording));
-            table.add_row(columns(row, is_full));
+            table.add_row(cells(row));
         }
     }
-    let figures = if is_full {
-        [0, 5, 6, 7, 8]
-    } else {
-        [0, 4, 5, 6, 7]
-    };
-    text_of(table, figures)
+    let is_figure = |(_, column): &(usize, &usize)| FIGURES.contains(column);
+    let figures = shown.iter().enumerate().filter(is_figure);
+    text_of(table, figures.map(|(at, _)| at).collect::<Vec<_>>())
 }
 
-/// All nine columns, or all but the time of the last byte.
-fn columns(cells: [String; 9], is_full: bool) -> Vec<String> {
-    let is_shown = |(index, _): &(usize, String)| is_full || *index != 2;
-    let shown = cells.into_iter().enumerate().filter(is_shown);
-    shown.map(|(_, cell)| cell).collect()
-}
+/// The columns of the list that are left out where nothing is in them, or the terminal is narrow.
+const LAST_BYTE: usize = 2;
+const FRAMES: usize = 6;
+const MISSING: usize = 8;
+/// The columns with figures, which end at one line.
+const FIGURES: [usize; 5] = [0, 5, FRAMES, 7, MISSING];
 
 fn recording_cells(recording: &ListedRecording) -> [String; 4] {
     [
@@ -313,7 +319,8 @@ fn open_ends(document: &ListDocument) -> impl Iterator<Item = String> {
     };
     let running = "running: it is being recorded now, and what is there can be read".to_owned();
     let crashed = format!(
-        "open end: the recording was ended by a crash or a kill{may_run}; what is there can be read"
+        "open end: the recording was ended by a crash or a kill{may_run}; what is there can be \
+         read, and `sustain recover` notes where it ends"
     );
     let is_whole = document.members.iter().all(ListedMember::is_present);
     let elsewhere = "a missing member may have the end, or more, of such a recording";
@@ -452,7 +459,7 @@ pub fn recover_text(document: &RecoverDocument, width: usize) -> String {
     }
     if document.superblocks_renewed {
         let renewed = "the superblocks, which say where the recordings of a store begin and end, \
-                       were written anew";
+                       were rewritten";
         lines.push(renewed.to_owned());
     }
     if document.recording.is_none() && !document.superblocks_renewed {

@@ -19,17 +19,17 @@ pub fn places_text(document: &ListDocument, width: usize) -> String {
 fn words(place: &ListedPlace) -> String {
     let name = without_controls(&place.member);
     let (from, to) = (place.from_device_byte, place.to_device_byte);
-    let round = if to <= from {
-        ", going on in the first slot behind the last one"
+    let bytes = if to <= from {
+        format!("from byte {from} to the last slot, then from the first slot to byte {to}")
     } else {
-        ""
+        format!("bytes {from} to {to}")
     };
     let overwritten = if place.overwritten {
         "; the ring has overwritten what came before"
     } else {
         ""
     };
-    format!("on {name}: device bytes {from} to {to}{round}{overwritten}")
+    format!("on {name}: {bytes}{overwritten}")
 }
 
 #[cfg(test)]
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn a_ring_that_has_come_round_is_said_to_go_on_in_the_first_slot() {
-        insta::assert_snapshot!(words(&place(8 << 20, 9 << 20, false)), @"on /dev/sdb�: device bytes 8388608 to 9437184");
-        insta::assert_snapshot!(words(&place(16 << 20, 9 << 20, true)), @"on /dev/sdb�: device bytes 16777216 to 9437184, going on in the first slot behind the last one; the ring has overwritten what came before");
+        insta::assert_snapshot!(words(&place(8 << 20, 9 << 20, false)), @"on /dev/sdb�: bytes 8388608 to 9437184");
+        insta::assert_snapshot!(words(&place(16 << 20, 9 << 20, true)), @"on /dev/sdb�: from byte 16777216 to the last slot, then from the first slot to byte 9437184; the ring has overwritten what came before");
     }
 }

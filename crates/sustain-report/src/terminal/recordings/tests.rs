@@ -147,7 +147,8 @@ fn a_list_explains_what_it_shows() {
              1  2026-11-21 15:56:57  2026-11-21 16:56:57  source    camera     66.8 GB  446123        -        -
              2  2026-11-21 15:56:57  2026-11-21 16:56:57  open end  left       66.8 GB          5.00 MB        -
                                      2026-11-21 16:56:57            right�[2J  66.8 GB                -  1.07 GB
-    open end: the recording was ended by a crash or a kill, or is still running; what is there can be read
+    open end: the recording was ended by a crash or a kill, or is still running; what is there can be read, and `sustain
+      recover` notes where it ends
     a missing member may have the end, or more, of such a recording
     lost: bytes that did not reach a member; the stream records how many and where
     while members are missing it is not known whether one that was given up has some of what is lost
@@ -180,7 +181,8 @@ fn a_list_says_what_a_member_that_was_given_up_may_have() {
         missing  1.07 GB
     open end: the recording was ended by a
       crash or a kill, or is still running;
-      what is there can be read
+      what is there can be read, and
+      `sustain recover` notes where it ends
     a missing member may have the end, or
       more, of such a recording
     lost: bytes that did not reach a member;
@@ -204,7 +206,8 @@ fn a_list_says_what_a_member_that_was_given_up_may_have() {
              1  2026-11-21 15:56:57  2026-11-21 16:56:57  source    camera     66.8 GB  446123              -        -
              2  2026-11-21 15:56:57  2026-11-21 16:56:57  open end  left       66.8 GB          up to 5.00 MB        -
                                      2026-11-21 16:56:57            right�[2J  66.8 GB                      -  1.07 GB
-    open end: the recording was ended by a crash or a kill, or is still running; what is there can be read
+    open end: the recording was ended by a crash or a kill, or is still running; what is there can be read, and `sustain
+      recover` notes where it ends
     a missing member may have the end, or more, of such a recording
     lost: bytes that did not reach a member; the stream records how many and where
     lost up to: 4.00 MB of these may still exist on a member that was given up, or are copies of what lay on a slow member.
@@ -220,16 +223,17 @@ fn a_list_of_whole_recordings_explains_nothing_but_their_ends() {
     whole.recordings.truncate(1);
     insta::assert_snapshot!(list_text(&whole, 120), @"
     store 38d8211a-e767-47c1-963f-687882f17863: 2 members, 1 of them missing
-     recording  started (UTC)        last byte            ended   stream    bytes  frames  lost  missing
-             1  2026-11-21 15:56:57  2026-11-21 16:56:57  source  camera  66.8 GB  446123     -        -
+     recording  started (UTC)        last byte            ended   stream    bytes  frames  lost
+             1  2026-11-21 15:56:57  2026-11-21 16:56:57  source  camera  66.8 GB  446123     -
     ");
     let mut open = whole.clone();
     open.recordings[0].ended = None;
     insta::assert_snapshot!(list_text(&open, 120), @"
     store 38d8211a-e767-47c1-963f-687882f17863: 2 members, 1 of them missing
-     recording  started (UTC)        last byte            ended     stream    bytes  frames  lost  missing
-             1  2026-11-21 15:56:57  2026-11-21 16:56:57  open end  camera  66.8 GB  446123     -        -
-    open end: the recording was ended by a crash or a kill, or is still running; what is there can be read
+     recording  started (UTC)        last byte            ended     stream    bytes  frames  lost
+             1  2026-11-21 15:56:57  2026-11-21 16:56:57  open end  camera  66.8 GB  446123     -
+    open end: the recording was ended by a crash or a kill, or is still running; what is there can be read, and `sustain
+      recover` notes where it ends
     a missing member may have the end, or more, of such a recording
     ");
     let mut newer = whole.recordings[0].clone();
@@ -237,17 +241,18 @@ fn a_list_of_whole_recordings_explains_nothing_but_their_ends() {
     open.recordings.push(newer);
     insta::assert_snapshot!(list_text(&open, 120), @"
     store 38d8211a-e767-47c1-963f-687882f17863: 2 members, 1 of them missing
-     recording  started (UTC)        last byte            ended     stream    bytes  frames  lost  missing
-             1  2026-11-21 15:56:57  2026-11-21 16:56:57  open end  camera  66.8 GB  446123     -        -
-             2  2026-11-21 15:56:57  2026-11-21 16:56:57  source    camera  66.8 GB  446123     -        -
-    open end: the recording was ended by a crash or a kill; what is there can be read
+     recording  started (UTC)        last byte            ended     stream    bytes  frames  lost
+             1  2026-11-21 15:56:57  2026-11-21 16:56:57  open end  camera  66.8 GB  446123     -
+             2  2026-11-21 15:56:57  2026-11-21 16:56:57  source    camera  66.8 GB  446123     -
+    open end: the recording was ended by a crash or a kill; what is there can be read, and `sustain recover` notes where it
+      ends
     a missing member may have the end, or more, of such a recording
     ");
     whole.recordings[0].streams[0].readable_from_byte = 77;
     insta::assert_snapshot!(list_text(&whole, 120), @"
     store 38d8211a-e767-47c1-963f-687882f17863: 2 members, 1 of them missing
-     recording  started (UTC)        last byte            ended   stream    bytes  frames  lost  missing
-             1  2026-11-21 15:56:57  2026-11-21 16:56:57  source  camera  66.8 GB  446123     -        -
+     recording  started (UTC)        last byte            ended   stream    bytes  frames  lost
+             1  2026-11-21 15:56:57  2026-11-21 16:56:57  source  camera  66.8 GB  446123     -
     recording 1, stream camera: readable from byte 77 on; earlier bytes are overwritten, all or in part
     ");
     whole.recordings.clear();
@@ -350,11 +355,11 @@ fn a_check_shows_some_flaws_and_counts_the_others() {
     bad: recording 3, stream camera, bytes 1900 to 1950, member /dev/sdb at byte 77824: the checksum is wrong
     bad: 35 more, which --json lists
     recording 3, stream camera: 20.0 MB = 17.0 MB whole + 2.00 MB lost before they reached a member + 1.00 MB damaged or missing; open end
-    not ok: 55 places are bad; 24.2 MB were read (the data and everything beside it)
+    not ok: 55 places are bad; 24.2 MB were read (the data and the store's own blocks)
     ");
     assert!(
         text.ends_with(
-            "not ok: 55 places are bad; 24.2 MB were read (the data and everything beside it)\n"
+            "not ok: 55 places are bad; 24.2 MB were read (the data and the store's own blocks)\n"
         ),
         "{text}"
     );
@@ -367,7 +372,7 @@ fn a_check_accounts_for_each_stream_and_ends_with_a_verdict() {
     insta::assert_snapshot!(verify_text(&document, 120), @"
     store 38d8211a-e767-47c1-963f-687882f17863: 1 member
     recording 3, stream camera: 20.0 MB = 18.0 MB whole + 2.00 MB lost before they reached a member; open end
-    ok: every byte is accounted for; 24.2 MB were read (the data and everything beside it)
+    ok: every byte is accounted for; 24.2 MB were read (the data and the store's own blocks)
     ");
     document.complete = false;
     insta::assert_snapshot!(verify_text(&document, 120), @"
@@ -401,7 +406,7 @@ fn what_a_crash_took_before_it_was_durable_is_told_and_no_fault() {
     not durable: recording 3, stream camera, bytes 700 to 750, member /dev/sdb at byte 28672: the checksum is wrong
     recording 3, stream camera: 20.0 MB = 17.6 MB whole + 2.00 MB lost before they reached a member + 400 kB lost in the
       crash, or damaged since; open end
-    ok: nothing that was durable is damaged or missing; 24.2 MB were read (the data and everything beside it); 400 kB that
+    ok: nothing that was durable is damaged or missing; 24.2 MB were read (the data and the store's own blocks); 400 kB that
       were not known to be durable were lost in the crash or damaged since: which of the two cannot be told
     ");
     document.recordings[0].open_end = false;
@@ -410,7 +415,7 @@ fn what_a_crash_took_before_it_was_durable_is_told_and_no_fault() {
     not durable: recording 3, stream camera, bytes 700 to 750, member /dev/sdb at byte 28672: the checksum is wrong
     recording 3, stream camera: 20.0 MB = 17.6 MB whole + 2.00 MB lost before they reached a member + 400 kB lost in a crash
       before they were durable
-    ok: every byte is accounted for; 24.2 MB were read (the data and everything beside it); 400 kB were lost in a crash
+    ok: every byte is accounted for; 24.2 MB were read (the data and the store's own blocks); 400 kB were lost in a crash
       before they were durable, as `sustain recover` found
     ");
 }
@@ -481,7 +486,7 @@ fn what_was_found_after_a_crash_is_told_with_what_was_written() {
     recording 2, stream camera: 20.0 MB, 2.00 MB of it lost before it reached a member, 1.00 MB of it missing; ended:
       recovered
     recording 2 had an open end: an end mark was written on /dev/sda1, /dev/sdb1
-    the superblocks, which say where the recordings of a store begin and end, were written anew
+    the superblocks, which say where the recordings of a store begin and end, were rewritten
     ");
     document.recording = None;
     document.superblocks_renewed = false;
@@ -525,7 +530,8 @@ fn a_running_recording_is_told_from_one_that_a_crash_ended() {
              1  2026-11-21 15:56:57  source    camera     66.8 GB  446123        -        -
              2  2026-11-21 15:56:57  open end  left       66.8 GB          5.00 MB        -
                                                right�[2J  66.8 GB                -  1.07 GB
-    open end: the recording was ended by a crash or a kill; what is there can be read
+    open end: the recording was ended by a crash or a kill; what is there can be read, and `sustain
+      recover` notes where it ends
     a missing member may have the end, or more, of such a recording
     lost: bytes that did not reach a member; the stream records how many and where
     while members are missing it is not known whether one that was given up has some of what is lost

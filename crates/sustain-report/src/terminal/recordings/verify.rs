@@ -17,8 +17,9 @@ pub(super) const BAD_SHOWN: usize = 20;
 #[must_use]
 pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
     let mut text = wrapped(&store_line(&document.store, &document.members), width);
-    for bad in document.bad.iter().take(BAD_SHOWN) {
-        text.push_str(&wrapped(&bad_line(bad), width));
+    let (lines, told) = bad_lines(&document.bad);
+    for line in &lines {
+        text.push_str(&wrapped(line, width));
     }
     for torn in document.not_durable.iter().take(BAD_SHOWN) {
         let line = range_line("not durable:", torn);
@@ -32,7 +33,7 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
             width,
         ));
     }
-    let more = document.bad.len().saturating_sub(BAD_SHOWN) as u64 + document.bad_unlisted;
+    let more = (document.bad.len() - told) as u64 + document.bad_unlisted;
     if more > 0 {
         text.push_str(&wrapped(
             &format!("bad: {more} more, which --json lists"),
@@ -143,15 +144,15 @@ fn verdict(document: &VerifyDocument) -> String {
         (true, 0) if document.recordings.is_empty() => "the store has no recordings".to_owned(),
         (true, 0) if is_uncertain(document) => format!(
             "ok: nothing that was durable is damaged or missing; {checked} were read (the data and \
-             everything beside it)"
+             the store's own blocks)"
         ),
         (true, 0) => format!(
-            "ok: every byte is accounted for{}; {checked} were read (the data and everything \
-             beside it)",
+            "ok: every byte is accounted for{}; {checked} were read (the data and the store's own \
+             blocks)",
             without_missing(document)
         ),
         (true, flaws) => format!(
-            "not ok: {}; {checked} were read (the data and everything beside it)",
+            "not ok: {}; {checked} were read (the data and the store's own blocks)",
             bad_places(flaws)
         ),
     }
@@ -168,6 +169,50 @@ fn without_missing(document: &VerifyDocument) -> &'static str {
 fn bad_places(flaws: u64) -> String {
     let places = if flaws == 1 { "place is" } else { "places are" };
     format!("{flaws} {places} bad")
+}
+
+/// The first flaws, a line each, and how many have been told so. Ranges of a stream that are lost
+/// in the same way and lie on no member that can be named share a line.
+fn bad_lines(bad: &[BadRange]) -> (Vec<String>, usize) {
+    let mut groups: Vec<Vec<&BadRange>> = Vec::new();
+    for one in bad {
+        let is_alike = |group: &&mut Vec<&BadRange>| is_told_with(group[0], one);
+        match groups.iter_mut().find(is_alike) {
+            Some(group) => group.push(one),
+            None => groups.push(vec![one]),
+        }
+    }
+    groups.truncate(BAD_SHOWN);
+    let told = groups.iter().map(Vec::len).sum();
+    let lines = groups.iter().map(|group| match group.as_slice() {
+        [one] => bad_line(one),
+        several => group_line(several),
+    });
+    (lines.collect(), told)
+}
+
+fn is_told_with(one: &BadRange, other: &BadRange) -> bool {
+    let is_nowhere = |bad: &BadRange| bad.member.is_none() && bad.stream.is_some();
+    is_nowhere(one)
+        && is_nowhere(other)
+        && (one.recording, &one.stream, &one.why) == (other.recording, &other.stream, &other.why)
+}
+
+fn group_line(group: &[&BadRange]) -> String {
+    let ends = |bad: &&BadRange| bad.to_byte.zip(bad.from_byte);
+    let lengths = group.iter().filter_map(ends).map(|(to, from)| to - from);
+    let bytes = lengths.sum();
+    let whole = BadRange {
+        from_byte: None,
+        to_byte: None,
+        ..group[0].clone()
+    };
+    let count = group.len();
+    range_line("bad:", &whole).replacen(
+        ':',
+        &format!(": {} in {count} places,", position(bytes)),
+        1,
+    )
 }
 
 pub(super) fn bad_line(bad: &BadRange) -> String {

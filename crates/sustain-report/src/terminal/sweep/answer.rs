@@ -3,7 +3,6 @@
 
 use std::fmt::Write as _;
 
-use sustain_document::setting::TIME_PER_POINT;
 use sustain_document::sweep::{
     AgainstBest, Axis, SweepAnswer, SweepAxis, SweepPoint, SweepResult, SweepValue,
 };
@@ -123,10 +122,10 @@ fn meaning(layout: LayoutKind) -> &'static str {
 fn best_line(result: &SweepResult, answer: &SweepAnswer) -> String {
     let best = &result.points[answer.best];
     let found = format!("{}: {}", best.setting.words, rate_with_interval(best));
-    let mut line = match too_long_words(result, answer) {
+    let mut line = match unmeasured_words(result, answer) {
         None => format!("The best setting to {} is {found}.", answer.direction),
-        Some(but) => format!(
-            "Of the settings that were measured, the best to {} is {found}; but {but}.",
+        Some(unmeasured) => format!(
+            "Of the settings that were measured, the best to {} is {found}{unmeasured}.",
             answer.direction
         ),
     };
@@ -166,27 +165,18 @@ fn best_line(result: &SweepResult, answer: &SweepAnswer) -> String {
     line
 }
 
-/// The settings of this direction for which the points were too short, and what shows them.
-fn too_long_words(result: &SweepResult, answer: &SweepAnswer) -> Option<String> {
+/// The values that nothing was measured with in this direction, because the points were too short
+/// for them; none if all settings were measured. The notes say what would show them.
+fn unmeasured_words(result: &SweepResult, answer: &SweepAnswer) -> Option<String> {
     let mut left_out = result.left_out.iter();
-    let (left_out, longer) = left_out.find_map(|left_out| {
+    let longer = left_out.find_map(|left_out| {
         let is_of = left_out.first.direction == answer.direction;
-        Some((left_out, left_out.longer.as_ref().filter(|_| is_of)?))
+        left_out.longer.as_ref().filter(|_| is_of)
     })?;
-    let (were, their, them) = match left_out.count {
-        1 => ("1 other was".to_owned(), "its", "it"),
-        several => (format!("{several} others were"), "their", "them"),
-    };
-    let which = match (left_out.count, longer.unmeasured.is_empty()) {
-        (1, _) => left_out.first.words.clone(),
-        (_, true) => format!("such as {}", left_out.first.words),
-        (_, false) => format!("among them all with {}", longer.unmeasured.join("; ")),
-    };
-    Some(format!(
-        "{were} left out ({which}), because too few of {their} requests would end within a \
-         point: {} shows {them}",
-        TIME_PER_POINT.of(format_args!("{:.0}s", longer.time_per_point_s))
-    ))
+    Some(match longer.unmeasured.as_slice() {
+        [] => String::new(),
+        values => format!("; none with {} was measured", values.join("; ")),
+    })
 }
 
 fn cheapest_line(result: &SweepResult, answer: &SweepAnswer) -> String {
@@ -232,7 +222,7 @@ fn free_axes_line(axes: &[&SweepAxis]) -> Option<String> {
     let names: Vec<String> = axes.iter().map(|axis| name(axis)).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "  {}: each value comes within 2 % of the best, if the other settings suit it",
+            "  {}: every value comes within 2 % of the best with some choice of the others",
             names.join(" and ")
         )
     })

@@ -60,10 +60,10 @@ impl SweepView {
 fn heading(measuring: &MeasuringPoint, live: &Live) -> String {
     let of = measuring.of.map_or(String::new(), |of| format!(" of {of}"));
     format!(
-        "run {}{of}: {}; about {} to go",
+        "run {}{of}, about {} to go: {}",
         measuring.number,
-        measuring.setting,
         stretch((measuring.remaining_s - live.elapsed_s).max(0.0)),
+        measuring.setting,
     )
 }
 

@@ -71,6 +71,8 @@ pub(super) fn table(result: &SweepResult, answer: &SweepAnswer, width: usize) ->
     let mut points: Vec<&SweepPoint> = points.collect();
     let key = |point: &SweepPoint| point.rate_bytes_per_s.unwrap_or(0.0);
     points.sort_by(|one, other| key(other).total_cmp(&key(one)));
+    // The rows that noise alone may have put above it come behind the best.
+    points.sort_by_key(|point| point.number != result.points[answer.best].number);
     let more = points.len().saturating_sub(ROWS_MAX);
     points.truncate(ROWS_MAX);
     let fits = |table: &String| table.lines().all(|line| line.chars().count() <= width);

@@ -1,6 +1,7 @@
 //! The `sustain` command: parses what was typed, runs the command, and sets the exit code.
 
 mod commands;
+mod exit;
 mod flags;
 mod interrupt;
 mod nearest;
@@ -15,26 +16,8 @@ use sustain::document::setting::name_by_flags;
 use sustain::record::store::{check_answering, on_long_wait};
 use sustain::record::{RecordError, put_back_limits};
 
+use crate::exit::Exit;
 use crate::flags::{Arguments, Command};
-
-/// How a command ended, for scripts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Exit {
-    /// Everything went well.
-    Done,
-    /// The work failed: I/O errors, or `--rate` was not held, or not shown to hold.
-    Failed,
-    /// Wrong usage, or a refused target.
-    Usage,
-    /// Ctrl-C ended it, with the result of what was done.
-    Interrupted,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(exit.code())
-    }
-}
 
 fn main() -> ExitCode {
     name_by_flags();
@@ -82,40 +65,6 @@ fn run(command: Command) -> anyhow::Result<Exit> {
             interrupt::ignore_all()?;
             put_back_limits(&flags.journal)?;
             Ok(Exit::Done)
-        }
-    }
-}
-
-impl Exit {
-    fn code(self) -> u8 {
-        match self {
-            Exit::Done => 0,
-            Exit::Failed => 1,
-            Exit::Usage => 2,
-            Exit::Interrupted => 130,
-        }
-    }
-
-    fn from_error(error: &anyhow::Error) -> Exit {
-        if let Some(error) = error.downcast_ref::<RecordError>() {
-            return match error {
-                RecordError::Interrupted(_) => Exit::Interrupted,
-                error if error.is_usage() => Exit::Usage,
-                _ => Exit::Failed,
-            };
-        }
-        if let Some(error) = error.downcast_ref::<sustain::mount::MountError>() {
-            return if error.is_usage() {
-                Exit::Usage
-            } else {
-                Exit::Failed
-            };
-        }
-        match error.downcast_ref::<sustain::measure::MeasureError>() {
-            Some(error) if !error.is_usage() => Exit::Failed,
-            Some(_) => Exit::Usage,
-            None if error.is::<usage_error::UsageError>() => Exit::Usage,
-            None => Exit::Failed,
         }
     }
 }

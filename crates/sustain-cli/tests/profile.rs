@@ -413,7 +413,7 @@ fn a_profile_of_another_device_size_or_direction_is_refused_by_name() {
     insta::assert_snapshot!(refused(&["sim:larger.toml", "--read"]), @"sustain: p.json covers 8.00 GB of hda, and 9.00 GB are used now: it is a profile of another device, or too short: make one with `sustain profile sim:larger.toml --read --json new-profile.json`");
     insta::assert_snapshot!(refused(&[target, "--read", "--until-steady"]), @"sustain: --until-steady judges during the run, --profile after it: choose one of the two");
     let ran = place.run(&["measure", target, "--profile", "machine.toml"]);
-    insta::assert_snapshot!(sentences(&ran.expect(2).stderr), @"sustain: machine.toml: this is not JSON (expected value at line 1 column 3): give a complete file that `--json FILE` wrote");
+    insta::assert_snapshot!(sentences(&ran.expect(2).stderr), @"sustain: machine.toml: this is not JSON (expected value at line 1 column 3): give a complete document that sustain wrote as JSON");
 }
 
 #[test]

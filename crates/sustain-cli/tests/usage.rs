@@ -171,12 +171,12 @@ fn a_rehearsal_says_what_would_be_done_and_does_nothing() {
         let ran = place.run(&[&["measure", "--dry-run"], arguments].concat());
         ran.expect(code).told()
     };
-    insta::assert_snapshot!(rehearse(0, &[".", "--size", "4MiB"]), @"would write . (scratch_file): 4 MiB from its start, repeatedly");
+    insta::assert_snapshot!(rehearse(0, &[".", "--size", "4MiB"]), @"would write a scratch file in .: 4 MiB from its start, over and over");
     insta::assert_snapshot!(rehearse(2, &["new-file", "--size", "4MiB"]), @"sustain: new-file: it does not exist; --new-file creates it");
     let new = ["new-file", "--new-file", "--size", "4MiB"];
     insta::assert_snapshot!(rehearse(0, &new), @"
     new-file is created and is kept after the run
-    would write new-file (file): 4 MiB from its start, repeatedly
+    would write new-file (file): 4 MiB from its start, over and over
     ");
     insta::assert_snapshot!(rehearse(0, &["sim:machine.toml"]), @"would write a (simulated): 953 MiB from its start, at most once, and again in the runs that follow");
     insta::assert_snapshot!(rehearse(2, &["precious", "--write"]), @"sustain: refusing to write precious: it exists (data of a kind not recognised) and would be overwritten. To destroy what is on it, add --destroy precious; to leave it as it is, use --read");
@@ -191,7 +191,7 @@ fn a_rehearsal_says_what_would_be_done_and_does_nothing() {
     insta::assert_snapshot!(rehearse(0, &destroy), @"
     precious: what is on it (data of a kind not recognised) is destroyed
     precious is extended from 14 B to 4 MiB and keeps that length
-    would write precious (file): 4 MiB from its start, repeatedly
+    would write precious (file): 4 MiB from its start, over and over
     ");
     assert_eq!(place.names(), ["machine.toml", "precious"]);
     assert_eq!(place.read("precious"), "of great value");

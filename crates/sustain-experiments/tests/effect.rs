@@ -93,7 +93,7 @@ fn assert_counts(path: &PathEffect) {
     assert!(path.victims_cpu_s.during.unwrap() > 0.0);
     assert!(path.memory_share.as_ref().unwrap().share > 0.0);
     assert!(
-        path.verdict.contains("timers were at most"),
+        path.verdict.contains("timers fired up to"),
         "{}",
         path.verdict
     );

@@ -114,7 +114,7 @@ fn a_disk_without_zones_is_flat_and_says_how_flat() {
     assert_eq!((found.shape, found.zones.len()), (CurveShape::Flat, 1));
     assert!(found.resolution < 0.04, "{}", found.resolution);
     insta::assert_snapshot!(found.verdict.join("\n"), @"
-    the rate is 498 MB/s at every position sampled, with no effect of the position above 1.6 %; slow places shorter than 1.00 GB could lie between the samples
+    the rate is 498 MB/s at all positions sampled, to within 1.6 %; slow places shorter than 1.00 GB could lie between the samples
     to look closer, use the budget of 8m: its samples leave at most about 96.4 MB between them
     ");
 }
@@ -190,7 +190,7 @@ fn pauses_at_many_positions_are_told_in_one_sentence() {
     let keys = format!("read = \"200MB/s\"\nnoise = \"0.5%\"\n{stall}");
     let found = Bench::new(&disk("hda", &keys).replace("80GB", "500GB")).only();
     insta::assert_snapshot!(found.verdict.join("\n"), @"
-    the rate is 189 MB/s at every position sampled, with no effect of the position above 2.3 %; slow places shorter than 7.60 GB could lie between the samples
+    the rate is 189 MB/s at all positions sampled, to within 2.3 %; slow places shorter than 7.60 GB could lie between the samples
     a continuous 9.8 s run held only 189 MB/s, where short samples reached 200 MB/s; the rates given here are lowered to what it held. Either each sample begins faster than the disk can go on (a cache, or a throttle that gives credit back in pauses), or the disk paused, or something else used it, during that run
     12 of 100 positions were slow at times: either the disk pauses by itself, or something else uses it; the samples that were slowed down are not counted; at 2 of them the position itself may be slow: to know, repeat the profile while nothing else uses the disk, or with a longer budget
     to look closer, use the budget of 8m: its samples leave at most about 3.62 GB between them
@@ -450,7 +450,7 @@ fn what_a_cache_takes_in_each_sample_is_not_promised() {
     assert!(sampled > 100e6, "samples show more than lasts: {sampled}");
     assert!(second.held[0].is_short, "{:?}", second.held);
     insta::assert_snapshot!(second.verdict.join("\n"), @"
-    the rate is 40.0 MB/s at every position sampled, with no effect of the position above 1.0 %; slow places shorter than 1.24 GB could lie between the samples
+    the rate is 40.0 MB/s at all positions sampled, to within 1.0 %; slow places shorter than 1.24 GB could lie between the samples
     a continuous 3.7 s run held only 40.0 MB/s, where short samples reached 200 MB/s; the rates given here are lowered to what it held. Either each sample begins faster than the disk can go on (a cache, or a throttle that gives credit back in pauses), or the disk paused, or something else used it, during that run
     to look closer, use the budget of 32m: its samples leave at most about 380 MB between them
     ");
@@ -500,7 +500,7 @@ fn the_answer_says_what_it_could_have_missed_and_how_to_look_closer() {
     assert_eq!(Some(unseen), ends.max());
     assert!(unseen > 150_000_000, "{unseen}");
     insta::assert_snapshot!(found.verdict.join("\n"), @"
-    the rate is 100 MB/s at every position sampled, with no effect of the position above 1.0 %; slow places shorter than 572 MB could lie between the samples
+    the rate is 100 MB/s at all positions sampled, to within 1.0 %; slow places shorter than 572 MB could lie between the samples
     to look closer, use the budget of 8m: its samples leave at most about 198 MB between them
     ");
     let closer = found.closer.unwrap();

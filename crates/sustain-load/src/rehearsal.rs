@@ -1,7 +1,7 @@
 //! Says what a load would do to its targets without doing it. Every experiment's `--dry-run` begins
 //! with these statements.
 
-use sustain_disk::target::Direction;
+use sustain_disk::target::{Direction, TargetKind};
 use sustain_host::Roots;
 
 use crate::error::LoadError;
@@ -26,8 +26,12 @@ impl Session {
     /// part of it, and how often.
     pub fn would(&self, verb: &str, extent: impl Fn(&OpenTarget) -> String) -> Vec<String> {
         let would = self.targets.iter().map(|target| {
-            let (name, kind) = (&target.target.name, target.target.kind);
-            format!("would {verb} {name} ({kind}): {}", extent(target))
+            let name = &target.target.name;
+            let what = match target.target.kind {
+                TargetKind::ScratchFile => format!("a scratch file in {name}"),
+                kind => format!("{name} ({})", kind.to_string().replace('_', " ")),
+            };
+            format!("would {verb} {what}: {}", extent(target))
         });
         self.notes.iter().cloned().chain(would).collect()
     }

@@ -399,8 +399,9 @@ fn missing_members_are_named_and_keep_recorders_away() {
     let missing = store.missing[0].member.to_string();
     let text = place.words(error).replace(&missing, "ID");
     insta::assert_snapshot!(text, @"
-    writing to a store needs all 3 members, and these are missing: member 2 (ID).
-    Name them, plug them in, or create a new store of the others
+    writing to a store needs all of its 3 members, and member 2 (ID) is missing: name it, or plug it in.
+    What is on the others can be read without it.
+    To record meanwhile, use another store
     ");
 }
 

@@ -10,7 +10,8 @@ use sustain::report::terminal::LiveKind;
 use super::output::Outputs;
 use super::say;
 use super::standard_streams::{self, Given};
-use crate::{Exit, interrupt};
+use crate::exit::Exit;
+use crate::interrupt;
 
 /// What is ready when the work begins.
 pub(crate) struct CommandSetup {

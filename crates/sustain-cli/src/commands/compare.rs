@@ -15,7 +15,7 @@ use sustain::report::terminal::{SweepView, compare_answer, compare_text};
 
 use super::begin::{CommandSetup, begin, rehearsed};
 use super::output::{self, Outputs};
-use crate::Exit;
+use crate::exit::Exit;
 use crate::flags::compare::{CompareFlags, TypedSetting};
 use crate::request::{arguments, data, data_path, engine, layout, targets_load};
 use crate::usage_error::UsageError;

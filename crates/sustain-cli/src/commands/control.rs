@@ -17,7 +17,7 @@ use sustain::record::check_mark_text;
 use sustain::report::terminal::control_text;
 
 use super::output;
-use crate::Exit;
+use crate::exit::Exit;
 use crate::flags::control::{CommandWord, ControlFlags};
 use crate::usage_error::UsageError;
 

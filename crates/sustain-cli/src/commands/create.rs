@@ -12,9 +12,10 @@ use sustain::report::terminal::create_text;
 
 use super::progress::ProgressLine;
 use super::{output, stores};
+use crate::exit::Exit;
 use crate::flags::create::CreateFlags;
 use crate::usage_error::UsageError;
-use crate::{Exit, interrupt, nearest};
+use crate::{interrupt, nearest};
 
 pub(crate) fn run(flags: &CreateFlags) -> anyhow::Result<Exit> {
     let plan = plan(flags)?;

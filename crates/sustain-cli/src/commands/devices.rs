@@ -14,7 +14,7 @@ use sustain::report::terminal::devices_text;
 
 use super::output::{self, OutputKind};
 use super::stores;
-use crate::Exit;
+use crate::exit::Exit;
 use crate::flags::devices::DevicesFlags;
 use crate::usage_error::UsageError;
 

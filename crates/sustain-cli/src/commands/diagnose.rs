@@ -11,7 +11,7 @@ use sustain::report::terminal::{DiagnoseView, diagnosis_answer, diagnosis_text};
 
 use super::begin::{CommandSetup, begin, rehearsed};
 use super::output::{self, Outputs};
-use crate::Exit;
+use crate::exit::Exit;
 use crate::flags::diagnose::DiagnoseFlags;
 use crate::request::{arguments, load};
 use crate::usage_error::UsageError;

@@ -9,7 +9,7 @@ use sustain::report::terminal::{list_text, places_text};
 use super::extract::list_frames;
 use super::progress::{SEARCH, watched};
 use super::{output, stores};
-use crate::Exit;
+use crate::exit::Exit;
 use crate::flags::list::ListFlags;
 
 pub(crate) fn run(flags: &ListFlags) -> anyhow::Result<Exit> {

@@ -9,7 +9,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
 use super::{output, say};
-use crate::Exit;
+use crate::exit::Exit;
 use crate::flags::Arguments;
 use crate::flags::generated::ManFlags;
 use crate::flags::help;

@@ -14,7 +14,7 @@ use sustain::report::terminal::{LiveKind, LiveView, dskwtst_line, sentence, summ
 use super::begin::{CommandSetup, begin, rehearsed};
 use super::output::{self, Outputs};
 use super::say;
-use crate::Exit;
+use crate::exit::Exit;
 use crate::flags::measure::{LogFlag, MeasureFlags};
 use crate::request;
 

@@ -15,21 +15,15 @@ pub(crate) mod mount;
 mod output;
 pub(crate) mod profile;
 mod progress;
+mod prose;
 pub(crate) mod record;
 pub(crate) mod recover;
 pub(crate) mod report;
+mod say;
 mod standard_streams;
 mod status_file;
 mod stores;
 pub(crate) mod sweep;
 pub(crate) mod verify;
 
-use std::io::{IsTerminal, Write};
-
-/// Prints a message for the user on standard error, so that standard output is free for results.
-pub(crate) fn say(text: &str) {
-    let mut output = std::io::stderr().lock();
-    let said = output::fitted(text, output.is_terminal());
-    // A closed terminal must not end a measurement.
-    let _ = output.write_all(said.as_bytes());
-}
+pub(crate) use say::say;

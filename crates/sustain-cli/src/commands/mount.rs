@@ -16,8 +16,9 @@ use sustain::record::reading::verify::Checkable;
 use sustain::record::store::Mode;
 
 use super::{say, stores};
+use crate::exit::Exit;
 use crate::flags::mount::{MountFlags, MountHolesFlag};
-use crate::{Exit, interrupt};
+use crate::interrupt;
 
 /// What the process in the background writes once it is mounted.
 const READY: &[u8] = b"mounted\n";

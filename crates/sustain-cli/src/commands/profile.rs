@@ -12,7 +12,7 @@ use sustain::report::terminal::{ProfileView, profile_answer, profile_text};
 
 use super::begin::{CommandSetup, begin, rehearsed};
 use super::output::{self, Outputs};
-use crate::Exit;
+use crate::exit::Exit;
 use crate::flags::profile::ProfileFlags;
 use crate::request::{arguments, load};
 use crate::usage_error::UsageError;

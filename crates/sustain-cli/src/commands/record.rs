@@ -1,6 +1,7 @@
 //! `sustain record`: records the sources on the store, shows the state of the recording, and writes
 //! the documents that were asked for.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -24,7 +25,7 @@ use super::output::{self, OutputKind, Outputs};
 use super::standard_streams::{self, Given};
 use super::status_file::StatusWriter;
 use super::{say, stores};
-use crate::Exit;
+use crate::exit::Exit;
 use crate::flags::record::{
     DurableFlag, HoldBackFlag, OnFullFlag, RecordFlags, ShareFlag, SourceSpecArgument,
 };
@@ -122,6 +123,7 @@ fn append_size(flags: &RecordFlags) -> Result<AppendSize, UsageError> {
 /// result in the place of what was recorded, or of a source.
 fn check_outputs(flags: &RecordFlags) -> Result<(), UsageError> {
     standard_streams::check(Given::Members(&flags.members))?;
+    check_is_there(&flags.members)?;
     let usage = |why: String| Err(UsageError(why));
     let result = [
         ("--json", flags.json.is_some()),
@@ -254,6 +256,22 @@ fn hold_back(flags: &RecordFlags) -> Result<Option<SupervisorCommand>, UsageErro
     }))
 }
 
+/// A store is made in a directory that has none, but a directory is not. What looks like a device
+/// is refused where it is opened.
+fn check_is_there(members: &[String]) -> Result<(), UsageError> {
+    let is_gone = |name: &&String| {
+        let found = Path::new(name.as_str()).symlink_metadata();
+        !name.starts_with("/dev/") && found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
+    };
+    match members.iter().find(is_gone) {
+        None => Ok(()),
+        Some(name) => Err(UsageError(format!(
+            "{name} does not exist: to record into a new store there, make the directory first \
+             (mkdir {name}), or use `sustain create`"
+        ))),
+    }
+}
+
 /// Puts sources, streams and framings together by their order.
 fn sources(flags: &RecordFlags) -> Result<Vec<SourcePlan>, UsageError> {
     let usage = |why: String| Err(UsageError(why));
@@ -326,9 +344,12 @@ fn frame_rates(
         .find(|(source, rate)| has_none || rate.is_some() && source.framing == Framing::None);
     match unframed {
         Some((source, _)) => Err(UsageError(format!(
-            "--frame-rate needs frames, and the stream {} has none: say with --frames how they are \
-             told apart",
-            source.stream
+            "--frame-rate needs frames, and the stream {} has none: {}",
+            source.stream,
+            match source.source {
+                SourceSpec::Synthetic(_) => "a test: source keeps its own rate",
+                _ => "say with --frames how they are told apart",
+            }
         ))),
         None => Ok(rates),
     }

@@ -6,7 +6,7 @@ use sustain::report::terminal::recover_text;
 
 use super::progress::{SEARCH, watched};
 use super::{output, stores};
-use crate::Exit;
+use crate::exit::Exit;
 use crate::flags::recover::RecoverFlags;
 
 pub(crate) fn run(flags: &RecoverFlags) -> anyhow::Result<Exit> {

@@ -18,7 +18,7 @@ use sustain::report::{ReportError, html};
 
 use super::output::{self, OutputKind};
 use super::{diagnose, measure, profile, say, sweep};
-use crate::Exit;
+use crate::exit::Exit;
 use crate::flags::ReportFlags;
 use crate::usage_error::UsageError;
 

@@ -9,7 +9,7 @@ use rustix::fs::{FileType, Stat, fstat, stat};
 use sustain::host::{Refusal, Roots, inspect_stat};
 use sustain::record::store::FILE_NAME;
 
-use crate::Exit;
+use crate::exit::Exit;
 use crate::usage_error::UsageError;
 
 /// What a command was given, where nothing may be printed.

@@ -14,7 +14,7 @@ use sustain::sweep::{LayoutKind, MemberOrders, SweepPlan, Values, rehearse_sweep
 use super::begin::{CommandSetup, begin, rehearsed};
 use super::output::{self, Outputs};
 use super::say;
-use crate::Exit;
+use crate::exit::Exit;
 use crate::flags::sweep::SweepFlags;
 use crate::flags::{LayoutFlag, MdFlag};
 use crate::request::{arguments, data_path, engine, targets_load};

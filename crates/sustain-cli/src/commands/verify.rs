@@ -8,8 +8,9 @@ use sustain::report::terminal::verify_text;
 
 use super::progress::ProgressLine;
 use super::{output, stores};
+use crate::exit::Exit;
 use crate::flags::verify::VerifyFlags;
-use crate::{Exit, interrupt};
+use crate::interrupt;
 
 pub(crate) fn run(flags: &VerifyFlags) -> anyhow::Result<Exit> {
     stores::check_result(flags.json.as_deref(), &flags.members)?;

@@ -11,12 +11,12 @@ const EXAMPLES: &str = "\
 Examples:
   sustain compare monday.json friday.json
       Do these two measurements differ by more than noise, and by how much?
-  sustain measure /dev/sdb --read --size 40GB --json tonight.json
   sustain compare new.json tonight.json --fail-if-slower 5%
-      Each night, compared with new.json, which the same command wrote when the disk was new. The
-      exit code is 1 once the disk fails, or is slower by more than 5 %. With --size both runs
-      use the same part of the disk. Only the noise within a run is known, so allow for more than
-      runs differ from night to night.
+      Each night: `sustain measure /dev/sdb --read --size 40GB --json tonight.json` has just run,
+      and new.json is from the same command when the disk was new. The exit code is 1 once the
+      disk fails, or is slower by more than 5 %. With --size both runs use the same part of the
+      disk. Only the noise within a run is known, so allow for more than runs differ from night
+      to night.
   sustain compare --ab '--depth 8' '--depth 32' /data
       Two settings in turn, on a scratch file, until their difference is known.
   sustain compare --ab '--engine io_uring' '--engine threads --depth 4' /dev/sdb --read --time 10m
@@ -25,15 +25,16 @@ Examples:
 Saved runs can be compared if they did the same work: direction, record size, depth, I/O path,
 layout, chunk, --rate, --data, --size and targets. Engine, machine, kernel, disk and version may
 differ; the differences are named. Rates are compared by their 95 % confidence intervals, which
-allow for neighbouring seconds being alike. What has no interval is shown and not judged.
+take into account that neighbouring seconds are correlated. What has no interval is shown and not
+judged.
 
 A setting of --ab takes --record-size, --depth, --engine, --path, --threads, --layout, --chunk and
 --data, as in `sustain measure`; '' stands for the defaults. Runs go in the order ABBA BAAB. The
 intervals are valid however often they are looked at, so measuring ends as soon as one is narrow
 enough. Ctrl-C ends it early; the answer then rests on what was measured.
 
-With --fail-if-slower the exit code is 1 only if even the upper end of an interval is below the
-limit. If the runs are too short or too noisy to tell, that is said, and the exit code is 0.
+With --fail-if-slower a rate counts as slower only if even the upper end of its interval is below
+the limit. If the runs are too short or too noisy to tell, that is said, and the exit code is 0.
 Exit codes: 0 compared; 1 slower than --fail-if-slower allows, or requests of --ab failed; 2 usage
 error, a refused target, or runs of different work; 130 interrupted, with the result of what was
 done.";
@@ -50,6 +51,9 @@ What the output means:
       whether it is more or less. \"no difference shown\" means that noise alone
       may explain what is seen. \"no interval\" means that the figure is shown,
       but that nothing is known of its noise.
+  usual max latency
+      The longest latency of a usual second: the mean (of logarithms) over all seconds. The
+      longest of the whole run may be a single accident.
   resolution
       The smallest difference that would have been seen four times out of five.
       A smaller one may have been missed.";

@@ -11,7 +11,7 @@ Examples:
   sustain control /run/left.control mark 'door opened'
       Keeps these words in the recording, with their time and how far each stream had come.
   sustain control /run/left.control status
-      How the recording stands.
+      The state of the recording.
   sustain control /run/left.control split
       Ends this recording and begins the next one, without losing a byte between.
   sustain extract store/ --around 'door opened' --before 10s --after 5s -o door.raw
@@ -19,8 +19,8 @@ Examples:
   printf '{\"command\":\"pause\"}\\n' | socat - UNIX-CONNECT:/run/left.control
       The protocol is a line of JSON each way; docs/control.md describes it.
 
-Exit codes: 0 it was done; 1 the recorder refused it, did not answer, or is gone; 2 usage error, or
-a socket that is not there or that may not be used.";
+Exit codes: 0 it was done; 1 the recorder refused it, or ended before it answered; 2 usage error, no
+recording listens on this socket, or you may not use it.";
 
 const OUTPUT: &str = "\
 What the output means:
@@ -54,17 +54,18 @@ pub(crate) struct ControlFlags {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CommandWord {
-    /// Tell how the recording stands.
+    /// Tell the state of the recording.
     Status,
     /// Tell the rates over the last second.
     Rate,
-    /// Take nothing more from the sources; what cannot wait is lost by name.
+    /// Stop reading from the sources; what a source that cannot wait sends meanwhile is lost and
+    /// recorded as a gap.
     Pause,
-    /// Take from the sources again.
+    /// Read from the sources again.
     Resume,
     /// End the recording and begin the next one in the same store, without losing a byte between.
     Split,
-    /// End the recording in order, as the first Ctrl-C does.
+    /// End the recording after everything read so far is written, as the first Ctrl-C does.
     Stop,
     /// Keep a text in the recording, with its time.
     Mark,

@@ -48,7 +48,8 @@ pub(crate) struct CreateFlags {
     #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long)]
     pub(crate) no_prewrite: bool,
-    /// Allow the content of this member to be destroyed. Type the name as above, once per member.
+    /// Allow the content of this member to be destroyed. Repeat the member exactly as you typed it,
+    /// once for each member.
     #[arg(help_heading = group::SAFETY)]
     #[arg(long, value_name = "NAME")]
     pub(crate) destroy: Vec<String>,

@@ -25,9 +25,10 @@ What the output means:
   recording, started
       Its number in the store, and when it began, in UTC.
   ended
-      Why: the source, the time or the bytes asked for, a full store, a failure, an interruption;
-      \"running\" while it is being recorded; \"open end\" after a crash or a kill, and
-      \"recovered\" once sustain recover has written down where such a recording ends.
+      source: the source ended; time, bytes: what was asked for is reached; full: the store is;
+      signal: Ctrl-C or `control stop`; split: the next recording went on; failed: it could not
+      go on; running: it is being recorded; open end: a crash or a kill; recovered: sustain
+      recover has noted where such a recording ends.
   bytes, frames
       How long each stream is, with what is lost and missing of it.
   lost
@@ -35,9 +36,9 @@ What the output means:
   missing
       Bytes that lie on members that are not there.
   on MEMBER: device bytes
-      With -v: the byte of the device or file (of a directory: of the file in it) at which the
-      oldest append begins that is left of the recording there, and the byte behind its newest
-      one. In a ring that has come round, it goes on from the last slot to the first.";
+      With -v: where the recording's data begins and ends on that member, as byte offsets; the
+      end is the first byte that is not its own. For a directory: in its sustain.store. In a ring
+      that has come round, the data goes on from the last slot to the first.";
 
 #[derive(Debug, Args)]
 #[command(after_help = help::short("list", EXAMPLES))]

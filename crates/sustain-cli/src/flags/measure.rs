@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use sustain::disk::units::{parse_duration, parse_rate, parse_size};
 use sustain::measure::{At, parse_at};
 
-use super::LayoutFlag;
+use super::choices::LayoutFlag;
 use super::effect::EffectFlags;
 use super::help::{self, group};
 use super::shared::{DirectionFlags, OutputFlags, RequestFlags, SafetyFlags};
@@ -29,7 +29,7 @@ Examples:
   sustain measure sim:machines/demo.toml
       A simulated machine; takes a moment.
   sustain measure /data --read-back
-      What is left for a recording on /data while somebody reads it back, and how fast it can be
+      How fast one can record on /data while somebody reads the recording, and how fast it can be
       read alone.
 
 Sizes take kB, MB, GB (powers of 10) and KiB, MiB, GiB (powers of 2); rates take the same with /s.
@@ -46,11 +46,12 @@ What the output means:
       reached\" if it was never steady.
   p50, p99, p99.9, max
       The time from the submission of a request to its completion: of 100 requests, 50 took no
-      longer than p50. max is the longest of all.
+      longer than p50. max is the longest of all. With --rate, the time counts from when the request
+      was due, so that waiting for a disk that falls behind is included.
   ended
       Why the target was done: the time or the bytes that were asked for, the end of the device,
       steady, an error, or an interruption.
-  share, depth (while it runs)
+  part, depth (while it runs)
       The target's part of all bytes, and its requests in flight.
   A stream can be recorded at ...
       The rate to plan a recording with. Its buffer is the memory needed for the periods in which
@@ -123,7 +124,8 @@ pub(crate) struct MeasureFlags {
     pub(crate) read_back: bool,
     #[command(flatten)]
     pub(crate) effect: EffectFlags,
-    /// Print a line for each 20 MiB, as the disk writing test of 1998 did.
+    /// Print a line for each 20 MiB, in the format of dskwtst, the disk writing test of 1998, for
+    /// scripts that parse it.
     #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long, value_enum)]
     pub(crate) log: Option<LogFlag>,

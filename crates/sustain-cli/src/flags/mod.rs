@@ -1,5 +1,6 @@
 //! The command line as typed. `request.rs` turns it into something that can be carried out.
 
+mod choices;
 pub(crate) mod compare;
 pub(crate) mod control;
 pub(crate) mod create;
@@ -21,7 +22,9 @@ pub(crate) mod verify;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
+
+pub(crate) use choices::{EngineFlag, LayoutFlag, MdFlag, PathFlag};
 
 /// Measure the rate that disks sustain, find what limits them, and record streams onto them.
 #[derive(Debug, Parser)]
@@ -36,11 +39,11 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Show the disks, how they are connected, at which rates, and whether they may be written.
     Devices(devices::DevicesFlags),
-    /// Measure the rate that disks sustain, and the rate at which one may record on them.
+    /// Measure the rate that disks sustain, and how fast one can record on them.
     Measure(Box<measure::MeasureFlags>),
     /// Find the limits that disks share: why N disks are not N times as fast as one.
     Diagnose(Box<diagnose::DiagnoseFlags>),
-    /// Measure the rate at each position of a disk: zones, bad spots, and the least rate.
+    /// Measure the rate at each position of a disk: zones, bad spots, and the lowest rate.
     Profile(profile::ProfileFlags),
     /// Compare settings: which engine, record size, depth and layout are best.
     Sweep(Box<sweep::SweepFlags>),
@@ -100,36 +103,6 @@ pub(crate) struct ReportFlags {
 pub(crate) struct PutBackLimitsFlags {
     /// The journal of the limits.
     pub(crate) journal: PathBuf,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum EngineFlag {
-    Auto,
-    #[value(name = "io_uring")]
-    IoUring,
-    Libaio,
-    PosixAio,
-    Threads,
-    Sync,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PathFlag {
-    Direct,
-    Buffered,
-    Passthrough,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LayoutFlag {
-    Independent,
-    Stripe,
-    Span,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum MdFlag {
-    Raid0,
 }
 
 #[cfg(test)]

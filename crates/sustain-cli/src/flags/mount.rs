@@ -18,7 +18,7 @@ Examples:
 
 Nothing is written to the members, and nothing can be written to the mount. What a file returns has
 passed its checksums. Only the user who mounts it can read it. Users other than root need the
-program fusermount3. Exit codes: 0 mounted, and with --foreground unmounted in order; 1 the mount
+program fusermount3. Exit codes: 0 mounted, and with --foreground unmounted cleanly; 1 the mount
 failed; 2 usage error, a directory that cannot be mounted at, or something that is not a member of a
 store.";
 

@@ -9,7 +9,7 @@ use super::shared::{OutputFlags, RequestFlags, SafetyFlags};
 const EXAMPLES: &str = "\
 Examples:
   sustain profile /dev/sdb
-      Reads samples all over a disk: zones, bad spots, the mean and the least rate.
+      Reads samples all over a disk: zones, bad spots, the mean and the lowest rate.
   sustain profile /dev/sdb /dev/sdc --budget 10m --report profile.html --json profile.json
       Two disks, each alone and both at once: this shows where a limit that they share binds.
   sustain profile /dev/sdb --write --destroy /dev/sdb
@@ -35,8 +35,8 @@ What the output means:
       A zone: a range of positions with the same rate. Disks are slower inside than outside. The
       bar compares its rate with that of the fastest zone.
   all at once
-      The same with all targets working at once, by parts of their capacity instead of bytes.
-      It shows where a limit that they share binds.
+      The same with all targets working at once: each at the same percentage of its capacity, not at
+      the same byte. It shows where a limit that they share binds.
   bad spot
       A place that was slow in every visit, more often than chance explains.
   slow places shorter than ...

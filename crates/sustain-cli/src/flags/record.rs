@@ -9,7 +9,7 @@ use sustain::record::format::SLOT_BYTES_MAX;
 use sustain::record::source::SourceSpec;
 use sustain::record::source::framing::Framing;
 
-use super::EngineFlag;
+use super::choices::EngineFlag;
 use super::help::{self, group};
 
 const EXAMPLES: &str = "\
@@ -25,11 +25,12 @@ Examples:
   sustain record store/ --from test:500MB/s,frame=1MB..2MB --time 60s
       A trial with a synthetic source whose bytes can be checked.
 
-The first Ctrl-C ends the recording in order: everything read so far is written, and so is what
-lies in the pipes of the sources at that moment. A member that keeps a request for 5 s counts as
-slow: until it answers, the other members take its share, and a copy of what is in flight to it.
-At the end the recorder waits for slow members until nothing has completed for 30 s, then gives
-them up by name. SIGUSR1 prints the status line at once, as a line that stays.
+The first Ctrl-C ends the recording cleanly: everything read so far is written, and so is what
+lies in the pipes of the sources at that moment. A member that has not answered a request for 5 s
+counts as slow. Until it answers, new data goes to the other members, and what was on its way to
+it is written to them as well. At the end the recorder waits for slow members until nothing has
+completed for 30 s, then gives them up and names them. SIGUSR1 prints the status line at once, as
+a line that stays.
 
 Exit codes: 0 everything is recorded; 1 bytes were lost, the store became full or a member failed;
 2 usage error, a refused member, or a store that was full from the start; 130 on a second Ctrl-C.";
@@ -131,8 +132,8 @@ pub(crate) struct RecordFlags {
     /// Overwrite the store's oldest data when it is full.
     #[arg(long)]
     pub(crate) ring: bool,
-    /// What to do when the buffer is full: let the source wait (block), or lose what comes and
-    /// note it as a gap (drop).
+    /// What to do when the buffer in memory is full: let the source wait (block), or lose what
+    /// comes and note it as a gap (drop). A store that is full ends the recording, but for --ring.
     #[arg(help_heading = group::HOW)]
     #[arg(long, value_enum, default_value_t = OnFullFlag::Block)]
     pub(crate) on_full: OnFullFlag,
@@ -157,9 +158,9 @@ pub(crate) struct RecordFlags {
     #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_enum, default_value_t = EngineFlag::Auto)]
     pub(crate) engine: EngineFlag,
-    /// How the recorder shares the machine with other programs. first takes the best priorities on
-    /// the disk and on the CPU that it may have, and locks its buffer in memory; fair leaves these
-    /// as they are. What it got, and whether the disks heed it, is printed first.
+    /// How the recorder shares the machine with other programs. first takes the highest disk and
+    /// CPU priority that it is allowed, and locks its buffer in memory; fair leaves these as they
+    /// are. What it got, and whether the disks heed it, is printed first.
     #[arg(help_heading = group::HOW)]
     #[arg(long, value_enum, default_value_t = ShareFlag::First)]
     pub(crate) share: ShareFlag,
@@ -170,12 +171,12 @@ pub(crate) struct RecordFlags {
     #[arg(long, value_enum, value_name = "WHOM")]
     pub(crate) hold_back: Option<HoldBackFlag>,
     /// Make a unix socket here, over which the recording can be commanded while it runs: status,
-    /// rate, pause, resume, split, stop and mark, as `sustain control` says them. Only root and the
-    /// user who records may use it. It goes with the recording.
+    /// rate, pause, resume, split, stop and mark, sent with `sustain control`. Only root and the
+    /// user who records may use it. The socket is removed when the recording ends.
     #[arg(help_heading = group::HOW)]
     #[arg(long, value_name = "SOCKET")]
     pub(crate) control: Option<PathBuf>,
-    /// End after this time, with its pauses and all recordings of a `split`.
+    /// End after this time; pauses count, and so do all the recordings that `split` makes.
     #[arg(help_heading = group::HOW_LONG)]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) time: Option<u64>,

@@ -14,10 +14,10 @@ Examples:
 It is never required: list, extract and verify find the same bytes without it, and the next
 recording begins after them. It saves them the search for the end, and lets verify recognise
 later damage. No recorded byte is changed, except in a ring: the mark takes the place of the
-oldest slot of each member, as the next data would have done. Exit codes: 0 done, which says
-nothing of damage: `sustain verify` reads all data and marks; 1 a start or an end mark that was
-durable is not found where it was, or a member could not be read or written; 2 usage error, a
-refused member, or some members of the store were not named.";
+oldest slot of each member, as the next data would have done. Exit codes: 0 done (recover does not
+look for damage: use `sustain verify`); 1 a start or an end mark that had been durable is missing,
+or a member could not be read or written; 2 usage error, a refused member, or some members of the
+store were not named.";
 
 const OUTPUT: &str = "\
 What the output means:

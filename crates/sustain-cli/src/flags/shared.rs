@@ -7,8 +7,8 @@ use clap::Args;
 use sustain::disk::target::Direction;
 use sustain::disk::units::parse_size;
 
+use super::choices::{EngineFlag, PathFlag};
 use super::help::group;
-use super::{EngineFlag, PathFlag};
 use crate::usage_error::UsageError;
 
 /// Which way the data goes, if one way only.
@@ -56,9 +56,9 @@ pub(crate) struct RequestFlags {
     #[arg(hide_short_help = true)]
     #[arg(long, value_enum, default_value_t = EngineFlag::Auto)]
     pub(crate) engine: EngineFlag,
-    /// The I/O path: past the page cache (direct), through it (buffered), or past the block layer
-    /// too, by NVMe commands (passthrough; measure and sweep only).
-    #[arg(hide_short_help = true)]
+    /// The I/O path: past the page cache (direct), or through it (buffered). Only measure takes the
+    /// path past the block layer, too, by NVMe commands (passthrough).
+    #[arg(hide_short_help = true, hide_possible_values = true)]
     #[arg(long, value_enum, default_value_t = PathFlag::Direct)]
     pub(crate) path: PathFlag,
 }
@@ -71,7 +71,8 @@ pub(crate) struct SafetyFlags {
     #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long)]
     pub(crate) no_prewrite: bool,
-    /// Allow the content of this target to be destroyed. Type the name as above, once per target.
+    /// Allow the content of this target to be destroyed. Repeat the target exactly as you typed it,
+    /// once for each target.
     #[arg(long, value_name = "NAME")]
     pub(crate) destroy: Vec<String>,
     /// Create a file for each target that does not exist. It stays there afterwards.

@@ -4,18 +4,18 @@ use clap::Args;
 use sustain::disk::units::{parse_duration, parse_size};
 use sustain::measure::sweep::{Values, parse_counts, parse_sizes};
 
+use super::choices::{EngineFlag, LayoutFlag, MdFlag, PathFlag};
 use super::help::{self, group};
 use super::shared::{OutputFlags, SafetyFlags};
-use super::{EngineFlag, LayoutFlag, MdFlag, PathFlag};
 
 const EXAMPLES: &str = "\
 Examples:
   sustain sweep /data
-      Record sizes and depths on a scratch file there: the best, and the cheapest that is as good.
+      Record sizes and depths on a scratch file there: the best, and the cheapest within 2 %.
   sustain sweep /dev/sdb /dev/sdc --read --engine io_uring,libaio,threads --budget 5m
       Which engine, record size and depth read two disks best, in five minutes.
   sustain sweep /data --report sweep.html
-      The same, with a report: a curve for each setting, and record size by depth as a map.
+      The first one, with a report: a curve for each setting, and record size by depth as a map.
   sustain sweep /dev/nvme0n1 --read --path direct,buffered,passthrough --budget 2m
       What the page cache and the block layer cost in rate and in CPU time.
   sustain sweep sim:machines/demo.toml --layout independent,stripe --chunk 64KiB..4MiB --order all \
@@ -23,7 +23,7 @@ Examples:
       Layouts, chunks and orders on a simulated machine with four disks; takes a moment.
   sustain sweep /dev/sdb /dev/sdc --read --md raid0 --chunk 64KiB..4MiB --order all \
       --record-size 1MiB --depth 8 --destroy /dev/sdb --destroy /dev/sdc
-      Arrays of the kernel compared with the program's own layouts. What is on the disks is lost.
+      Linux software RAID (md) beside the program's own layouts. What is on the disks is lost.
 
 Lists are separated by commas. A range such as 4KiB..16MiB or 1..64 takes every doubling. All
 settings are measured in turn, in several rounds, forwards and then backwards, so that a drift of
@@ -103,9 +103,9 @@ pub(crate) struct SweepFlags {
     #[arg(help_heading = group::HOW)]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "LIST")]
     pub(crate) layout: Vec<LayoutFlag>,
-    /// Also measure arrays of the kernel, which mdadm builds over the targets for each round and
-    /// stops afterwards. It writes superblocks, so every target must be named by --destroy, even
-    /// for reading. On simulated disks: a stripe in which each chunk is one request.
+    /// Also measure Linux software RAID (md): mdadm builds an array over the targets for each round
+    /// and stops it afterwards. It writes superblocks, so every target must be named by --destroy,
+    /// even for reading. On simulated disks: a stripe in which each chunk is one request.
     #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_enum, value_name = "LEVEL")]
     pub(crate) md: Option<MdFlag>,

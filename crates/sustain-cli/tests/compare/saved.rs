@@ -55,7 +55,7 @@ fn the_answer_comes_first_and_in_words() {
     let ran = place.run(&["compare", "a.json", "b.json"]).expect(0);
     insta::assert_snapshot!(ran.stdout, @"
     B is 5.0 % slower than A (sustained rate), more than noise explains; the 95 % interval is 4.9 % to
-      5.1 %. Beside the rate, more than noise changed from A to B: usual max latency +5.3 %.
+      5.1 %. Besides the rate, these differ by more than noise: usual max latency +5.3 %.
 
     A: a.json (write d, 1.00 min, simulated time)
     B: b.json (write d, 1.00 min, simulated time)
@@ -88,12 +88,12 @@ fn a_script_is_told_by_the_exit_code() {
     };
     insta::assert_snapshot!(run("5%", 1), @"
     B is 8.0 % slower than A (sustained rate), more than noise explains; the 95 % interval is 7.9 % to 8.1 %.
-    Beside the rate, more than noise changed from A to B: usual max latency +8.7 %.
+    Besides the rate, these differ by more than noise: usual max latency +8.7 %.
     B is slower by more than the 5.0 % that --fail-if-slower allows: d.
     ");
     insta::assert_snapshot!(run("15%", 0), @"
     B is 8.0 % slower than A (sustained rate), more than noise explains; the 95 % interval is 7.9 % to 8.1 %.
-    Beside the rate, more than noise changed from A to B: usual max latency +8.7 %.
+    Besides the rate, these differ by more than noise: usual max latency +8.7 %.
     B is not slower by more than the 15.0 % that --fail-if-slower allows.
     ");
     let result = compared(&place, 1, &["--fail-if-slower", "5%"]);
@@ -210,7 +210,7 @@ fn a_saved_comparison_is_drawn_and_told_anew() {
     let page = place.read("page.html").replace('\u{a0}', " ");
     let (_, body) = page.split_once("<main>").unwrap();
     let (above, _) = body.split_once("<table").unwrap();
-    insta::assert_snapshot!(words_of_markup(above), @"B compared with A | B is 5.0 % slower than A (sustained rate), more than noise explains; the 95 % interval is 4.9 % to 5.1 %. | 100 MB/s | sustained rate of A | 95.0 MB/s | sustained rate of B | -5.0 % | B against A: slower; with 95 % certainty -5.1 % to -4.9 % | Beside the rate, more than noise changed from A to B: usual max latency +5.3 %.");
+    insta::assert_snapshot!(words_of_markup(above), @"B compared with A | B is 5.0 % slower than A (sustained rate), more than noise explains; the 95 % interval is 4.9 % to 5.1 %. | 100 MB/s | sustained rate of A | 95.0 MB/s | sustained rate of B | -5.0 % | B against A: slower; with 95 % certainty -5.1 % to -4.9 % | Besides the rate, these differ by more than noise: usual max latency +5.3 %.");
     assert_eq!(
         page.matches("<figure").count(),
         0,
@@ -240,7 +240,7 @@ fn what_was_said_of_saved_runs_is_told_anew_with_what_tells_them_apart() {
     A stream can be recorded at 94.9 MB/s on this target with a 512 MiB buffer (5 MiB of it needed; not confirmed by a paced run). The worst stall, with nothing completed, was 11.0 ms. The run wrote 5.71 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time). These figures are of a simulated machine, not of real disks.
 
     B is 5.0 % slower than A (sustained rate), more than noise explains; the 95 % interval is 4.9 % to
-      5.1 %. Beside the rate, more than noise changed from A to B: usual max latency +5.3 %.
+      5.1 %. Besides the rate, these differ by more than noise: usual max latency +5.3 %.
 
     A: a.json (write d, 1.00 min, simulated time)
     B: b.json (write d, 1.00 min, simulated time)

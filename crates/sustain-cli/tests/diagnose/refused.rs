@@ -84,8 +84,8 @@ fn a_rehearsal_says_what_would_be_measured_and_makes_nothing() {
         .partition(|line| line.ends_with("so they certainly share it"));
     assert_eq!(shared.len(), 1, "{shared:?}");
     insta::assert_snapshot!(told.join("\n"), @"
-    would write a (scratch_file): up to 4 GiB from its start, repeatedly
-    would write b (scratch_file): up to 4 GiB from its start, repeatedly
+    would write a scratch file in a: up to 4 GiB from its start, over and over
+    would write a scratch file in b: up to 4 GiB from its start, over and over
     would measure each of the 2 targets alone and all together (9 s), then the subsets that the results call for: about 8 readings in all (24 s) if one limit is shared, 12 (36 s) if several are
     ");
     for folder in ["a", "b"] {

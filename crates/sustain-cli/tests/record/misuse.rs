@@ -163,7 +163,7 @@ fn a_size_that_does_not_fit_is_refused_and_the_default_becomes_smaller() {
     run(&place, &both).expect(2).says("KiB but not of 3 MiB");
     assert!(!exists(&file) && !exists(&second));
     let ran = run(&place, &create).expect(0);
-    ran.says(", half of that; give --size to have another");
+    ran.says(", half of what is free; give --size to have another");
     let length = std::fs::metadata(&file).unwrap().len();
     assert!((MIB..=2 * MIB).contains(&length), "{length}");
     // Half of the rest does not hold two slots of this size, and all of it does.
@@ -186,11 +186,8 @@ fn a_store_that_recording_makes_leaves_half_of_the_free_space() {
     let record = [&["record", &directory][..], SMALL, &source].concat();
     let ran = run(&place, &record).expect(0);
     let first = ran.stderr.lines().next().unwrap();
-    let is_said = first.ends_with(", half of that; give --size to have another");
-    assert!(
-        is_said && first.contains("free, space for a file of 6"),
-        "{ran:#?}"
-    );
+    let is_said = first.ends_with(", half of what is free; give --size to have another");
+    assert!(is_said && first.contains("a file of 6"), "{ran:#?}");
     let store = std::fs::metadata(mount.path("directory/sustain.store"));
     let length = store.unwrap().len();
     assert!((60 * MIB..=64 * MIB).contains(&length), "{length}");

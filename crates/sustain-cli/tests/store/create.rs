@@ -78,7 +78,7 @@ fn a_rehearsal_makes_nothing() {
         .expect(0);
     assert!(ran.stdout.contains("would create a store"), "{ran:#?}");
     assert!(!ran.stderr.contains("writing"), "{ran:#?}");
-    let ran = ran.says("free, space for a file of 2 MiB");
+    let ran = ran.says("a file of 2 MiB");
     assert!(place.names() == ["precious"], "{ran:#?}");
     let named = [
         &["create", "new", "precious", "--destroy", "precious"],

@@ -50,10 +50,10 @@ fn each_recording_is_found_on_each_member_where_the_list_says() {
         (&"b".into(), &1.into())
     );
     let words = place.run(&["list", "a", "b", "-v"]).expect(0);
-    let told = "\nrecording 1 on a: device bytes 131072 to ";
+    let told = "\nrecording 1 on a: bytes 131072 to ";
     assert!(words.stdout.contains(told), "{}", words.stdout);
     let words = place.run(&["list", "a", "b"]).expect(0);
-    assert!(!words.stdout.contains("device bytes"));
+    assert!(!words.stdout.contains(": bytes "));
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_ring_goes_on_in_the_first_slot() {
     let words = words.stdout.split_whitespace();
     let words = words.collect::<Vec<_>>().join(" ");
     assert!(
-        words.contains("going on in the first slot behind the last one"),
+        words.contains("to the last slot, then from the first slot"),
         "{words}"
     );
 }

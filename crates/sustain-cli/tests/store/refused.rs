@@ -175,7 +175,7 @@ fn a_member_that_is_missing_is_named_and_recording_needs_it() {
     place
         .run(&["recover", "b"])
         .expect(2)
-        .says("needs all 2 members")
+        .says("needs all of its 2 members")
         .says(&uuid);
 }
 

@@ -49,7 +49,7 @@ pub fn rehearse_diagnosis(plan: &DiagnosePlan, roots: &Roots) -> Result<Vec<Stri
     let is_used = |direction| session.direction == direction;
     let mut statements = session.would(verb(is_used), |target| match target.size_bytes {
         u64::MAX => "without end".to_owned(),
-        size_bytes => format!("up to {} from its start, repeatedly", Size(size_bytes)),
+        size_bytes => format!("up to {} from its start, over and over", Size(size_bytes)),
     });
     let targets = session.targets.len();
     check_count(targets)?;
@@ -133,16 +133,9 @@ fn add_dummy(session: &mut Session) -> Result<Option<usize>, MeasureError> {
     if session.clock.is_virtual() {
         return Ok(None);
     }
-    session.targets.push(OpenTarget {
-        target: open_dummy(session.direction)?,
-        path: None,
-        simulated: None,
-        passthrough: None,
-        size_bytes: u64::MAX,
-        wraps: false,
-        needs_prewrite: false,
-        has_all_blocks: true,
-    });
+    session
+        .targets
+        .push(OpenTarget::keeping_nothing(open_dummy(session.direction)?));
     Ok(Some(session.targets.len() - 1))
 }
 

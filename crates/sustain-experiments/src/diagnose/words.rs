@@ -111,12 +111,12 @@ pub(super) fn advice(reason: &AdviceReason) -> String {
             "each target runs as fast as it can, and none waits for another".to_owned()
         }
         AdviceReason::OthersReachTheWall { idle } => {
-            let adds = match idle.len() {
-                1 => "adds",
-                _ => "add",
+            let (adds, them) = match idle.len() {
+                1 => ("adds", "it"),
+                _ => ("add", "them"),
             };
             let idle = idle.join(", ");
-            format!("{idle} {adds} nothing: the others already reach the wall")
+            format!("{idle} {adds} nothing: the wall is reached without {them}")
         }
         AdviceReason::MostWithAll { fall } => format!(
             "all of them together reached the most that was measured{}",
@@ -170,11 +170,14 @@ fn lockstep(each_bytes_per_s: f64, loss: Option<&LockstepLoss>) -> String {
     let each = Rate(each_bytes_per_s);
     match loss {
         None => {
-            format!("one device made of all of them; lockstep costs little here, at {each} each")
+            format!(
+                "one device made of all of them; the disks of a stripe wait for each other, which \
+                 costs little here, at {each} each"
+            )
         }
         Some(loss) => format!(
-            "one device made of all of them; in lockstep each runs at {each}, held back by {}: \
-             {:.0} % less than the {} of independent queues{}",
+            "one device made of all of them; its disks wait for each other, so each runs at \
+             {each}, held back by {}: {:.0} % less than the {} of independent queues{}",
             place(&loss.held_by),
             loss.share * 100.0,
             Rate(loss.queues_bytes_per_s),

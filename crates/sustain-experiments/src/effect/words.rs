@@ -53,7 +53,7 @@ fn of_writes(
         ));
     };
     let mut said = format!(
-        "writes on {directory}{which} took {} at the 99th percentile while this load ran",
+        "the slowest 1 % of writes on {directory}{which} took {} or more while this load ran",
         Duration(p99_ns)
     );
     let before = writes.before.as_ref();
@@ -77,7 +77,7 @@ fn of_timer(timer: &Stretches<Timer>) -> Option<String> {
         format!(", {} before", Duration(before_ns))
     });
     let latest = Duration(latest_ns);
-    Some(format!("timers were at most {latest} late{before}"))
+    Some(format!("timers fired up to {latest} late{before}"))
 }
 
 fn of_datagrams(datagrams: &Stretches<Datagrams>) -> Option<String> {
@@ -226,8 +226,8 @@ mod tests {
     fn a_harmless_load_is_said_to_be_so() {
         assert_eq!(
             verdict(&effect(), Some(&place(false)), false),
-            "writes on /home took 3.1 ms at the 99th percentile while this load ran, 900 us \
-             before; timers were at most 1.2 ms late, 200 us before; no datagram was lost"
+            "the slowest 1 % of writes on /home took 3.1 ms or more while this load ran, 900 us \
+             before; timers fired up to 1.2 ms late, 200 us before; no datagram was lost"
         );
     }
 
@@ -270,7 +270,7 @@ mod tests {
         effect.datagrams = None;
         assert_eq!(
             verdict(&effect, Some(&place(false)), false),
-            "timers were at most 1.2 ms late"
+            "timers fired up to 1.2 ms late"
         );
         effect.timer = None;
         assert!(verdict(&effect, None, false).contains("no probe workload could be measured"));

@@ -124,7 +124,7 @@ impl MeasurePlan {
         }
         if self.load.rate_bytes_per_s.is_some() {
             return usage(format!(
-                "{} finds the rate that holds by itself: leave out {}",
+                "{} looks for the rate that holds, so none can be given: leave out {}",
                 READ_BACK.the(),
                 RATE.the()
             ));

@@ -334,7 +334,7 @@ pub(super) fn extent(extent: &Extent) -> String {
         start => format!("offset {}", Size(*start)),
     };
     let times = match passes {
-        Passes::Repeated => ", repeatedly",
+        Passes::Repeated => ", over and over",
         Passes::OnceAndAgain => ", at most once, and again in the runs that follow",
         Passes::Once => ", at most once",
     };

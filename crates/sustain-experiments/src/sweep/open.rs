@@ -38,7 +38,7 @@ pub fn rehearse_sweep(plan: &SweepPlan, roots: &Roots) -> Result<Vec<String>, Me
     };
     let mut statements = session.would(verb(is_used), |target| {
         format!(
-            "up to {} from its start, repeatedly",
+            "up to {} from its start, over and over",
             Size(target.size_bytes)
         )
     });

@@ -78,7 +78,7 @@ fn section_text(section: &Section, wrong: &mut Vec<String>) -> String {
     for column in section.columns {
         let _ = write!(
             text,
-            " {column}published | simulated | off by | {column}is |"
+            " {column}published | simulated | off by | {column}kind |"
         );
     }
     text += " |\n|---|";
@@ -94,7 +94,7 @@ fn section_text(section: &Section, wrong: &mut Vec<String>) -> String {
 fn counts(sections: &[Section]) -> String {
     let mut text =
         "| figures of | published | inputs | fitted | predicted, within 3 % | predicted, \
-                    not so | shown by no machine |\n|---|---:|---:|---:|---:|---:|---:|\n"
+                    off by more | shown by no machine |\n|---|---:|---:|---:|---:|---:|---:|\n"
             .to_owned();
     let mut sums = [0; 6];
     for section in sections {

@@ -188,7 +188,7 @@ fn marvell() -> Section {
     rows.push(beyond(
         "two of the disks on a fast PC",
         "160",
-        "of that PC nothing else is told",
+        "nothing else is said about that PC",
     ));
     rows.push(beyond(
         "the memory, in theory: bursts of 8 words, of 4",
@@ -326,7 +326,7 @@ fn fasttrak() -> Section {
                 "the same, towards the end of the drives",
                 "more",
                 "no figure is given. Towards the end a drive is slower and its track shorter: the \
-                 machine would show slightly less, and all of it only where both drives fit into \
+                 machine would show slightly less, and no more than that while both drives fit into \
                  the channel",
             ),
             differs(

@@ -1,4 +1,5 @@
-//! What is asked of members: stretches to read and to write, and the requests that they are cut into.
+//! What is asked of members: stretches to read and to write, and the requests that they are cut
+//! into.
 
 use sustain_disk::buffer::Buffer;
 use sustain_disk::engine::{Operation, Request, Vector, Vectors};

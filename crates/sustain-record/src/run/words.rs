@@ -15,13 +15,13 @@ pub(super) fn full() -> String {
     )
 }
 
-/// Who else used the members' disks, and whether the sources had all they needed even so.
+/// Who else used the members' disks, and whether that held the recording up.
 pub(super) fn shared(deeds: &str, had_all: bool) -> String {
     let meaning = match had_all {
         false => "the members had so much less for this recording",
-        true => "the sources had all they needed even so",
+        true => "this did not hold the recording up",
     };
-    format!("{deeds}: {meaning}; `pidstat -d 1` says who it is")
+    format!("{deeds}: {meaning}; `pidstat -d 1` shows which programs they are")
 }
 
 /// A source that could not be read any further.

@@ -408,9 +408,14 @@ fn check_complete(missing: &[Missing], count: usize) -> Result<(), RecordError> 
         .iter()
         .map(|missing| format!("member {} ({})", missing.index + 1, missing.member))
         .collect();
+    let (are, them) = match missing.len() {
+        1 => ("is", "it"),
+        _ => ("are", "them"),
+    };
     Err(RecordError::Incomplete(format!(
-        "writing to a store needs all {count} members, and these are missing: {}. Name them, plug \
-         them in, or create a new store of the others",
+        "writing to a store needs all of its {count} members, and {} {are} missing: name {them}, \
+         or plug {them} in. What is on the others can be read without {them}. To record \
+         meanwhile, use another store",
         list.join(", ")
     )))
 }

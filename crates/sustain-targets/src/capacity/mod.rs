@@ -85,19 +85,22 @@ fn fit_one(file: &Growing<'_>, free: u64, usable: u64) -> Result<Fitted, Error> 
         return Err(Error::target(name, why));
     }
     let size_bytes = wanted.min(allowed) / unit * unit;
+    let fate = match file.target.kind {
+        TargetKind::ScratchFile => ", which disappears at the end",
+        _ => "",
+    };
     let sort = match file.target.kind {
-        TargetKind::ScratchFile => "an unnamed scratch file, deleted at the end,",
+        TargetKind::ScratchFile => "an unnamed scratch file",
         _ => "a file",
     };
-    let size = Size(size_bytes);
+    let (size, free_size) = (Size(size_bytes), Size(free));
     let note = if wanted > allowed {
         format!(
-            "{name}: only {} free, space for {sort} of {size} instead of {}",
-            Size(free),
+            "{name}: {sort} of {size}{fate}, instead of {}: only {free_size} are free",
             Size(wanted)
         )
     } else {
-        format!("{name}: {} free, space for {sort} of {size}", Size(free))
+        format!("{name}: {sort} of {size}{fate} ({free_size} free)")
     };
     Ok(Fitted {
         size_bytes,

@@ -30,7 +30,7 @@ fn with_room_enough_a_file_gets_what_it_wants_in_whole_units() {
     let target = scratch();
     let fitted = fit_one(&growing(&target, 10 * MIB + 1, MIB), 100 * MIB, 95 * MIB).unwrap();
     assert_eq!(fitted.size_bytes, 10 * MIB);
-    assert!(fitted.note.contains("100 MiB free, space for an unnamed"));
+    assert!(fitted.note.contains("an unnamed scratch file of") && fitted.note.contains("100 MiB"));
 }
 
 #[test]
@@ -38,8 +38,12 @@ fn with_less_room_a_file_shrinks_and_says_so() {
     let target = scratch();
     let fitted = fit_one(&growing(&target, 50 * MIB, 4 * MIB), 21 * MIB, 19 * MIB).unwrap();
     assert_eq!(fitted.size_bytes, 16 * MIB);
-    assert!(fitted.note.contains("only 21 MiB free"));
-    assert!(fitted.note.ends_with("of 16 MiB instead of 50 MiB"));
+    assert!(fitted.note.contains("only 21 MiB are free"));
+    assert!(
+        fitted
+            .note
+            .contains("of 16 MiB, which disappears at the end, instead of 50 MiB")
+    );
 }
 
 #[test]
@@ -65,7 +69,11 @@ fn holes_of_a_file_take_free_space_as_what_is_behind_its_end() {
     };
     let fitted = fit_one(&growing(&target, 2048 * MIB, MIB), 264 * MIB, 250 * MIB).unwrap();
     assert_eq!(fitted.size_bytes, 250 * MIB);
-    assert!(fitted.note.contains("only 264 MiB free"), "{}", fitted.note);
+    assert!(
+        fitted.note.contains("only 264 MiB are free"),
+        "{}",
+        fitted.note
+    );
     let fitted = fit_one(&growing(&target, 3000 * MIB, MIB), 2400 * MIB, 2300 * MIB).unwrap();
     assert_eq!(fitted.size_bytes, 2300 * MIB);
 }

@@ -74,10 +74,11 @@ impl RecordersBeside {
         match processes.as_slice() {
             [] => None,
             [one] => Some(format!(
-                "process {one} records on this disk: reads wait while its data does"
+                "process {one} is recording on this disk: reads wait whenever its data has to wait"
             )),
             several => Some(format!(
-                "processes {} record on this disk: reads wait while their data does",
+                "processes {} are recording on this disk: reads wait whenever their data has to \
+                 wait",
                 several.join(", ")
             )),
         }

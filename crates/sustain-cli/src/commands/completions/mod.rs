@@ -11,7 +11,7 @@ use sustain::disk::simulated::MachineFile;
 use sustain::record::source::framing::{FRAMINGS, Framing};
 
 use super::output;
-use crate::Exit;
+use crate::exit::Exit;
 use crate::flags::Arguments;
 use crate::flags::generated::CompletionsFlags;
 

@@ -26,7 +26,18 @@ pub(super) fn range(
     };
     let recording = selection::recording(flags.recording, recordings)?;
     let found = find_marks(store, recording, u64::MAX)?;
-    let mark = choose(wanted, &found, recording.number).map_err(UsageError)?;
+    let mark = choose(wanted, &found, recording.number).map_err(|why| {
+        let is_asked_for = flags.recording.is_some();
+        let other = (!is_asked_for).then(|| recording_with(wanted, store, recordings));
+        UsageError(match other.flatten() {
+            Some(number) => format!(
+                "recording {}, the newest, has no such mark; recording {number} has it: add \
+                 --recording {number}",
+                recording.number
+            ),
+            None => why,
+        })
+    })?;
     let before_ns = i64::try_from(flags.before).unwrap_or(i64::MAX);
     let after_ns = i64::try_from(flags.after).unwrap_or(i64::MAX);
     if before_ns == 0 && after_ns == 0 {
@@ -35,6 +46,16 @@ pub(super) fn range(
     }
     let start = mark.time_ns.saturating_sub(before_ns);
     Ok(Some(start..mark.time_ns.saturating_add(after_ns)))
+}
+
+/// The newest recording that has a mark with this text, or this number.
+fn recording_with(wanted: &str, store: &Store, recordings: &[Recording]) -> Option<u32> {
+    let has_mark = |recording: &&Recording| {
+        let found = find_marks(store, recording, u64::MAX);
+        found.is_ok_and(|found| choose(wanted, &found, recording.number).is_ok())
+    };
+    let found = recordings.iter().rev().find(has_mark);
+    found.map(|recording| recording.number)
 }
 
 /// The mark with this number, or else the only one with this text.

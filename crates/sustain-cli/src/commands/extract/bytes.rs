@@ -15,7 +15,8 @@ use super::losses::Losses;
 use super::overwritten::OverwrittenRing;
 use super::selection::Selection;
 use super::watch::{WriteCall, WriteWatch};
-use super::{ExtractedStream, Work, durable, range, say};
+use super::work::{ExtractedStream, Work};
+use super::{durable, range, say};
 use crate::flags::extract::HolesFlag;
 
 /// Larger pieces of a stream are written directly from the read buffer, without a copy.

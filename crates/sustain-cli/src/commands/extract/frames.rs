@@ -20,9 +20,10 @@ use super::durable::DestinationFileSystem;
 use super::index::FrameIndex;
 use super::losses::Losses;
 use super::overwritten::OverwrittenRing;
+use super::range;
 use super::selection::Selection;
 use super::watch::{WriteCall, WriteWatch};
-use super::{ExtractedStream, FrameCounts, Work, range};
+use super::work::{ExtractedStream, FrameCounts, Work};
 
 /// The least number of digits for a frame's number.
 const DIGITS_MIN: usize = 6;

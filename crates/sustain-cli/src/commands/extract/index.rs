@@ -15,10 +15,11 @@ use sustain::record::reading::stream::StreamReader;
 use sustain::record::store::Store;
 
 use super::destination::Destination;
+use super::durable;
 use super::overwritten::OverwrittenRing;
 use super::selection::Selection;
 use super::watch::{WriteCall, WriteWatch};
-use super::{Work, durable};
+use super::work::Work;
 
 const GATHER_BYTES: usize = 64 << 10;
 

@@ -11,9 +11,11 @@ use super::super::{output, say, stores};
 use super::destination::Destination;
 use super::index::{self, FrameIndex};
 use super::selection::Selection;
-use super::{Work, check_has_frames, is_closed_pipe, progress};
+use super::work::Work;
+use super::{check_has_frames, is_closed_pipe, progress};
+use crate::exit::Exit;
 use crate::flags::list::ListFlags;
-use crate::{Exit, interrupt};
+use crate::interrupt;
 
 pub(crate) fn list_frames(flags: &ListFlags) -> anyhow::Result<Exit> {
     output::check_standard_output()?;

@@ -149,7 +149,7 @@ impl Losses {
             }
             let are = match lost.kind {
                 LostKind::Gap => "are lost",
-                LostKind::Hole => "are missing",
+                LostKind::Hole => "cannot be read",
                 LostKind::Overwritten => "are gone",
             };
             format!(

@@ -12,6 +12,7 @@ mod overwritten;
 mod range;
 mod selection;
 mod watch;
+mod work;
 
 use std::io::{ErrorKind, IsTerminal};
 use std::path::Path;
@@ -27,42 +28,15 @@ use sustain::report::terminal::LiveKind;
 use self::destination::Destination;
 use self::index::{FrameIndex, IndexedParts};
 pub(super) use self::list_frames::list_frames;
-use self::losses::Losses;
 use self::selection::Selection;
+use self::work::{ExtractedStream, Work};
 use super::output;
 use super::progress::{ProgressLine, SEARCH, watched};
 use super::{say, stores};
+use crate::exit::Exit;
 use crate::flags::extract::{ExtractFlags, HolesFlag};
+use crate::interrupt;
 use crate::usage_error::UsageError;
-use crate::{Exit, interrupt};
-
-/// The outcome of reading a stream back.
-struct ExtractedStream {
-    from_byte: Option<u64>,
-    to_byte: Option<u64>,
-    /// Whether neither a loss nor the user ended it early.
-    complete: bool,
-    written_bytes: u64,
-    frames: Option<FrameCounts>,
-    losses: Losses,
-}
-
-/// The number of frames with each outcome, of those that were asked for.
-#[derive(Debug, Clone, Copy, Default)]
-struct FrameCounts {
-    written: u64,
-    /// Frames that are damaged or missing.
-    lost: u64,
-    /// Frames that a ring has overwritten, as far as their numbers are known.
-    overwritten: u64,
-}
-
-/// What ends the work early, and what shows its progress.
-struct Work<'a> {
-    stop: &'a Stop,
-    progress: &'a mut ProgressLine,
-    holes: Option<HolesFlag>,
-}
 
 /// What helps where a ring overwrites what is being read.
 const OVERTAKEN: &str = "the ring is being recorded to, and goes on overwriting its oldest data: \
@@ -303,9 +277,24 @@ fn say_outcome(
             say(OVERTAKEN);
         }
     } else if !given.losses.is_empty() && holes.is_none() {
+        let readable_bytes = selection.stream.readable_from_bytes;
+        let are_all_overwritten = {
+            let mut losses = given.losses.listed().iter();
+            losses.all(|lost| lost.kind == LostKind::Overwritten)
+        };
+        if are_all_overwritten && given.from_byte.is_none_or(|from| readable_bytes > from) {
+            say(&format!(
+                "sustain: the stream can be read from byte {readable_bytes} on: use --from-byte \
+                 {readable_bytes}"
+            ));
+            if selection.recording.under_way {
+                say(OVERTAKEN);
+            }
+            return;
+        }
         say(&format!(
-            "sustain: {bytes} bytes before the loss were written, exactly as recorded. To go \
-             on behind it, use --holes fill, which writes zeros in the place of lost bytes, or \
+            "sustain: the {bytes} bytes before these were written, exactly as recorded. To go on \
+             behind them, use --holes fill, which writes zeros in the place of such bytes, or \
              --holes skip, which leaves them out"
         ));
         let is_overwritten = |lost: &Lost| lost.kind == LostKind::Overwritten;

@@ -2,8 +2,6 @@
 //! Every command uses it. It must never harm a file that is not a result of this tool, and the
 //! check must leave nothing behind.
 
-mod prose;
-
 use std::ffi::OsString;
 use std::fs::{File, Metadata, Permissions};
 use std::io::{ErrorKind, Read, Write};
@@ -18,8 +16,7 @@ use sustain::document::reader::DocumentError;
 use sustain::record::store::{check_takes_writes, write_within_bound};
 use sustain::report::ReportError;
 
-pub(super) use self::prose::fitted;
-pub(crate) use self::prose::{answered, prose, width};
+pub(crate) use super::prose::{answered, prose, width};
 use super::say;
 use crate::flags::shared::OutputFlags;
 use crate::startup::is_output_closed;

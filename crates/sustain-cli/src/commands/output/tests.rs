@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
-use super::prose::answered_within;
+use super::super::prose::answered_within;
 use super::*;
 
 fn why(path: &Path, kind: OutputKind) -> String {

@@ -26,7 +26,7 @@ pub fn rehearse_trial(plan: &TrialPlan, roots: &Roots) -> Result<Vec<String>, Me
     let is_used = |direction| session.direction == direction;
     let mut statements = session.would(verb(is_used), |target| {
         format!(
-            "up to {} from its start, repeatedly",
+            "up to {} from its start, over and over",
             Size(target.size_bytes)
         )
     });

@@ -161,7 +161,7 @@ fn simulated_way(
         };
         TopologyHop {
             id: format!("{}:limit.{}", disk.machine, limit.name),
-            name: format!("{} (a limit of the machine file)", limit.name),
+            name: format!("the limit \"{}\" in the machine file", limit.name),
             kind: HopKind::SimulatedLimit,
             rate_bytes_per_s: Some(rate),
             formula: None,

@@ -7,7 +7,7 @@ use sustain_document::setting::BUDGET;
 use sustain_document::vocabulary::Direction;
 
 use super::outlier::{is_passing, of_pauses};
-use super::{of_short, percent};
+use super::short::{of_short, percent};
 use crate::profile::course::{Course, course, slower_than_the_end};
 
 /// So many passing disturbances are listed one by one; more are summed up.
@@ -34,13 +34,12 @@ fn of_flat(target: &ProfileTarget, all: &str, mean: f64) -> String {
     }
     match Spotted::of(target) {
         None => format!(
-            "the rate is {} at every position sampled, with no effect of the position above \
-             {resolution}",
+            "the rate is {} at all positions sampled, to within {resolution}",
             Rate(mean)
         ),
         Some(spotted) => format!(
-            "{all} {} on average, {} included; outside {} the rate is {} at every position \
-             sampled, with no effect of the position above {resolution}; in {} it falls to {}",
+            "{all} {} on average, {} included; outside {} the rate is {} at all positions \
+             sampled, to within {resolution}; in {} it falls to {}",
             Rate(mean),
             spotted.count,
             spotted.them,
@@ -347,7 +346,7 @@ mod tests {
         ");
         let flat = of_target(&spotted(&[100.0]), CurveShape::Flat, true);
         insta::assert_snapshot!(flat.join("\n"), @"
-        a full recording reaches 100 MB/s on average, 1 bad spot included; outside the bad spot the rate is 105 MB/s at every position sampled, with no effect of the position above 1.0 %; in the bad spot it falls to 5.00 MB/s on average over 4.00 MB
+        a full recording reaches 100 MB/s on average, 1 bad spot included; outside the bad spot the rate is 105 MB/s at all positions sampled, to within 1.0 %; in the bad spot it falls to 5.00 MB/s on average over 4.00 MB
         at 40.0 GB, about 300 MB wide: 5.00 MB/s in a zone of 100 MB/s at every visit: a bad spot, where sectors are read again or were moved elsewhere
         ");
     }
@@ -390,7 +389,7 @@ mod tests {
         lowered.outliers[0].rate_bytes_per_s = Some(50e6);
         lowered.outliers[0].mean_rate_bytes_per_s = Some(40e6);
         let said = of_target(&lowered, CurveShape::Flat, true).remove(0);
-        insta::assert_snapshot!(said, @"a full recording reaches 40.0 MB/s on average, 1 bad spot included; outside the bad spot the rate is 40.0 MB/s at every position sampled, with no effect of the position above 1.0 %; in the bad spot it falls to 40.0 MB/s on average over 300 MB");
+        insta::assert_snapshot!(said, @"a full recording reaches 40.0 MB/s on average, 1 bad spot included; outside the bad spot the rate is 40.0 MB/s at all positions sampled, to within 1.0 %; in the bad spot it falls to 40.0 MB/s on average over 300 MB");
     }
 
     #[test]

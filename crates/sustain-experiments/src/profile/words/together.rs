@@ -4,7 +4,7 @@ use sustain_disk::units::Rate;
 use sustain_document::profile::ProfileHeld;
 use sustain_document::profile::SharedLimitKind;
 
-use super::{of_short, percent};
+use super::short::{of_short, percent};
 use crate::profile::fit::Fit;
 use crate::profile::noise::median;
 use crate::profile::together::{Shared, Spot, is_less_than_one};

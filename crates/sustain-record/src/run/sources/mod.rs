@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 
 use rustix::fs::{
     FileType, Mode, OFlags, Stat, fcntl_getfl, fcntl_setfl, fstat, major, minor, open as open_file,
+    stat,
 };
 use rustix::io::Errno;
 use rustix::pipe::fcntl_setpipe_size;
@@ -185,14 +186,20 @@ fn open_path(path: &Path) -> Result<ReadySource, RecordError> {
             Errno::NOENT => format!("it does not exist; check {}", FROM.the()),
             Errno::ACCESS | Errno::PERM => "permission denied".to_owned(),
             // A socket in a file system has to be connected to; it cannot be opened.
-            Errno::NXIO => "it is a socket, or a device that is not there: let a program \
-                            connect to it and write to a pipe (socat -u UNIX-CONNECT:PATH -)"
-                .to_owned(),
+            Errno::NXIO if is_socket(path) => format!(
+                "a socket cannot be recorded directly; let a program connect to it and write to a \
+                 pipe: socat -u UNIX-CONNECT:{name} - | sustain record ..."
+            ),
+            Errno::NXIO => "the device that it names is not there".to_owned(),
             other => other.to_string(),
         };
         refused(&name, &advice)
     })?;
     prepare(&name, file)
+}
+
+fn is_socket(path: &Path) -> bool {
+    stat(path).is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Socket)
 }
 
 fn prepare(name: &str, file: OwnedFd) -> Result<ReadySource, RecordError> {

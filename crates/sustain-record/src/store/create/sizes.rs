@@ -102,11 +102,11 @@ fn default_size(plan: &CreatePlan, name: &str, fitted: &Fitted, files: u64) -> (
     let why = match size_bytes {
         FILE_BYTES_DEFAULT => "",
         _ if half_bytes < smallest_bytes => ", the smallest member with slots of this size",
-        _ if files > 1 => ", its share of half of that",
-        _ => ", half of that",
+        _ if files > 1 => ", its share of half of what is free",
+        _ => ", half of what is free",
     };
     let note = format!(
-        "{name}: {} free, space for a file of {}{why}; give {} to have another",
+        "{name}: {} free, a file of {}{why}; give {} to have another",
         Size(fitted.free_bytes),
         Size(size_bytes),
         SIZE.the()

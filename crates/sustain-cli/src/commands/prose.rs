@@ -38,7 +38,7 @@ pub(crate) fn prose(text: &str) -> String {
 
 /// Wraps text to the width of a terminal. Otherwise lines stay whole, because scripts search for
 /// words in them.
-pub(in crate::commands) fn fitted(text: &str, is_terminal: bool) -> String {
+pub(super) fn fitted(text: &str, is_terminal: bool) -> String {
     let width = if is_terminal { width() } else { usize::MAX };
     text.lines().map(|line| wrapped(line, width)).collect()
 }

@@ -63,8 +63,8 @@ fn of_rates(text: &str) -> Vec<&str> {
 #[test]
 fn the_terminal_has_a_table_of_the_rates_and_a_sentence() {
     let result = read_back();
-    insta::assert_snapshot!(of_rates(&summary(&result, 100)).join("\n"), @r"
-                                with full queues       a stream that cannot wait
+    insta::assert_snapshot!(of_rates(&summary(&result, 100)).join("\n"), @"
+                                with full queues       paced, as for a recording or a player
     burst                       none
     writing                     1.75 GB/s ± 17.5 MB/s  1.98 GB/s, held for 10 s, buffer 154 MiB
     writing while reading back  875 MB/s ± 8.75 MB/s   990 MB/s, held for 10 s, buffer 154 MiB
@@ -85,17 +85,17 @@ fn the_terminal_has_a_table_of_the_rates_and_a_sentence() {
 fn a_narrow_terminal_has_the_rates_line_by_line() {
     let text = summary(&read_back(), 60);
     let lines = text.lines().skip_while(|line| !line.starts_with("burst"));
-    insta::assert_snapshot!(lines.take(10).collect::<Vec<_>>().join("\n"), @r"
+    insta::assert_snapshot!(lines.take(10).collect::<Vec<_>>().join("\n"), @"
     burst: none
     writing: 1.75 GB/s ± 17.5 MB/s
-      a stream that cannot wait: 1.98 GB/s, held for 10 s,
-        buffer 154 MiB
+      paced, as for a recording or a player: 1.98 GB/s, held for
+        10 s, buffer 154 MiB
     writing while reading back: 875 MB/s ± 8.75 MB/s
-      a stream that cannot wait: 990 MB/s, held for 10 s, buffer
-        154 MiB
+      paced, as for a recording or a player: 990 MB/s, held for
+        10 s, buffer 154 MiB
     reading back meanwhile: 788 MB/s ± 7.88 MB/s
     reading back alone: 1.93 GB/s ± 19.2 MB/s
-      a stream that cannot wait: no rate can be promised
+      paced, as for a recording or a player: no rate can be
     ");
 }
 

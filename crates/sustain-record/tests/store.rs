@@ -102,7 +102,10 @@ fn refusal(names: &[String], mode: Mode) -> String {
 /// The notes, without those of free space, which is another on each machine.
 fn notes(events: &[CreateEvent]) -> String {
     let notes = events.iter().filter_map(|event| match event {
-        CreateEvent::Note(note) => Some(note.as_str()).filter(|note| !note.contains(" free, ")),
+        CreateEvent::Note(note) => Some(note.as_str()).filter(|note| {
+            let of_space = [" free, ", " free)", " are free"];
+            !of_space.iter().any(|words| note.contains(words))
+        }),
         CreateEvent::Prewrite { .. } => None,
     });
     notes.collect::<Vec<_>>().join("\n")

@@ -36,7 +36,12 @@ impl Ran {
 
     /// Standard error without the lines of free space, which is another on each machine.
     pub fn told(&self) -> String {
-        let told = self.stderr.lines().filter(|line| !line.contains(" free, "));
+        let is_of_space = |line: &str| {
+            [" free, ", " free)", " are free"]
+                .iter()
+                .any(|words| line.contains(words))
+        };
+        let told = self.stderr.lines().filter(|line| !is_of_space(line));
         told.collect::<Vec<_>>().join("\n")
     }
 

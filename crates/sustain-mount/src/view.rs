@@ -172,8 +172,8 @@ impl StoreView {
         looked.is_ok()
     }
 
-    /// What `sustain list --json` tells of one recording: by now, or as it was told last if somebody
-    /// looks just now. `None` if nothing was told of it yet and too many wait for that.
+    /// What `sustain list --json` tells of one recording: by now, or as it was told last if
+    /// somebody looks just now. `None` if nothing was told of it yet and too many wait for that.
     pub(crate) fn document(
         &self,
         shown: &ShownRecording,

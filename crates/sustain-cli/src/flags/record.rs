@@ -213,8 +213,8 @@ pub(crate) struct RecordFlags {
     #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
-    /// A result of sustain sweep --write --record-size --json on all members: appends get the record
-    /// size that it found best.
+    /// A result of sustain sweep --write --record-size --json on all members: appends get the
+    /// record size that it found best.
     #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long, value_name = "FILE", conflicts_with = "append_size")]
     pub(crate) sweep: Option<PathBuf>,

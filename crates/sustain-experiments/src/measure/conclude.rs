@@ -25,6 +25,7 @@ use super::active::{
 };
 use super::common_cause;
 use super::held::{PacedOutcome, held};
+use super::measure_run::ERRORS_MAX;
 use super::plan::MeasurePlan;
 use super::position::places;
 use super::remarks::remarks;
@@ -35,8 +36,6 @@ use crate::others::others_untold;
 
 /// Stalls listed in the result.
 const STALLS_MAX: usize = 64;
-/// Failures listed per target.
-pub(super) const ERRORS_MAX: usize = 100;
 
 /// Everything that the result is made of.
 pub(crate) struct Conclusion<'a> {

@@ -17,9 +17,9 @@ use sustain_statistics::judge::recommend::{CurvePoint, recommend_by_all};
 use sustain_statistics::judge::worst::{WORST_S, worst};
 
 use super::active::active_steps;
+use super::measure_run::MeasureRun;
 use super::plan::MeasurePlan;
 use super::recommendation::{BufferAllowance, curve_of_run, curve_points, whole_steps};
-use super::run::MeasureRun;
 use super::statements::FailedAttempt;
 use super::words;
 use crate::error::MeasureError;

@@ -8,6 +8,7 @@ mod common_cause;
 mod conclude;
 mod confirm;
 mod held;
+mod measure_run;
 pub(crate) mod media;
 pub mod plan;
 mod position;

@@ -14,8 +14,8 @@ use sustain_load::phase::PhaseOutcome;
 use sustain_load::setup::{PhaseSetup, StreamRegion};
 
 use super::active::sustained_total;
+use super::measure_run::MeasureRun;
 use super::recommendation::recommend;
-use super::run::MeasureRun;
 use crate::error::MeasureError;
 use crate::figures::seconds;
 

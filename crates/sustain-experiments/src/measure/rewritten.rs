@@ -16,8 +16,8 @@ use sustain_load::session::Session;
 use sustain_load::setup::PhaseSetup;
 
 use super::confirm::confirms;
+use super::measure_run::MeasureRun;
 use super::plan::MeasurePlan;
-use super::run::MeasureRun;
 use crate::error::MeasureError;
 
 /// An even drift of the disk affects both kinds alike.

@@ -2,11 +2,9 @@
 //! system, measures, flushes, watches the idle system again, tries data that is new for each write,
 //! and confirms.
 
-use std::iter;
-
 use sustain_disk::clock::{Timestamp, unix_seconds};
 use sustain_disk::target::DataPath;
-use sustain_document::measure::{LaterFailure, MeasureResult};
+use sustain_document::measure::MeasureResult;
 use sustain_host::Roots;
 use sustain_load::event::{Observer, Phase};
 use sustain_load::open_target::OpenTarget;
@@ -17,7 +15,8 @@ use sustain_load::session::Session;
 use sustain_load::watched::{WatchedRun, run_watched};
 use sustain_targets::Stop;
 
-use super::conclude::{Conclusion, ERRORS_MAX, conclude};
+use super::conclude::{Conclusion, conclude};
+use super::measure_run::MeasureRun;
 use super::plan::{LoadPlan, MeasurePlan};
 use super::position;
 use super::recommendation::recommend;
@@ -25,7 +24,6 @@ use super::statements::{Extent, Passes};
 use super::{coming, words};
 use crate::effect::{self, Watch};
 use crate::error::MeasureError;
-use crate::figures::target_error;
 
 /// Says what `measure` would do, write and destroy, and does nothing.
 ///
@@ -171,53 +169,7 @@ fn measure_on(
     }))
 }
 
-/// A measurement on prepared targets.
-pub(crate) struct MeasureRun<'a> {
-    pub(crate) plan: &'a MeasurePlan,
-    pub(crate) prepared: PreparedTargets<'a>,
-    /// What failed after the run itself.
-    pub(crate) later_failures: Vec<LaterFailure>,
-    /// Whether what was written is being read back.
-    pub(crate) is_reading_back: bool,
-}
-
-impl<'a> MeasureRun<'a> {
-    pub(crate) fn new(plan: &'a MeasurePlan, prepared: PreparedTargets<'a>) -> MeasureRun<'a> {
-        MeasureRun {
-            plan,
-            prepared,
-            later_failures: Vec::new(),
-            is_reading_back: false,
-        }
-    }
-
-    /// Keeps the failures of a phase after the run, which was paced or was not. Whether there were
-    /// any.
-    pub(crate) fn note_failures(
-        &mut self,
-        outcome: &PhaseOutcome,
-        paced_bytes_per_s: Option<f64>,
-    ) -> bool {
-        let targets = &self.prepared.session.targets;
-        let while_reading_back = self.is_reading_back;
-        let before = self.later_failures.len();
-        for part in iter::once(outcome).chain(outcome.read_back.as_deref()) {
-            let of_all = part.collected.targets.iter().zip(targets);
-            let noted = of_all.flat_map(|(series, target)| {
-                let name = &target.target.name;
-                let failures = series.failures.iter().take(ERRORS_MAX);
-                failures.map(move |failure| LaterFailure {
-                    target: name.clone(),
-                    paced_bytes_per_s,
-                    while_reading_back,
-                    error: target_error(failure, name),
-                })
-            });
-            self.later_failures.extend(noted);
-        }
-        self.later_failures.len() > before
-    }
-
+impl MeasureRun<'_> {
     /// The run itself with its flush, and idle time before and after; it is repeated with more
     /// drivers if one of them turns out to be the limit.
     fn measure(

@@ -39,8 +39,7 @@ pub(super) fn remark(remark: &MeasureRemark) -> String {
             )
         }
         MeasureRemark::NotADisk => {
-            "null: is not a disk; its rate is that of this program and of its \
-                             calls into the kernel"
+            "null: is not a disk; its rate is that of this program and of its calls into the kernel"
                 .to_owned()
         }
         MeasureRemark::Watched => {

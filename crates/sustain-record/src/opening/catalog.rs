@@ -137,6 +137,17 @@ impl Recording {
         end.is_some_and(|end| end.ended == Ending::Source.name())
     }
 
+    /// Whether its end mark was written by `recover`.
+    pub fn is_recovered(&self) -> bool {
+        let end = self.end.as_ref();
+        end.is_some_and(|end| end.ended == EndNote::RECOVERED)
+    }
+
+    /// Whether a crash has ended it: it has no end mark, or one that was written afterwards.
+    pub fn is_crashed(&self) -> bool {
+        self.open_end || self.is_recovered()
+    }
+
     /// Bytes of a stream that a crash took, as its end mark says, of those that a ring has not
     /// overwritten since.
     pub fn crash_bytes(&self, stream: u16) -> u64 {

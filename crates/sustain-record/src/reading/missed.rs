@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::durable::was_durable;
 use super::part::{HoleReason, Origin, StreamPart};
-use super::readable::{is_crashed, was_durable};
 use super::scope::Scope;
 use crate::format::Position;
 use crate::opening::{Recording, StreamExtent};
@@ -93,7 +93,7 @@ impl Missed {
     /// Notes what may have been in appends between two that follow each other on a member.
     fn note(&mut self, extent: StreamExtent, last: Option<&Origin>, next: &Origin) {
         let sequence = last.map_or(0, |last| last.descriptor.sequence);
-        let is_crashed = is_crashed(&self.recording);
+        let is_crashed = self.recording.is_crashed();
         // What a member that failed had not flushed was written elsewhere, or is a gap.
         if !is_crashed && !extent.has_end && extent.flushed_sequence <= sequence {
             return;
@@ -179,7 +179,7 @@ impl Missed {
         let (place, sequence) = (origin.descriptor.place, origin.descriptor.sequence);
         place >= extent.first
             && place.slot_serial >= extent.kept_from_slot
-            && if is_crashed(&self.recording) {
+            && if self.recording.is_crashed() {
                 self.was_flushed(extent, sequence)
                     && was_durable(&self.recording, stream, bytes.clone())
             } else {

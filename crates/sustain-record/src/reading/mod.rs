@@ -7,6 +7,7 @@
 pub mod bytes;
 mod checkable;
 mod choice;
+mod durable;
 pub mod examine;
 pub mod file;
 mod frame;

@@ -21,8 +21,8 @@ use crate::walk::Head;
 /// Behind a descriptor that is damaged the next one is looked for within so many bytes.
 const SEARCH_BYTES: u64 = 2 << 20;
 
-/// So many slots are looked through at most for a mark that was placed late: those of a minute where
-/// a second has a gigabyte.
+/// So many slots are looked through at most for a mark that was placed late: those of a minute at a
+/// gigabyte a second.
 const LATER_SLOTS_MAX: u64 = 8192;
 
 /// So many marks are looked for at most, found or not.
@@ -203,8 +203,8 @@ impl MarkFinder<'_> {
             .filter(|mark| mark.number == frame + 1)
     }
 
-    /// The slots behind that of [`MarkFinder::slot_of`] that were begun before the mark was settled:
-    /// nothing of it lies behind these.
+    /// The slots behind that of [`MarkFinder::slot_of`] that were begun before the mark was
+    /// settled: nothing of it lies behind these.
     fn later_slots(&mut self, member: usize, frame: u64) -> Range<u64> {
         let first = self.slot_of(member, frame) + 1;
         let most = first.saturating_add(LATER_SLOTS_MAX);

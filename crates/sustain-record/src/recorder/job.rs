@@ -39,7 +39,7 @@ impl RecorderJob {
     pub(super) fn run(
         mut self,
         mut open_engine: Box<OpenEngine>,
-        ready: Sender<ReadyRecorder>,
+        ready: &Sender<ReadyRecorder>,
     ) -> Result<Recorded, RecordError> {
         let append_bytes = append_bytes(&self.store, &self.options);
         let slots_begun = self.store.slots_begun_at_start(self.options.ring);

@@ -4,6 +4,7 @@
 
 mod conclude;
 mod control;
+mod follow;
 mod frames;
 mod hold_back;
 mod host;
@@ -13,18 +14,17 @@ mod share;
 mod sources;
 mod words;
 
-use control::{Commanded, ControlAhead, ControlService};
+use control::{Commanded, ControlAhead};
+use follow::{FollowedRun, not_before};
 use hold_back::HoldingBack;
 use need::ToldNeed;
 use samples::Samples;
 pub use sustain_hold_back::{SupervisorCommand, supervise as put_back_limits};
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 
-use sustain_disk::clock::{Clock, process_cpu_ns};
-use sustain_disk::target::{Direction, Target};
+use sustain_disk::clock::process_cpu_ns;
+use sustain_disk::target::Target;
 use sustain_document::record::RecordResult;
 use sustain_document::setting::BUFFER;
 use sustain_host::Roots;
@@ -33,16 +33,14 @@ use sustain_targets::{Monitor, Stop, check_memory, counted, devices_under, neigh
 use crate::error::RecordError;
 use crate::format::SLOT_BYTES_MAX;
 use crate::recorder::{
-    Durability, OnFull, RecordOptions, Recorder, RecordingBoard, RecordingProgress, StreamSetup,
-    append_bytes, check_append_size,
+    Durability, OnFull, RecordOptions, Recorder, RecordingProgress, StreamSetup, append_bytes,
+    check_append_size,
 };
 use crate::share_words::share_line;
 use crate::source::SourceSpec;
 use crate::source::framing::Framing;
 use crate::store::{CreateEvent, CreatePlan, FILE_NAME, Mode, OpenMember, Store, create};
 
-/// The state is reported at least this often, even if no flush does so.
-const STATUS_EVERY: Duration = Duration::from_millis(200);
 /// The idle machine is monitored for this long before and after the recording, if it is at all.
 const IDLE_NS: u64 = 1_000_000_000;
 
@@ -191,18 +189,18 @@ pub fn record(
     let intakes = sources::start(plan, sources, writers, intake_start)?;
     share::tell(&share, observer);
     let mut samples = Samples::default();
-    let watched = MonitorInput {
+    let followed = FollowedRun {
         board: &board,
         clock: &clock,
         service: service.as_ref(),
     };
-    let told_s = watched.follow(&intakes, &mut monitor, &mut samples, observer);
+    let told_s = followed.follow(&intakes, &mut monitor, &mut samples, observer);
     let ended: Vec<_> = intakes.into_iter().map(sources::Running::end).collect();
     let recorded = recorder.finish()?;
     drop(need);
     share.hold_back = holding.finish();
     let taken = sources::passed_on(ended);
-    let last = watched.complete(not_before(board.read(), told_s));
+    let last = followed.complete(not_before(board.read(), told_s));
     drop(service);
     observer(RecordEvent::Standing(Box::new(last.clone())));
     samples.take(&last, true);
@@ -412,90 +410,6 @@ fn make_stores(
     Ok(())
 }
 
-/// The parts that the following thread looks at.
-struct MonitorInput<'a> {
-    board: &'a Arc<RecordingBoard>,
-    clock: &'a Clock,
-    service: Option<&'a ControlService>,
-}
-
-impl MonitorInput<'_> {
-    /// Completes a state with what commands have changed, if there can be any.
-    fn complete(&self, standing: RecordingProgress) -> RecordingProgress {
-        match self.service {
-            Some(service) => service.complete(standing),
-            None => standing,
-        }
-    }
-
-    /// Reports the state until all sources and the recorder have ended. Returns the time of the
-    /// last report.
-    fn follow(
-        &self,
-        intakes: &[sources::Running],
-        monitor: &mut Monitor,
-        samples: &mut Samples,
-        observer: &mut RecordObserver<'_>,
-    ) -> f64 {
-        let mut seen = (self.board.read().recording, 0);
-        let mut told = Vec::new();
-        loop {
-            let is_new = |one: &RecordingProgress| (one.recording, one.flushes) > seen;
-            self.board.wait_for(is_new, STATUS_EVERY);
-            let (ended, standing) = self.board.take_ended();
-            for last in ended {
-                tell_written(monitor, &last, &mut told);
-                told.clear();
-                *samples = Samples::default();
-                let note = words::split(&self.complete(last));
-                observer(RecordEvent::Note(note));
-            }
-            seen = (standing.recording, standing.flushes);
-            tell_written(monitor, &standing, &mut told);
-            monitor.tick(self.clock.now());
-            let standing = RecordingProgress {
-                time_s: self.clock.now().since_s(standing.begun_at),
-                others_bytes_per_s: monitor.others_bytes_per_s(),
-                ..standing
-            };
-            let standing = self.complete(standing);
-            samples.take(&standing, false);
-            let is_over = standing.is_over && intakes.iter().all(sources::Running::is_over);
-            let told_s = standing.time_s;
-            observer(RecordEvent::Standing(Box::new(standing)));
-            if is_over {
-                return told_s;
-            }
-            if self.board.read().is_over {
-                // The board wakes nobody any more, and the sources will end in a moment.
-                self.clock
-                    .wait_until(self.clock.now() + STATUS_EVERY.as_nanos() as u64 / 10);
-            }
-        }
-    }
-}
-
-/// The recorder says when it looked last, which may be long before it could tell, as where a file
-/// system did not answer. Reports that were made meanwhile had a later time, and time never goes
-/// back.
-fn not_before(standing: RecordingProgress, told_s: f64) -> RecordingProgress {
-    RecordingProgress {
-        time_s: standing.time_s.max(told_s),
-        ..standing
-    }
-}
-
-/// Tells the monitor what was written to the members since the last time, so that it does not count
-/// this as foreign I/O.
-fn tell_written(monitor: &mut Monitor, standing: &RecordingProgress, told: &mut Vec<u64>) {
-    told.resize(standing.members.len(), 0);
-    for (member, told) in standing.members.iter().zip(told) {
-        let before = std::mem::replace(told, member.bytes);
-        let more = member.bytes.saturating_sub(before);
-        monitor.drove(&member.name, Direction::Write, more);
-    }
-}
-
 impl Default for RecordPlan {
     fn default() -> RecordPlan {
         RecordPlan {
@@ -515,34 +429,5 @@ impl Default for RecordPlan {
             watches_idle: false,
             arguments: Vec::new(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::recorder::LimitedBy;
-
-    #[test]
-    fn the_last_report_is_never_before_those_that_came_earlier() {
-        let at = |time_s| RecordingProgress {
-            time_s,
-            streams: Vec::new(),
-            members: Vec::new(),
-            buffer_fill: 0.0,
-            longest_write_ns: 0,
-            is_longest_write_under_way: false,
-            limited_by: LimitedBy::Source,
-            others_bytes_per_s: None,
-            marks: None,
-            recording: 1,
-            begun_at: sustain_disk::clock::Timestamp(0),
-            is_paused: false,
-            flushes: 0,
-            is_over: true,
-        };
-        // The recorder looked at 12 s and then waited for a file system that was frozen.
-        assert_eq!(not_before(at(12.0), 17.76).time_s, 17.76);
-        assert_eq!(not_before(at(18.0), 17.76).time_s, 18.0);
     }
 }

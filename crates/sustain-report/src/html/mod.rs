@@ -12,6 +12,7 @@ mod effect_section;
 mod escape;
 mod histogram_chart;
 mod marks;
+mod measurements;
 mod overlay_chart;
 mod page;
 mod profile;
@@ -47,7 +48,7 @@ pub fn measure_html(results: &[MeasureResult]) -> Result<String, ReportError> {
     if results.is_empty() {
         return Err(ReportError::NoResults);
     }
-    page::page(results, &[], None)
+    measurements::page(results, &[], None)
 }
 
 /// The page that shows these runs side by side: a table with a column each, their series over each
@@ -64,7 +65,7 @@ pub fn side_by_side_html(
     if results.is_empty() {
         return Err(ReportError::NoResults);
     }
-    page::page(results, labels, comparison)
+    measurements::page(results, labels, comparison)
 }
 
 /// The page that shows these comparisons, one section each; several have a table of all above. If

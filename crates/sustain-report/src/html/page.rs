@@ -1,39 +1,13 @@
-//! Makes the frame of the page: its head, the overview of several results, a section for each, and
-//! the scripts. The modules of the single kinds of results call it.
-
-use sustain_document::compare::CompareResult;
-use sustain_document::measure::MeasureResult;
+//! Makes the frame of a page: its head, the overview of several results, a section for each, and
+//! the scripts. What draws a kind of result says by [`Sectioned`] what is in it.
 
 use super::escape;
-use super::section::{name, section};
-use super::side_by_side::{names, side_by_side};
 use crate::ReportError;
 
 const STYLE: &str = concat!(include_str!("page.css"), include_str!("chart/chart.css"));
 /// This script notes every script error on the page itself; it stands before all other scripts.
 const WATCH_SCRIPT: &str = include_str!("watch.js");
 const CHART_SCRIPT: &str = include_str!("chart/chart.js");
-
-/// The whole page of measurements.
-pub(super) fn page(
-    results: &[MeasureResult],
-    labels: &[String],
-    comparison: Option<&CompareResult>,
-) -> Result<String, ReportError> {
-    let mut body = String::new();
-    let mut marks = vec![None; results.len()];
-    if results.len() > 1 {
-        body.push_str(&side_by_side(results, labels, comparison));
-        marks = names(results, labels).into_iter().map(Some).collect();
-    }
-    for (index, (result, mark)) in results.iter().zip(&marks).enumerate() {
-        body.push_str(&section(result, index, mark.as_deref())?);
-    }
-    let version = results
-        .first()
-        .map_or("", |result| result.plan.sustain_version.as_str());
-    Ok(frame(&title(results), version, &body))
-}
 
 /// A result that has a section of its own on a page of several.
 pub(super) trait Sectioned: Sized {
@@ -79,7 +53,7 @@ pub(super) fn pages<R: Sectioned>(results: &[R]) -> Result<String, ReportError> 
 
 /// A page with this body. A browser that honours the policy in its head refuses every request. The
 /// body is complete without a script.
-fn frame(title: &str, version: &str, body: &str) -> String {
+pub(super) fn frame(title: &str, version: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
@@ -94,11 +68,4 @@ fn frame(title: &str, version: &str, body: &str) -> String {
         title = escape::text(title),
         version = escape::text(version),
     )
-}
-
-fn title(results: &[MeasureResult]) -> String {
-    match results {
-        [only] => format!("sustain: {}", name(only)),
-        several => format!("sustain: {} measurements", several.len()),
-    }
 }

@@ -245,7 +245,8 @@ fn before_words(before: &[RecordingBefore]) -> Option<String> {
         count => format!(", and members failed in {count} of them"),
     };
     Some(format!(
-        "This one began where a `split` ended the one before: {which} took {} and {lost}{harmed}{frames}",
+        "This one began where a `split` ended the one before: {which} took {} and \
+         {lost}{harmed}{frames}",
         position(recorded)
     ))
 }

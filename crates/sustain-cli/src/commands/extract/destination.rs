@@ -18,7 +18,7 @@ use sustain::record::source::framing::Framing;
 use sustain::record::store::check_takes_writes;
 
 use super::super::output::{self, no_directory};
-use super::frames;
+use super::frame_names::first_existing;
 use super::selection::Selection;
 use crate::flags::extract::{ExtractFlags, HolesFlag};
 use crate::usage_error::UsageError;
@@ -231,7 +231,7 @@ fn check_frames(
             _ => Ok(()),
         };
     }
-    match frames::first_existing(directory, name) {
+    match first_existing(directory, name) {
         Ok(None) => Ok(()),
         Ok(Some(file)) => Err(UsageError(format!(
             "{} exists: choose another directory, or remove the frames in it",

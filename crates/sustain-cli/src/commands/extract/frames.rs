@@ -1,7 +1,6 @@
 //! Writes the frames of a stream, each to a file of its own. A frame is written whole or not at
 //! all, and never over an existing file.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::ops::Range as Span;
@@ -12,11 +11,11 @@ use anyhow::Context;
 use sustain::record::reading::frames::{Frame, FrameReader, Framed};
 use sustain::record::reading::part::StreamPart;
 use sustain::record::reading::stream::{Range, StreamReader};
-use sustain::record::source::framing::Framing;
 use sustain::record::store::Store;
 
 use super::super::say;
 use super::durable::DestinationFileSystem;
+use super::frame_names::{DIGITS_MIN, extension, file_stem};
 use super::index::FrameIndex;
 use super::losses::Losses;
 use super::overwritten::OverwrittenRing;
@@ -25,11 +24,6 @@ use super::selection::Selection;
 use super::watch::{WriteCall, WriteWatch};
 use super::work::{ExtractedStream, FrameCounts, Work};
 
-/// The least number of digits for a frame's number.
-const DIGITS_MIN: usize = 6;
-/// The most bytes of a stream's name in a file's name, which has at most 255 bytes with number and
-/// extension.
-const NAME_BYTES_MAX: usize = 200;
 /// The most losses of frames that get a line each.
 const LINES_MAX: u64 = 10;
 
@@ -353,7 +347,7 @@ impl<'a> FrameExtraction<'a> {
             );
             return Ok(());
         };
-        if frame.is_last_line_of(&self.selection.recording, stream) {
+        if frame.is_last_line_of(self.selection.recording, stream) {
             return self.write(frame);
         }
         say(&format!(
@@ -387,27 +381,6 @@ fn write_whole(file: &mut impl Write, path: &Path, bytes: &[u8]) -> std::io::Res
     })
 }
 
-/// Turns the name of a stream into the beginning of a file's name.
-fn file_stem(stream: &str) -> String {
-    let mut stem = String::new();
-    for c in stream.chars() {
-        let c = if c == '/' || c.is_control() { '_' } else { c };
-        if stem.len() + c.len_utf8() > NAME_BYTES_MAX {
-            break;
-        }
-        stem.push(c);
-    }
-    stem
-}
-
-fn extension(framing: Framing) -> &'static str {
-    match framing {
-        Framing::Jpeg => ".jpg",
-        Framing::Lines => ".txt",
-        Framing::None | Framing::LengthPrefixed { .. } => ".bin",
-    }
-}
-
 fn time_of(unix_ns: i64) -> SystemTime {
     let distance = Duration::from_nanos(unix_ns.unsigned_abs());
     let moved = if unix_ns < 0 {
@@ -418,36 +391,9 @@ fn time_of(unix_ns: i64) -> SystemTime {
     moved.unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-/// Finds a file in the directory that looks like a frame of this stream.
-pub(super) fn first_existing(directory: &Path, stream: &str) -> std::io::Result<Option<OsString>> {
-    let stem = format!("{}-", file_stem(stream));
-    for entry in std::fs::read_dir(directory)? {
-        let name = entry?.file_name();
-        let is_frame = name.to_str().is_some_and(|text| {
-            let rest = text
-                .strip_prefix(&stem)
-                .and_then(|rest| rest.rsplit_once('.'));
-            rest.is_some_and(|(number, _)| {
-                number.len() >= DIGITS_MIN && number.bytes().all(|byte| byte.is_ascii_digit())
-            })
-        });
-        if is_frame {
-            return Ok(Some(name));
-        }
-    }
-    Ok(None)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_stream_of_any_name_has_files() {
-        assert_eq!(file_stem("camera"), "camera");
-        assert_eq!(file_stem("../a/b\n\0"), ".._a_b__");
-        assert_eq!(file_stem(&"é".repeat(300)).len(), 200);
-    }
 
     /// A file on a file system that has room for 3 bytes more.
     struct AlmostFull(File);
@@ -478,23 +424,6 @@ mod tests {
         assert_eq!(write("whole", b"abc"), (Ok(()), true));
         let full = std::io::ErrorKind::StorageFull;
         assert_eq!(write("part", b"abcd"), (Err(full), false));
-    }
-
-    #[test]
-    fn frames_that_are_there_are_found() {
-        let place = tempfile::tempdir().unwrap();
-        let exists = || first_existing(place.path(), "cam").unwrap();
-        for name in [
-            "cam-1.jpg",
-            "cam-a00000.jpg",
-            "camera-000000.jpg",
-            "cam-000000",
-        ] {
-            std::fs::write(place.path().join(name), "").unwrap();
-        }
-        assert_eq!(exists(), None);
-        std::fs::write(place.path().join("cam-1234567.bin"), "").unwrap();
-        assert_eq!(exists(), Some("cam-1234567.bin".into()));
     }
 
     #[test]

@@ -4,7 +4,6 @@
 use std::ops::Range;
 
 use sustain::document::extract::{LOST_MAX, Lost, LostKind};
-use sustain::record::format::EndNote;
 use sustain::record::opening::Recording;
 use sustain::record::reading::part::{HoleReason, StreamPart};
 use sustain::record::store::{Missing, Store};
@@ -25,10 +24,8 @@ pub(super) struct Losses {
 impl Losses {
     /// Of a recording that a crash may have ended.
     pub(super) fn of(recording: &Recording) -> Losses {
-        let end = recording.end.as_ref();
-        let is_recovered = end.is_some_and(|end| end.ended == EndNote::RECOVERED);
         Losses {
-            is_crashed: recording.open_end || is_recovered,
+            is_crashed: recording.is_crashed(),
             listed: Vec::new(),
             unlisted: 0,
             bytes: 0,

@@ -4,6 +4,7 @@ mod around;
 mod bytes;
 mod destination;
 mod durable;
+mod frame_names;
 mod frames;
 mod index;
 mod list_frames;

@@ -8,8 +8,6 @@ mod overwriting;
 
 pub use live::LiveRecordings;
 
-pub(super) use lost::{is_crashed, was_durable};
-
 use sustain_disk::clock::Clock;
 use sustain_document::setting::DURABLE;
 use sustain_targets::Stop;

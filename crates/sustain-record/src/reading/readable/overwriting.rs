@@ -9,13 +9,14 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::cut::RecordingCut;
-use super::lost::{Doubt, is_crashed, is_recovered, was_durable, was_durable_in_part};
+use super::lost::Doubt;
 use crate::error::RecordError;
 use crate::format::{AppendPlace, Descriptor, Kind, Position};
 use crate::member_io::MemberIo;
 use crate::opening::{PATIENCE_SLOTS, Recording, StreamExtent};
 use crate::reading::bytes::SharedBytes;
 use crate::reading::checkable::Checkable;
+use crate::reading::durable::{was_durable, was_durable_in_part};
 use crate::reading::examine::{Slot, examine};
 use crate::reading::merge::CheckedPart;
 use crate::reading::part::{HoleReason, Origin};
@@ -112,7 +113,7 @@ fn window(member: &OpenMember, recordings: &[Recording]) -> Option<Range<u64>> {
     let geometry = &member.superblock.geometry;
     let reach = |(recording, extent): (&Recording, StreamExtent)| {
         let may_be_ring = recording.ring || recording.started_ns.is_none();
-        if !may_be_ring || recording.under_way || (extent.has_end && !is_recovered(recording)) {
+        if !may_be_ring || recording.under_way || (extent.has_end && !recording.is_recovered()) {
             return None;
         }
         // The end mark of recovering has taken one of the slots.
@@ -222,7 +223,7 @@ impl<'a> Seeker<'a> {
             .iter()
             .filter(|(_, why)| matches!(why, HoleReason::Damaged { .. }));
         let is_bare = !append.origin.sealed || append.origin.marks.is_none();
-        if !is_crashed(recording) {
+        if !recording.is_crashed() {
             // What a member that failed had not flushed was written elsewhere. One without an end
             // mark need not have failed if the mark itself may have been written over.
             let extent = recording.per_member[self.member];

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::torn::{Torn, TornUnlisted, divide, goes_on, is_crashed, is_recovered, since_recovered};
+use super::torn::{Torn, TornUnlisted, divide, goes_on, since_recovered};
 use super::{BAD_MAX, Bad, VerifiedStream};
 use crate::format::Kind;
 use crate::opening::Recording;
@@ -48,7 +48,7 @@ impl<'a> Flaws<'a> {
             recording,
             bad: Vec::new(),
             unlisted: 0,
-            may_be_torn: is_all_there && is_crashed(recording) && !has_lost_end(recording),
+            may_be_torn: is_all_there && recording.is_crashed() && !has_lost_end(recording),
             durable_bytes: vec![0; recording.streams.len()],
             flushed_sequences: vec![0; members],
             torn: Vec::new(),
@@ -65,7 +65,7 @@ impl<'a> Flaws<'a> {
     pub(super) fn note_durable(&mut self, member: usize, origin: &Origin) {
         let descriptor = &origin.descriptor;
         // What recovering wrote says what was found, not what was durable.
-        if descriptor.kind == Kind::End && is_recovered(self.recording) {
+        if descriptor.kind == Kind::End && self.recording.is_recovered() {
             return;
         }
         let flushed = &mut self.flushed_sequences[member];

@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{Bad, VerifiedStream};
-use crate::format::{EndNote, TornNote};
-use crate::opening::Recording;
+use crate::format::TornNote;
 
 /// A flaw that a crash leaves where nothing was durable yet.
 pub(super) struct Torn {
@@ -58,16 +57,6 @@ impl TornUnlisted {
         }
         count
     }
-}
-
-/// Whether a crash has ended it: it has no end mark, or one that was written afterwards.
-pub(super) fn is_crashed(recording: &Recording) -> bool {
-    recording.open_end || is_recovered(recording)
-}
-
-pub(super) fn is_recovered(recording: &Recording) -> bool {
-    let end = recording.end.as_ref();
-    end.is_some_and(|end| end.ended == EndNote::RECOVERED)
 }
 
 /// Whether a stretch goes on in this one. A stretch that is lost for one reason is one flaw.

@@ -22,12 +22,7 @@ impl<I: Inlet> RecordFeed<I> {
         let is_short =
             completion.request.operation == Operation::Write && completion.bytes < wanted;
         // A file that was deleted or cut off takes every write and flush.
-        let makes_durable = match flying.flight {
-            AppendInFlight::Flush | AppendInFlight::Mark { .. } => true,
-            AppendInFlight::Data { .. } => self.setup.durability.each,
-            AppendInFlight::Abandoned { .. } => false,
-        };
-        let is_harmed = makes_durable && self.is_harmed(queue, now);
+        let is_harmed = self.makes_durable(&flying.flight) && self.is_harmed(queue, now);
         let has_failed = completion.error.is_some() || is_short || is_harmed;
         let is_unwritten = self.is_kernels_own(queue, &completion);
         let is_fatal = match flying.flight {
@@ -85,6 +80,15 @@ impl<I: Inlet> RecordFeed<I> {
                     self.give_back(queue, stream, memory);
                 }
             }
+        }
+    }
+
+    /// Whether what was under way is durable once it has returned.
+    fn makes_durable(&self, flight: &AppendInFlight) -> bool {
+        match flight {
+            AppendInFlight::Flush | AppendInFlight::Mark { .. } => true,
+            AppendInFlight::Data { .. } => self.setup.durability.each,
+            AppendInFlight::Abandoned { .. } => false,
         }
     }
 }

@@ -213,7 +213,7 @@ impl Recorder {
             .name("sustain-record".to_owned())
             .spawn(move || {
                 // Who has dropped the recorder does not want it.
-                let _ = ended.send(job.run(Box::new(open_engine), ready));
+                let _ = ended.send(job.run(Box::new(open_engine), &ready));
             })
             .map_err(RecordError::Thread)?;
         let thread = RecorderThread { handle, outcome };

@@ -11,7 +11,6 @@ use super::given_up::GivenUp;
 use super::names::Names;
 use super::on_member::{AccountOfMember, MARK_IS_UNSEALED, MemberSurroundings, lost_before_first};
 use super::ring::OverwrittenGaps;
-use super::torn::is_crashed;
 use super::{Bad, VerifiedRecording, VerifiedStream};
 use crate::format::{EndNote, Kind};
 use crate::opening::{EndDurability, Recording, StreamExtent};
@@ -113,7 +112,7 @@ impl<'a> Account<'a> {
             .map(|extent| extent.end_durability);
         let is_undurable_end = end_durability == Some(EndDurability::Unknown);
         let is_doubtful_start = descriptor.kind == Kind::Start
-            && !is_crashed(self.recording)
+            && !self.recording.is_crashed()
             && extent.is_some_and(was_given_up);
         let is_known_start = descriptor.kind == Kind::Start
             && extent.is_some_and(|one| one.start_was_whole && one.start == Some(descriptor.place))
@@ -141,11 +140,11 @@ impl<'a> Account<'a> {
             extent,
             geometry,
             has_laps: self.has_laps,
-            start_may_be_unsealed: is_crashed(self.recording) && !is_known_start
+            start_may_be_unsealed: self.recording.is_crashed() && !is_known_start
                 || is_doubtful_start,
             // A crash in a ring leaves no trace in the end mark of recovering but this.
             end_may_be_unsealed: is_undurable_end
-                || is_crashed(self.recording) && !self.is_kept(origin),
+                || self.recording.is_crashed() && !self.is_kept(origin),
         };
         if descriptor.kind == Kind::Start && !origin.sealed && surroundings.start_may_be_unsealed {
             let (place, why) = (Some(origin.offset_bytes), MARK_IS_UNSEALED.to_owned());
@@ -175,7 +174,7 @@ impl<'a> Account<'a> {
         let was_flushed = around
             .extent
             .is_some_and(|extent| extent.has_end || before_sequence <= extent.flushed_sequence);
-        if !is_crashed(self.recording) && !was_flushed {
+        if !self.recording.is_crashed() && !was_flushed {
             return;
         }
         let why = "an append in the oldest slot is damaged or missing".to_owned();
@@ -195,7 +194,7 @@ impl<'a> Account<'a> {
             end.0.abs_diff(headless.sequence) < members && end.1 == headless.append_bytes
         };
         let is_told = self.headless_told.contains(&member);
-        if is_told || is_crashed(self.recording) || !self.ends.iter().any(fits) {
+        if is_told || self.recording.is_crashed() || !self.ends.iter().any(fits) {
             return;
         }
         self.headless_told.insert(member);
@@ -331,7 +330,7 @@ impl<'a> Account<'a> {
         }
         let marks_are_bad = origin.marks.is_none() || origin.marks().is_err();
         let why_unsealed = "the seal is damaged; the bytes are whole";
-        let is_crashed = is_crashed(self.recording);
+        let is_crashed = self.recording.is_crashed();
         if is_crashed && !origin.sealed {
             self.told = Some(id);
             let lost = Some((number, at, at));
@@ -398,7 +397,7 @@ impl<'a> Account<'a> {
         let lost = Some((descriptor.stream, at, at));
         let place = Some(origin.offset_bytes);
         let bad = self.names.bad_of(Some(origin.member), place, lost, why);
-        if is_crashed(self.recording) {
+        if self.recording.is_crashed() {
             self.note_unsealed(origin, bad);
             return;
         }

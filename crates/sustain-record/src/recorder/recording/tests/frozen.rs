@@ -44,7 +44,9 @@ fn a_frozen_member_keeps_nobody_from_the_outcome() {
     fill(&mut main, 8 << 20);
     drop(main);
     let (outcome, come) = std::sync::mpsc::channel();
-    std::thread::spawn(move || outcome.send(recorder.finish()));
+    std::thread::spawn(move || {
+        let _ = outcome.send(recorder.finish());
+    });
     let recorded = come.recv_timeout(PATIENCE);
     mounted.thaw();
     let recorded = recorded.expect("it waits for no member").unwrap();

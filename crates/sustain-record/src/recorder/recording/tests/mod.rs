@@ -32,8 +32,8 @@ use crate::store::{CreatePlan, Mode, create};
 mod deleted;
 mod frozen;
 mod given_up;
-mod marks;
 mod kept;
+mod marks;
 mod splits;
 
 const EIO: i32 = 5;

@@ -166,15 +166,15 @@ fn walls_stand_in_the_tree_where_they_sit_and_else_around_their_members() {
 fn repeats_are_one_row_and_so_are_all_that_were_alone() {
     let page = page(three_walls());
     let matrix = part(&page, "All subsets that");
-    let rows = matrix.matches("<tr><th>").count();
+    let rows = matrix.matches("<tr><th scope=").count();
     // The head; alone, all, two pairs, all beside the dummy.
     assert_eq!(rows, 1 + 5);
     assert_in_order(
         matrix,
         &[
-            "<th>alone</th>",
+            "<th scope=\"row\">alone</th>",
             "5 readings of 5 disks, each alone",
-            "<th>2 ×2</th>",
+            "<th scope=\"row\">2 ×2</th>",
             "2 readings, 353 MB/s to 353 MB/s",
             "together with a target that is not a disk, at 88.0 MB/s",
         ],

@@ -61,7 +61,10 @@ fn where_runs_are(result: &CompareResult) -> String {
 }
 
 fn overview(results: &[CompareResult]) -> String {
-    let mut table = Table::new(&["comparison", "A", "B", "B - A", "95 % interval", "verdict"]);
+    let mut table = Table::new(
+        "All comparisons",
+        &["comparison", "A", "B", "B - A", "95 % interval", "verdict"],
+    );
     for (index, result) in results.iter().enumerate() {
         let mut cells = vec![format!("{}. {}", index + 1, name(result))];
         match result.rows.get(result.answer.row) {
@@ -122,7 +125,10 @@ fn answer(result: &CompareResult) -> String {
 
 /// A table of what A and B are, and a table per target.
 fn tables(result: &CompareResult) -> String {
-    let mut sides = Table::new(&["", "name", "work", "started", "length", "engine"]);
+    let mut sides = Table::new(
+        "The two runs",
+        &["", "name", "work", "started", "length", "engine"],
+    );
     for (letter, side) in [("A", &result.a), ("B", &result.b)] {
         sides.row(vec![
             letter.to_owned(),
@@ -154,16 +160,19 @@ fn tables(result: &CompareResult) -> String {
 }
 
 fn table<'a>(rows: impl Iterator<Item = &'a ComparedRow>) -> Table {
-    let mut table = Table::new(&[
-        "",
-        "A",
-        "B",
-        "B - A",
-        "95 % interval",
-        "verdict",
-        "resolution",
-        "how it is judged",
-    ]);
+    let mut table = Table::new(
+        "Differences",
+        &[
+            "",
+            "A",
+            "B",
+            "B - A",
+            "95 % interval",
+            "verdict",
+            "resolution",
+            "how it is judged",
+        ],
+    );
     for row in rows {
         table.row(vec![
             unbroken(metric_name(row.metric)),

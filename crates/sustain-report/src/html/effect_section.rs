@@ -43,7 +43,7 @@ fn figures(effect: &EffectResult) -> String {
         }
     }
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
-    let mut table = Table::new(&head);
+    let mut table = Table::new("Effect on the rest of the system", &head);
     let rows = rows(&effect.paths);
     let lines = rows.of_paths.first().map_or(0, Vec::len);
     for line in 0..lines {
@@ -63,7 +63,7 @@ fn figures(effect: &EffectResult) -> String {
 }
 
 fn facts(effect: &EffectResult) -> Table {
-    let mut table = Table::new(&[]);
+    let mut table = Table::new("Facts about the load", &[]);
     for path in &effect.paths {
         let name = format!("load, {}", path.path);
         table.pair(&name, load_words(path));

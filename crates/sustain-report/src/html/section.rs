@@ -174,7 +174,10 @@ fn rate_tiles(tiles: &mut Tiles, result: &MeasureResult) {
 }
 
 fn errors(result: &MeasureResult) -> String {
-    let mut table = Table::new(&["target", "time of error", "operation", "offset", "error"]);
+    let mut table = Table::new(
+        "Errors",
+        &["target", "time of error", "operation", "offset", "error"],
+    );
     for target in &result.targets {
         for error in &target.errors {
             table.row(vec![
@@ -204,20 +207,23 @@ fn errors(result: &MeasureResult) -> String {
 }
 
 fn key_figures(result: &MeasureResult) -> String {
-    let mut table = Table::new(&[
-        "target",
-        "rate",
-        "sustained (95 %)",
-        "burst",
-        "worst stall",
-        "latency p50",
-        "p90",
-        "p99",
-        "p99.9",
-        "max",
-        "data",
-        "ended",
-    ]);
+    let mut table = Table::new(
+        "Figures of each target",
+        &[
+            "target",
+            "rate",
+            "sustained (95 %)",
+            "burst",
+            "worst stall",
+            "latency p50",
+            "p90",
+            "p99",
+            "p99.9",
+            "max",
+            "data",
+            "ended",
+        ],
+    );
     for target in &result.targets {
         table.row(target_figures(target));
     }
@@ -252,16 +258,19 @@ fn read_back(result: &MeasureResult) -> String {
     let Some(found) = &result.read_back else {
         return String::new();
     };
-    let mut table = Table::new(&rate_rows::HEAD);
+    let mut table = Table::new("Rates of writing and reading back", &rate_rows::HEAD);
     for row in rate_rows::rate_rows(result) {
         table.row(vec![row.name.to_owned(), row.full_queues, row.stream]);
     }
-    let mut each = Table::new(&[
-        "target",
-        "writing while reading back",
-        "reading back meanwhile",
-        "reading back alone",
-    ]);
+    let mut each = Table::new(
+        "Each target, written and read back",
+        &[
+            "target",
+            "writing while reading back",
+            "reading back meanwhile",
+            "reading back alone",
+        ],
+    );
     for target in found.targets.iter().filter(|_| found.targets.len() > 1) {
         each.row(vec![
             target.name.clone(),
@@ -326,7 +335,7 @@ fn burst_words(burst: Option<&Burst>) -> String {
 /// The figures of the run as a whole.
 fn further_figures(result: &MeasureResult) -> Table {
     let total = &result.total;
-    let mut table = Table::new(&[]);
+    let mut table = Table::new("Further figures", &[]);
     if result.targets.len() > 1 {
         let together = total
             .all_active_bytes_per_s
@@ -407,13 +416,16 @@ fn paced_runs(table: &mut Table, found: &Recommendation) {
 }
 
 fn stalls(result: &MeasureResult) -> String {
-    let mut table = Table::new(&[
-        "target",
-        "start",
-        "length",
-        "offset",
-        "stalled at the same moment",
-    ]);
+    let mut table = Table::new(
+        "Stalls, longest first",
+        &[
+            "target",
+            "start",
+            "length",
+            "offset",
+            "stalled at the same moment",
+        ],
+    );
     for stall in result.stalls.iter().take(STALLS_SHOWN) {
         let company = match stall.shared_with.as_slice() {
             [] => "no other target".to_owned(),
@@ -442,7 +454,7 @@ fn stalls(result: &MeasureResult) -> String {
 }
 
 pub(super) fn kernel_messages(system: &System) -> String {
-    let mut table = Table::new(&["time", "level", "message"]);
+    let mut table = Table::new("Kernel messages", &["time", "level", "message"]);
     for message in &system.kernel_messages {
         let at = format!("{:.3} s", message.at_s);
         table.row(vec![at, message.level.to_string(), message.text.clone()]);

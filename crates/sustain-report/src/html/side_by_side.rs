@@ -94,7 +94,7 @@ fn common_table(names: &[String], results: &[MeasureResult]) -> Table {
     head.extend(names.iter().map(String::as_str));
     let mut columns = Columns {
         results,
-        table: Table::new(&head),
+        table: Table::new("The runs side by side", &head),
     };
     of_runs(&mut columns);
     let places = results.iter().map(|run| run.targets.len()).max();

@@ -14,7 +14,7 @@ use crate::format::{memory, rate, size, stretch};
 
 /// The settings of a measurement, with the command to copy.
 pub(super) fn asked(plan: &Plan) -> String {
-    let mut table = Table::new(&[]);
+    let mut table = Table::new("Command and settings", &[]);
     if let Some(started) = &plan.started {
         table.pair("started", started);
     }
@@ -150,7 +150,7 @@ fn to_value(facts: &impl serde::Serialize) -> Result<Value, ReportError> {
 }
 
 fn facts(heading: &str, value: &Value) -> String {
-    let mut table = Table::new(&[]);
+    let mut table = Table::new("Facts", &[]);
     add_facts(&mut table, "", value);
     format!(
         "<div><h3>{}</h3>\n{}</div>\n",
@@ -216,12 +216,12 @@ mod tests {
         });
         let markup = facts("Device", &value);
         for pair in [
-            "<th>model</th><td>&lt;X&gt;</td>",
-            "<th>size</th><td>1 GB</td>",
-            "<th>rotational</th><td>no</td>",
-            "<th>node name</th><td>sda</td>",
-            "<th>slaves</th><td>sdb, sdc</td>",
-            "<th>partitions 1 name</th><td>sda1</td>",
+            "<th scope=\"row\">model</th><td>&lt;X&gt;</td>",
+            "<th scope=\"row\">size</th><td>1 GB</td>",
+            "<th scope=\"row\">rotational</th><td>no</td>",
+            "<th scope=\"row\">node name</th><td>sda</td>",
+            "<th scope=\"row\">slaves</th><td>sdb, sdc</td>",
+            "<th scope=\"row\">partitions 1 name</th><td>sda1</td>",
         ] {
             assert!(markup.contains(pair), "{pair} is missing in {markup}");
         }

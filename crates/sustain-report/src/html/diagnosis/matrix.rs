@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use sustain_document::diagnose::MemberLimit;
 
 use super::super::escape;
-use super::super::table::glued;
+use super::super::table::{caption, glued};
 use super::facts::{DiagnosisPicture, Subset, off_by, ratio};
 use crate::format::{megabytes_per_s, percent, rate};
 
@@ -33,8 +33,9 @@ pub(super) fn matrix(facts: &DiagnosisPicture<'_>) -> String {
         .collect();
     format!(
         "<h2>All subsets that were measured</h2>\n\
-         <figure><div class=\"{class}\"><table>\n<thead>\n{}{}</thead>\n<tbody>\n{rows}</tbody>\n\
+         <figure><div class=\"{class}\"><table>\n{}<thead>\n{}{}</thead>\n<tbody>\n{rows}</tbody>\n\
          </table></div>\n<figcaption>{}</figcaption></figure>\n",
+        caption("All subsets that were measured"),
         wall_rows(facts),
         name_row(facts),
         escape::text(
@@ -93,18 +94,18 @@ fn wall_row(facts: &DiagnosisPicture<'_>, lane: &[Option<usize>]) -> String {
 }
 
 fn name_row(facts: &DiagnosisPicture<'_>) -> String {
-    let mut markup = "<tr><th>subset</th>".to_owned();
+    let mut markup = "<tr><th scope=\"col\">subset</th>".to_owned();
     for disk in &facts.disks {
         let _ = write!(
             markup,
-            "<th class=\"name\" title=\"{}\"><span>{}</span></th>",
+            "<th scope=\"col\" class=\"name\" title=\"{}\"><span>{}</span></th>",
             escape::text(disk.name),
             escape::text(&disk.label)
         );
     }
     markup.push_str(
-        "<th colspan=\"2\">sum measured</th><th>predicted</th><th>difference</th>\
-         <th>reason for measuring</th></tr>\n",
+        "<th scope=\"colgroup\" colspan=\"2\">sum measured</th><th scope=\"col\">predicted</th>\
+         <th scope=\"col\">difference</th><th scope=\"col\">reason for measuring</th></tr>\n",
     );
     markup
 }
@@ -117,7 +118,7 @@ fn row(facts: &DiagnosisPicture<'_>, subset: &Subset, number: usize, most: f64) 
         (false, 1) => number.to_string(),
         (false, count) => format!("{number} ×{count}"),
     };
-    let mut markup = format!("<tr><th>{}</th>", escape::text(&times));
+    let mut markup = format!("<tr><th scope=\"row\">{}</th>", escape::text(&times));
     for (place, limit) in subset.limits.iter().enumerate() {
         markup.push_str(&cell(facts, rates, place, *limit));
     }

@@ -43,14 +43,17 @@ impl Sectioned for DiagnoseResult {
 }
 
 fn overview(results: &[DiagnoseResult]) -> String {
-    let mut table = Table::new(&[
-        "diagnosis",
-        "sum of the rates alone",
-        "rate together",
-        "part of the sum",
-        "shared limits",
-        "answer",
-    ]);
+    let mut table = Table::new(
+        "All diagnoses",
+        &[
+            "diagnosis",
+            "sum of the rates alone",
+            "rate together",
+            "part of the sum",
+            "shared limits",
+            "answer",
+        ],
+    );
     for (index, result) in results.iter().enumerate() {
         let alone = result.alone.iter().filter_map(|one| one.rate_bytes_per_s);
         let together = result.together.as_ref();

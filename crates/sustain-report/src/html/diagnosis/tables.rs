@@ -11,7 +11,7 @@ use crate::format::{percent, rate, size, stretch};
 
 /// The targets that failed; empty if none did.
 pub(super) fn dropped(result: &DiagnoseResult) -> String {
-    let mut table = Table::new(&[]);
+    let mut table = Table::new("Targets left out", &[]);
     for dropped in &result.dropped {
         let name = format!("{} failed; the result is without it", dropped.target);
         table.pair(&name, &dropped.message);
@@ -25,7 +25,7 @@ pub(super) fn dropped(result: &DiagnoseResult) -> String {
 /// The noise and the drift of the disks.
 pub(super) fn drift(result: &DiagnoseResult) -> String {
     let drift = &result.drift;
-    let mut table = Table::new(&[]);
+    let mut table = Table::new("How steady the disks were", &[]);
     let noise = format!("{:.1} % from run to run", result.noise * 100.0);
     table.pair("noise of one reading", noise);
     if drift.anchors > 0 {
@@ -49,14 +49,17 @@ pub(super) fn drift(result: &DiagnoseResult) -> String {
 
 /// The rate of each disk alone and with all active.
 pub(super) fn alone(facts: &DiagnosisPicture<'_>) -> String {
-    let mut table = Table::new(&[
-        "target",
-        "rate alone",
-        "rate with all active",
-        "part of alone",
-        "even share",
-        "limited by",
-    ]);
+    let mut table = Table::new(
+        "Rates alone",
+        &[
+            "target",
+            "rate alone",
+            "rate with all active",
+            "part of alone",
+            "even share",
+            "limited by",
+        ],
+    );
     let told = |rate_bytes_per_s: Option<f64>| {
         rate_bytes_per_s.map_or_else(|| "not measured".to_owned(), rate)
     };
@@ -88,7 +91,7 @@ fn part(disk: &PictureDisk<'_>) -> String {
 /// The settings with the command to copy, and the machine, behind a line to unfold.
 pub(super) fn asked_and_where(result: &DiagnoseResult) -> Result<String, ReportError> {
     let plan = &result.plan;
-    let mut table = Table::new(&[]);
+    let mut table = Table::new("Command, settings and machine", &[]);
     if let Some(started) = &plan.started {
         table.pair("started", started);
     }

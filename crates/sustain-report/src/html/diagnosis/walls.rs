@@ -65,7 +65,7 @@ fn card(facts: &DiagnosisPicture<'_>, index: usize, drawn: &DrawnWall<'_>) -> St
         wall.members.len(),
         facts.disks.len()
     );
-    let mut table = Table::new(&[]);
+    let mut table = Table::new("The wall", &[]);
     table.pair("shared by", members);
     table.pair("limit", limit(wall));
     table.pair("kind", kind(wall));

@@ -33,13 +33,16 @@ impl Sectioned for ProfileResult {
 }
 
 fn overview(results: &[ProfileResult]) -> String {
-    let mut table = Table::new(&[
-        "profile",
-        "target",
-        "mean rate",
-        "lowest rate outside bad spots",
-        "answer",
-    ]);
+    let mut table = Table::new(
+        "All profiles",
+        &[
+            "profile",
+            "target",
+            "mean rate",
+            "lowest rate outside bad spots",
+            "answer",
+        ],
+    );
     for (index, result) in results.iter().enumerate() {
         for target in &result.targets {
             table.row(vec![

@@ -150,7 +150,7 @@ fn tiles(result: &ProfileResult) -> Tiles {
 }
 
 fn errors(result: &ProfileResult) -> String {
-    let mut table = Table::new(&[]);
+    let mut table = Table::new("Errors", &[]);
     for target in &result.targets {
         if let Some(first) = target.errors.first() {
             let more = target.errors.len() - 1;
@@ -169,16 +169,19 @@ fn errors(result: &ProfileResult) -> String {
 }
 
 fn figures(result: &ProfileResult) -> String {
-    let mut table = Table::new(&[
-        "target",
-        "mean rate",
-        "rate at the start",
-        "lowest rate outside bad spots",
-        "bad spots",
-        "decrease",
-        "shape",
-        "noise of a sample",
-    ]);
+    let mut table = Table::new(
+        "Figures of each target",
+        &[
+            "target",
+            "mean rate",
+            "rate at the start",
+            "lowest rate outside bad spots",
+            "bad spots",
+            "decrease",
+            "shape",
+            "noise of a sample",
+        ],
+    );
     let told = |found: Option<f64>| found.map_or_else(|| "not measured".to_owned(), rate);
     for target in &result.targets {
         table.row(vec![
@@ -257,14 +260,17 @@ fn words(result: &ProfileResult) -> String {
 }
 
 fn zones(result: &ProfileResult) -> String {
-    let mut table = Table::new(&[
-        "target",
-        "from",
-        "to",
-        "width",
-        "rate",
-        "positions measured",
-    ]);
+    let mut table = Table::new(
+        "Zones",
+        &[
+            "target",
+            "from",
+            "to",
+            "width",
+            "rate",
+            "positions measured",
+        ],
+    );
     for target in result.targets.iter().filter(|one| one.zones.len() > 1) {
         for zone in &target.zones {
             table.row(vec![
@@ -297,7 +303,7 @@ fn zones(result: &ProfileResult) -> String {
 
 fn asked(result: &ProfileResult) -> Result<String, ReportError> {
     let plan = &result.plan;
-    let mut table = Table::new(&[]);
+    let mut table = Table::new("Command, settings and machine", &[]);
     if let Some(started) = &plan.started {
         table.pair("started", started);
     }

@@ -39,7 +39,10 @@ impl Sectioned for RecordResult {
 }
 
 fn overview(results: &[RecordResult]) -> String {
-    let mut table = Table::new(&["recording", "offered", "lost", "rate", "length", "answer"]);
+    let mut table = Table::new(
+        "All recordings",
+        &["recording", "offered", "lost", "rate", "length", "answer"],
+    );
     for (index, result) in results.iter().enumerate() {
         let sum = |part: fn(&sustain_document::record::StreamResult) -> u64| {
             position(result.streams.iter().map(part).sum())

@@ -16,7 +16,7 @@ use crate::format::{frame_rate, latency, memory, percent, position, rate, size, 
 
 /// The losses and failures; empty if there are none.
 pub(super) fn alarms(result: &RecordResult) -> String {
-    let mut table = Table::new(&[]);
+    let mut table = Table::new("Alarms", &[]);
     let lost = result.streams.iter().filter(|stream| stream.gap_bytes > 0);
     for stream in lost {
         let words = format!(
@@ -56,9 +56,12 @@ pub(super) fn key_figures(result: &RecordResult) -> String {
 }
 
 fn streams(result: &RecordResult) -> Table {
-    let mut table = Table::new(&[
-        "stream", "source", "framing", "offered", "recorded", "lost", "durable", "frames",
-    ]);
+    let mut table = Table::new(
+        "Streams",
+        &[
+            "stream", "source", "framing", "offered", "recorded", "lost", "durable", "frames",
+        ],
+    );
     for stream in &result.streams {
         let lost = match stream.gap_bytes {
             0 => "nothing".to_owned(),
@@ -79,14 +82,17 @@ fn streams(result: &RecordResult) -> Table {
 }
 
 fn times(result: &RecordResult) -> Table {
-    let mut table = Table::new(&[
-        "appends of stream",
-        "latency until",
-        "p50",
-        "p99",
-        "p99.9",
-        "max",
-    ]);
+    let mut table = Table::new(
+        "Times of each stream",
+        &[
+            "appends of stream",
+            "latency until",
+            "p50",
+            "p99",
+            "p99.9",
+            "max",
+        ],
+    );
     for stream in &result.streams {
         let until = [
             ("written", &stream.written_latency_ns),
@@ -103,18 +109,21 @@ fn times(result: &RecordResult) -> Table {
 
 /// What the frames of each stream were like.
 fn frames(result: &RecordResult) -> Table {
-    let mut table = Table::new(&[
-        "frames of stream",
-        "rate",
-        "size p50",
-        "largest",
-        "interval p50",
-        "longest",
-        "until durable p50",
-        "longest",
-        "missing",
-        "late",
-    ]);
+    let mut table = Table::new(
+        "Frames of each stream",
+        &[
+            "frames of stream",
+            "rate",
+            "size p50",
+            "largest",
+            "interval p50",
+            "longest",
+            "until durable p50",
+            "longest",
+            "missing",
+            "late",
+        ],
+    );
     for stream in &result.streams {
         let Some(frames) = &stream.frame_figures else {
             continue;
@@ -145,7 +154,10 @@ fn frames(result: &RecordResult) -> Table {
 
 /// The first frames before which others are missing or came late.
 fn incidents(result: &RecordResult) -> Table {
-    let mut table = Table::new(&["stream", "before frame", "at", "pause", "missing", "late"]);
+    let mut table = Table::new(
+        "Frames that are missing or late",
+        &["stream", "before frame", "at", "pause", "missing", "late"],
+    );
     for stream in &result.streams {
         let pace = stream
             .frame_figures
@@ -175,20 +187,23 @@ fn percentiles(times: &LatencyResult) -> [String; 4] {
 }
 
 fn members(result: &RecordResult) -> Table {
-    let mut table = Table::new(&[
-        "member",
-        "payload",
-        "share",
-        "rate",
-        "worst stall",
-        "write latency p50",
-        "p99",
-        "p99.9",
-        "max",
-        "max in flight",
-        "written in all",
-        "state",
-    ]);
+    let mut table = Table::new(
+        "Members",
+        &[
+            "member",
+            "payload",
+            "share",
+            "rate",
+            "worst stall",
+            "write latency p50",
+            "p99",
+            "p99.9",
+            "max",
+            "max in flight",
+            "written in all",
+            "state",
+        ],
+    );
     for member in &result.members {
         let mut row = vec![
             member.name.clone(),
@@ -210,7 +225,7 @@ fn members(result: &RecordResult) -> Table {
 
 fn together(result: &RecordResult) -> Table {
     let total = &result.total;
-    let mut table = Table::new(&[]);
+    let mut table = Table::new("All together", &[]);
     table.pair(
         "all that was written, with the format's own bytes, over the whole time",
         rate(total.wall_clock_bytes_per_s),
@@ -236,7 +251,10 @@ fn together(result: &RecordResult) -> Table {
 pub(super) fn limited_by(result: &RecordResult) -> String {
     let limits = verdicts::limits(&result.samples);
     let all_s = limits.last().map_or(0.0, |last| last.to_s);
-    let mut table = Table::new(&["limited by", "part of the time", "time", "meaning", "when"]);
+    let mut table = Table::new(
+        "What limited the rate",
+        &["limited by", "part of the time", "time", "meaning", "when"],
+    );
     for (by, seconds) in verdicts::seconds_by(&limits) {
         table.row(limit_row(&limits, by, seconds, all_s));
     }
@@ -249,7 +267,7 @@ pub(super) fn limited_by(result: &RecordResult) -> String {
 /// The settings, with the command to copy.
 pub(super) fn asked(result: &RecordResult) -> String {
     let plan = &result.plan;
-    let mut table = Table::new(&[]);
+    let mut table = Table::new("Command, settings and machine", &[]);
     table.pair("store", &result.store);
     table.pair("recording", result.recording.to_string());
     table.pair("started", &result.started);

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use sustain_document::sweep::Axis;
 
 use super::super::escape;
+use super::super::table::caption;
 use super::facts::{DirectionPicture, DrawnAxis, Value, rate_of, value};
 use super::quantity::all_of;
 use crate::format::megabytes_per_s;
@@ -20,17 +21,17 @@ pub(super) fn map(facts: &DirectionPicture<'_>) -> String {
     let Some((sizes, depths)) = both else {
         return String::new();
     };
-    let mut markup = "<thead>\n<tr><th></th>".to_owned();
+    let mut markup = "<thead>\n<tr><td></td>".to_owned();
     let _ = writeln!(
         markup,
-        "<th colspan=\"{}\">depth, requests in flight per target</th></tr>",
+        "<th scope=\"colgroup\" colspan=\"{}\">depth, requests in flight per target</th></tr>",
         depths.values.len()
     );
-    markup.push_str("<tr><th>record size</th>");
+    markup.push_str("<tr><th scope=\"col\">record size</th>");
     for depth in &depths.values {
         let _ = write!(
             markup,
-            "<th class=\"column\">{}</th>",
+            "<th scope=\"col\" class=\"column\">{}</th>",
             escape::text(&depths.value_words(depth))
         );
     }
@@ -40,8 +41,9 @@ pub(super) fn map(facts: &DirectionPicture<'_>) -> String {
     }
     format!(
         "<h3>Rate in MB/s by record size and depth</h3>\n\
-         <figure><div class=\"heat\"><table>\n{markup}</tbody>\n\
+         <figure><div class=\"heat\"><table>\n{}{markup}</tbody>\n\
          </table></div>\n<figcaption>{}</figcaption></figure>\n",
+        caption("Rate in MB/s by record size and depth"),
         escape::text(
             "Each figure is the rate in MB/s of the fastest setting with this record size and \
              depth, whatever its other settings are; the deeper the colour, the higher the rate. \
@@ -59,7 +61,7 @@ fn row(
     depths: &DrawnAxis,
 ) -> String {
     let name = escape::text(&sizes.value_words(size));
-    let mut markup = format!("<tr><th>{name}</th>");
+    let mut markup = format!("<tr><th scope=\"row\">{name}</th>");
     for depth in &depths.values {
         markup.push_str(&cell(facts, size, depth));
     }

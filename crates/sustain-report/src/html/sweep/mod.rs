@@ -40,14 +40,17 @@ impl Sectioned for SweepResult {
 }
 
 fn overview(results: &[SweepResult]) -> String {
-    let mut table = Table::new(&[
-        "sweep",
-        "direction",
-        "best setting",
-        "its rate",
-        "cheapest setting within 2 %",
-        "its rate",
-    ]);
+    let mut table = Table::new(
+        "All sweeps",
+        &[
+            "sweep",
+            "direction",
+            "best setting",
+            "its rate",
+            "cheapest setting within 2 %",
+            "its rate",
+        ],
+    );
     for (index, result) in results.iter().enumerate() {
         let own = format!("{}. {}", index + 1, section::name(result));
         if result.answers.is_empty() {

@@ -23,7 +23,7 @@ pub(super) fn failed(result: &SweepResult) -> String {
     if failed.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&[]);
+    let mut table = Table::new("Settings that failed", &[]);
     for point in failed.iter().take(FAILED_MAX) {
         let name = format!("{} failed", point.setting.words);
         table.pair(&name, point.failed.clone().unwrap_or_default());
@@ -60,7 +60,7 @@ pub(super) fn settings(facts: &DirectionPicture<'_>) -> String {
         .copied()
         .partition(|point| grouped.contains(&point.number));
     let table_of = |points: &[&SweepPoint]| {
-        let mut table = Table::new(&head);
+        let mut table = Table::new("All settings", &head);
         for point in points {
             let mut row: Vec<String> = axes
                 .iter()
@@ -146,7 +146,7 @@ fn figures(facts: &DirectionPicture<'_>, point: &SweepPoint, has_cpu: bool) -> V
 
 /// The settings that were left out, and why; empty if none was.
 pub(super) fn left_out(result: &SweepResult) -> String {
-    let mut table = Table::new(&["settings", "such as", "why"]);
+    let mut table = Table::new("Settings left out", &["settings", "such as", "why"]);
     for left_out in &result.left_out {
         table.row(vec![
             left_out.count.to_string(),
@@ -162,7 +162,7 @@ pub(super) fn left_out(result: &SweepResult) -> String {
 
 /// The change from round to round; empty with only one round.
 pub(super) fn drift(result: &SweepResult) -> String {
-    let mut table = Table::new(&[]);
+    let mut table = Table::new("How steady the disks were", &[]);
     for drift in &result.drift {
         let said = if drift.is_noise {
             "no more than noise explains"
@@ -182,7 +182,7 @@ pub(super) fn drift(result: &SweepResult) -> String {
 /// The settings with the command to copy, and the machine, behind a line to unfold.
 pub(super) fn asked_and_where(result: &SweepResult) -> Result<String, ReportError> {
     let plan = &result.plan;
-    let mut table = Table::new(&[]);
+    let mut table = Table::new("Command, settings and machine", &[]);
     if let Some(started) = &plan.started {
         table.pair("started", started);
     }

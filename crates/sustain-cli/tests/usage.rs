@@ -114,9 +114,9 @@ fn without_a_command_it_says_what_there_is() {
     Commands:
       devices      Show the disks, how they are connected, at which rates, and whether they may be
                    written
-      measure      Measure the rate that disks sustain, and the rate at which one may record on them
+      measure      Measure the rate that disks sustain, and how fast one can record on them
       diagnose     Find the limits that disks share: why N disks are not N times as fast as one
-      profile      Measure the rate at each position of a disk: zones, bad spots, and the least rate
+      profile      Measure the rate at each position of a disk: zones, bad spots, and the lowest rate
       sweep        Compare settings: which engine, record size, depth and layout are best
       compare      Tell whether two measurements differ by more than noise
       create       Make a store of disks, partitions or files to record on

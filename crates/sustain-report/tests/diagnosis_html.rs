@@ -208,7 +208,7 @@ fn a_collapse_whose_members_reach_the_most_together_tells_which_fell() {
     let said = diagnosis_answer(&result, 1000) + &diagnosis_text(&result, 1000);
     let page = page(result);
     insta::assert_snapshot!(said, @"
-    These 5 targets read 353 MB/s together, 68 % of the sum of their rates alone. /dev/sda, /dev/sdb, /dev/sdc, /dev/sdd share a limit of 58.6 MB/s at PCIe link. The best way to use them is independent queues on /dev/sda, /dev/sdb, /dev/sdc, /dev/sde (350 MB/s measured).
+    These 5 targets read 353 MB/s together, 68 % of the sum of their rates alone. /dev/sda, /dev/sdb, /dev/sdc, /dev/sdd share a limit of 58.6 MB/s at PCIe link. The best way to use them is independent queues on /dev/sda, /dev/sdb, /dev/sdc, /dev/sde (350 MB/s measured); a store that `sustain create` makes on them is written so.
      measured  predicted  targets
      353 MB/s   353 MB/s  /dev/sda, /dev/sdb, /dev/sdc, /dev/sdd, /dev/sde
      140 MB/s   140 MB/s  /dev/sdc, /dev/sdd
@@ -221,7 +221,7 @@ fn a_collapse_whose_members_reach_the_most_together_tells_which_fell() {
 
     Wall 1: 58.6 MB/s shared by /dev/sda, /dev/sdb, /dev/sdc, /dev/sdd
       where: PCIe link: 230 MB/s of the 274 MB/s that it can carry, 84 %
-      a collapse: sda, sdb together reach less than sda (33.1 MB/s against 35.0 MB/s); all of them together reach the most, 58.6 MB/s; rates fall to a half, a third or less of those alone, as where disks miss revolutions; confirmed, confidence over 99 %; least certain is that /dev/sde does not share it; if it did, one reading would be off by 6.5 standard deviations
+      a collapse: sda, sdb together reach less than sda (33.1 MB/s against 35.0 MB/s); all of them together reach the most, 58.6 MB/s; rates fall to a half, a third or less of those alone, as where disks miss revolutions; confirmed (confidence over 99 %); the weakest point is /dev/sde: with it in the wall, one reading would be off by 6.5 standard deviations
       tested with /dev/sda, /dev/sdb, /dev/sdc: 252 MB/s predicted, 250 MB/s measured
       shares: 46.0 MB/s to 70.0 MB/s, the same in each reading
       /dev/sdd gets only 46.0 MB/s; an even share is 63.0 MB/s
@@ -299,7 +299,7 @@ fn a_long_answer_is_told_in_short_first() {
     10 | runs of 3 s, 30 s in all
     sda, sdb, sdc, sdd share a limit of 252 MB/s at PCIe link. sdc, sdd share a limit of 140 MB/s at port 1. There are 10 more shared limits. The best layout is independent on 4 targets (350 MB/s measured).
     The whole answer
-    These 5 targets read 353 MB/s together, 68 % of the sum of their rates alone. /dev/sda, /dev/sdb, /dev/sdc, /dev/sdd share a limit of 252 MB/s at PCIe link. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdb, /dev/sdc share a limit of 190 MB/s. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. The best way to use them is independent queues on /dev/sda, /dev/sdb, /dev/sdc, /dev/sde (350 MB/s measured).
+    These 5 targets read 353 MB/s together, 68 % of the sum of their rates alone. /dev/sda, /dev/sdb, /dev/sdc, /dev/sdd share a limit of 252 MB/s at PCIe link. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdb, /dev/sdc share a limit of 190 MB/s. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. /dev/sdc, /dev/sdd share a limit of 140 MB/s at port 1. The best way to use them is independent queues on /dev/sda, /dev/sdb, /dev/sdc, /dev/sde (350 MB/s measured); a store that `sustain create` makes on them is written so.
     ");
 }
 

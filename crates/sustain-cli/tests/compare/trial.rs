@@ -57,8 +57,8 @@ fn the_words_say_who_is_faster_and_what_the_interval_is_of() {
         .run(&[&ab[..], &["--report", "page.html", "--json", "json"]].concat())
         .expect(0);
     insta::assert_snapshot!(ran.stdout, @"
-    B is 16.1 % slower than A, more than noise explains; the 95 % interval is 14.6 % to 17.5 %. Beside
-      the rate, more than noise changed from A to B: p99.9 latency -85.5 %, max latency -85.5 %. These
+    B is 16.1 % slower than A, more than noise explains; the 95 % interval is 14.6 % to 17.5 %. Besides
+      the rate, these differ by more than noise: p99.9 latency -85.5 %, max latency -85.5 %. These
       figures are of a simulated machine, not of real disks.
 
     A: defaults (write d0, 12 s, simulated time)

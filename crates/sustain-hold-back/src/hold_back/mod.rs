@@ -47,6 +47,8 @@ pub struct HoldBack {
     devices: BTreeMap<DeviceNumber, String>,
     controller: Controller,
     watched: BTreeMap<WatchedKey, Watched>,
+    /// The groups of other recorders.
+    recorders: Vec<PathBuf>,
     journal: Journal,
     supervisor: Supervisor,
     _claims: DiskClaims,
@@ -83,6 +85,7 @@ impl HoldBack {
             devices: devices(setup),
             controller: Controller::new(setup.target_bytes),
             watched: BTreeMap::new(),
+            recorders: Vec::new(),
             journal,
             supervisor,
             _claims: claims,
@@ -129,13 +132,17 @@ impl HoldBack {
     /// Spares the groups that these processes are in, which are recorders as this one is.
     pub fn spare(&mut self, processes: &[u32]) {
         let groups = processes.iter();
-        let groups: Vec<PathBuf> = groups
-            .filter_map(|process| self.groups.group_of(*process, &self.roots))
-            .collect();
-        let holds_one = |group: &Path| groups.iter().any(|of| of.starts_with(group));
+        let groups = groups.filter_map(|process| self.groups.group_of(*process, &self.roots));
+        self.recorders = groups.collect();
+        self.spare_found();
+    }
+
+    /// Spares those groups with recorders that use the disks.
+    fn spare_found(&mut self) {
         let found: Vec<_> = self.watched.keys().cloned().collect();
         for key in found {
-            if holds_one(&key.0) && self.watched[&key].can_be_held() {
+            let holds_one = self.recorders.iter().any(|of| of.starts_with(&key.0));
+            if holds_one && self.watched[&key].can_be_held() {
                 self.put_back_one(&key);
                 // A limit that could not be put back stays written down, and is tried again.
                 if let Some(watched) = self.watched.get_mut(&key)
@@ -151,6 +158,8 @@ impl HoldBack {
     /// about ten times a second, with the time of a clock that never goes back.
     pub fn step(&mut self, now_ns: u64, backlog_bytes: u64) {
         let elapsed_ns = self.look(now_ns);
+        // Of those that have just begun to use a disk, too, before they get a limit.
+        self.spare_found();
         let others_bytes_per_s = self.rate();
         let allowance = self.controller.decide(Observation {
             now_ns,

@@ -340,6 +340,20 @@ fn another_recorder_is_spared() {
 }
 
 #[test]
+fn a_recorder_that_begins_later_gets_no_limit_not_even_at_first() {
+    let machine = Machine::new(&["a", "b"]);
+    let own = machine.roots.proc.join("77");
+    fs::create_dir(&own).unwrap();
+    fs::write(own.join("cgroup"), "0::/a\n").unwrap();
+    let mut hold_back = machine.start();
+    // Its group has not used the disk yet.
+    hold_back.spare(&[77]);
+    flood(&machine, &mut hold_back, &["a", "b"]);
+    assert_eq!(machine.limits("a"), "", "no limit was ever set");
+    assert_ne!(machine.limits("b"), "");
+}
+
+#[test]
 fn a_group_that_was_made_again_is_held_back_again() {
     let machine = Machine::new(&["a"]);
     let mut hold_back = machine.start();

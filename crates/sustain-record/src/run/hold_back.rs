@@ -21,8 +21,6 @@ use crate::store::Store;
 
 /// The kernel accounts for limits in steps of this length.
 const STEP: Duration = Duration::from_millis(100);
-/// Other recorders are looked for this often.
-const LOOK_EVERY_NS: u64 = 1_000_000_000;
 /// Part of the buffer at which the backlog is held.
 const TARGET_PART: u64 = 16;
 
@@ -147,16 +145,11 @@ fn follow(
 ) -> HoldBackResult {
     let clock = Clock::Real;
     let start = clock.now();
-    let mut looked_ns = 0;
     while wait() == Err(RecvTimeoutError::Timeout) {
-        let now_ns = clock.now().since_ns(start);
-        if looked_ns == 0 || now_ns - looked_ns >= LOOK_EVERY_NS {
-            looked_ns = now_ns;
-            let mut others = beside.processes();
-            others.retain(|process| *process != std::process::id());
-            hold_back.spare(&others);
-        }
-        hold_back.step(now_ns, gauge.used_bytes());
+        let mut others = beside.processes();
+        others.retain(|process| *process != std::process::id());
+        hold_back.spare(&others);
+        hold_back.step(clock.now().since_ns(start), gauge.used_bytes());
     }
     hold_back.finish()
 }

@@ -1,4 +1,4 @@
-//! The page of one or several measurements: side by side if they are several, and a section of each.
+//! The page of one or several measurements: side by side if they are several, and each by itself.
 
 use sustain_document::compare::CompareResult;
 use sustain_document::measure::MeasureResult;

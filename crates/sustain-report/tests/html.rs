@@ -126,7 +126,8 @@ fn the_effect_has_its_verdicts_picture_and_figures() {
         "<b>direct</b>: writes on /home took no longer",
         "<b>buffered</b>: writes on /home took 20 times",
         "id=\"effect-0\"",
-        "<th scope=\"col\">during direct</th><th scope=\"col\">after direct</th><th scope=\"col\">before buffered</th>",
+        "<th scope=\"col\">during direct</th><th scope=\"col\">after direct</th>\
+         <th scope=\"col\">before buffered</th>",
         "<th scope=\"row\">timer delay, p99</th>",
         "<td>19\u{a0}of 25000</td>",
         "Zero at all times: received packets dropped",

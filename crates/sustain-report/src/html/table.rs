@@ -11,8 +11,8 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// A table with this head; an empty head is not drawn. The caption is for those who have the page
-    /// read to them: it names what a heading near the table shows to others.
+    /// A table with this head; an empty head is not drawn. The caption is for those who have the
+    /// page read to them: it names what a heading near the table shows to others.
     pub(super) fn new(caption: &'static str, head: &[&str]) -> Self {
         Self {
             caption,

@@ -17,13 +17,17 @@ pub(crate) fn typed() -> impl Iterator<Item = String> {
     arguments.map(|argument| argument.to_string_lossy().into_owned())
 }
 
-/// The names near to the first of these arguments that is named in the error and does not exist.
+/// The names near to that of these arguments which the error names first and which does not exist.
 pub(crate) fn hint(arguments: impl Iterator<Item = String>, error: &str) -> Option<String> {
     let given = arguments.filter(|typed| !typed.starts_with('-'));
-    let mut missing = paths(given).filter(|path| {
-        is_named_in(error, &path.display().to_string()) && path.symlink_metadata().is_err()
+    let missing = paths(given).filter(|path| path.symlink_metadata().is_err());
+    // An error may also have the command's own name, in its advice.
+    let named = missing.filter_map(|path| {
+        let at = place_named_in(error, &path.display().to_string())?;
+        Some((at, path))
     });
-    let names: Vec<String> = near(&missing.next()?)
+    let (_, missing) = named.min()?;
+    let names: Vec<String> = near(&missing)
         .iter()
         .map(|path| path.display().to_string())
         .collect();
@@ -34,11 +38,12 @@ pub(crate) fn hint(arguments: impl Iterator<Item = String>, error: &str) -> Opti
     })
 }
 
-/// Whether a text has a name as a whole, and not as a part of other words.
-fn is_named_in(text: &str, name: &str) -> bool {
+/// Where a text has a name as a whole, and not as a part of other words.
+fn place_named_in(text: &str, name: &str) -> Option<usize> {
     let continues = |next: Option<char>| next.is_some_and(char::is_alphanumeric);
-    text.match_indices(name).any(|(at, _)| {
-        let (before, after) = (&text[..at], &text[at + name.len()..]);
+    let mut places = text.match_indices(name).map(|(at, _)| at);
+    places.find(|at| {
+        let (before, after) = (&text[..*at], &text[*at + name.len()..]);
         !continues(before.chars().next_back()) && !continues(after.chars().next())
     })
 }

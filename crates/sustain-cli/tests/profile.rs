@@ -167,11 +167,10 @@ fn a_limit_that_binds_on_the_outer_zones_only_is_named_with_its_end() {
         below 1.0 % would not show), and the sum is 55.0 MB/s or less
     hda, read: reading all of it reaches 26.7 MB/s on average; every position reaches at least
       20.0 MB/s; slow places shorter than 3.32 GB could lie between the samples
-      the rate falls in 9 zones from 35.0 MB/s at its start to 20.0 MB/s at its end, 43 % less
-      to look closer, use --budget 32m: its samples leave at most about 1.05 GB between them
     hdb, read: reading all of it reaches 26.7 MB/s on average; every position reaches at least
       20.0 MB/s; slow places shorter than 3.32 GB could lie between the samples
-      the rate falls in 9 zones from 35.0 MB/s at its start to 20.0 MB/s at its end, 43 % less
+    each of them: the rate falls in 9 zones from 35.0 MB/s at its start to 20.0 MB/s at its end, 43 %
+      less
       to look closer, use --budget 32m: its samples leave at most about 1.05 GB between them
     These figures are of a simulated machine, not of real disks.
 

@@ -296,7 +296,7 @@ fn a_rehearsal_makes_nothing() {
     .says("would write new");
     measure(&place, &[".", "--size", "1MiB", "--dry-run"])
         .expect(0)
-        .says("would write .");
+        .says("would write a scratch file in .:");
     let flags = [&destroy("precious")[..], &["--size", "1MiB", "--dry-run"]].concat();
     measure(&place, &flags)
         .expect(0)

@@ -150,8 +150,8 @@ fn members_that_are_none_are_refused() {
     assert_eq!(place.read("foreign"), "of great value".repeat(100_000));
     record(&["nothing"])
         .expect(2)
-        .says("nothing")
-        .says("check the path");
+        .says("nothing does not exist")
+        .says("make the directory first (mkdir nothing)");
     record(&["/dev/null"]).expect(2).says("/dev/null");
     let create = [
         "create",

@@ -8,6 +8,8 @@
     reason = "a test that cannot go on should stop where it is, and may say why"
 )]
 
+#[path = "record/aligned.rs"]
+mod aligned;
 #[path = "record/appends.rs"]
 mod appends;
 #[path = "record/check.rs"]

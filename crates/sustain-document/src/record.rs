@@ -141,6 +141,9 @@ pub struct PlanResult {
     pub buffer_bytes: u64,
     /// Most bytes of one append: never more than a slot of the store.
     pub append_bytes: u32,
+    /// Whether each frame began an append, and so a block of its member. False in older results.
+    #[serde(default)]
+    pub align_frames: bool,
     /// Appends in flight on one member.
     pub depth: u32,
     /// What happens to data that comes while the buffer is full.

@@ -40,6 +40,7 @@ macro_rules! settings {
 
 settings! {
     AB: "--ab", "trial of two settings";
+    ALIGN_FRAMES: "--align-frames", "alignment of frames";
     APPEND_SIZE: "--append-size", "append size";
     AT: "--at", "start";
     BUFFER: "--buffer", "buffer";
@@ -72,7 +73,6 @@ settings! {
     SIZE: "--size", "size";
     SLOT: "--slot", "slot size";
     STREAM: "--stream", "stream name";
-    SWEEP: "--sweep", "sweep";
     THREADS: "--threads", "threads";
     TIME: "--time", "time";
     TIME_PER_POINT: "--time-per-point", "time per point";

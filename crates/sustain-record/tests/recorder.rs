@@ -531,6 +531,7 @@ fn a_second_recorder_is_refused() {
 fn unbounded(stop: Stop) -> IntakeSetup {
     IntakeSetup {
         framing: Framing::None,
+        align_frames: false,
         on_full: OnFull::Block,
         linger_ns: 500_000_000,
         bytes_max: None,

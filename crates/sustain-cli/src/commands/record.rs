@@ -194,6 +194,7 @@ fn plan(flags: &RecordFlags) -> Result<RecordPlan, UsageError> {
     let frame_rates = frame_rates(flags, &sources)?;
     Ok(RecordPlan {
         members: flags.members.clone(),
+        align_frames: align_frames(flags, &sources)?,
         sources,
         on_full: match flags.on_full {
             OnFullFlag::Block => OnFull::Block,
@@ -315,6 +316,20 @@ fn sources(flags: &RecordFlags) -> Result<Vec<SourcePlan>, UsageError> {
             framing,
         })
         .collect())
+}
+
+/// Whether frames are to be aligned, of which there must be some.
+fn align_frames(flags: &RecordFlags, sources: &[SourcePlan]) -> Result<bool, UsageError> {
+    let has_frames = |source: &SourcePlan| match &source.source {
+        SourceSpec::Synthetic(spec) => spec.frame_bytes.is_some(),
+        SourceSpec::Standard | SourceSpec::Path(_) => source.framing != Framing::None,
+    };
+    if flags.align_frames && !sources.iter().any(has_frames) {
+        let why = "--align-frames needs frames, and no stream has any: say with --frames how they \
+                   are told apart";
+        return Err(UsageError(why.to_owned()));
+    }
+    Ok(flags.align_frames)
 }
 
 /// The declared frame rate of each stream, in their order.

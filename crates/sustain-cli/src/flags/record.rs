@@ -129,6 +129,10 @@ pub(crate) struct RecordFlags {
     /// that are missing or late are named in the result.
     #[arg(long, value_name = "R", value_parser = parse_frame_rate, allow_negative_numbers = true)]
     pub(crate) frame_rate: Vec<f64>,
+    /// Let each frame begin at a block of 4 KiB of the disk, in an append of its own, so that it
+    /// can be read from there past the page cache.
+    #[arg(long)]
+    pub(crate) align_frames: bool,
     /// Overwrite the store's oldest data when it is full.
     #[arg(long)]
     pub(crate) ring: bool,

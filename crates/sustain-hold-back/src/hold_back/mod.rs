@@ -4,7 +4,7 @@ mod groups;
 mod watched;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use sustain_document::hold_back::{HoldBackResult, LimitEnd};
 use sustain_host::{ControlGroups, DeviceNumber, GroupBytes, GroupLimits, Roots};

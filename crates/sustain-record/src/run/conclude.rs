@@ -14,8 +14,8 @@ use sustain_targets::others_deeds;
 use super::frames::{histogram, latency};
 use super::{RecordPlan, SourcePlan, frames, words};
 use crate::recorder::{
-    LimitedBy, MarksStanding, MemberStanding, MemberState, OnFull, Recorded, RecordedBefore, Taken,
-    recording_end,
+    LimitedBy, MarksStanding, MemberStanding, MemberState, OnFull, Recorded, RecordedBefore,
+    StreamStanding, Taken, recording_end,
 };
 use crate::source::framing::Framing;
 use crate::verdicts::{self, LIMITS_FROM_BYTES};
@@ -155,6 +155,7 @@ fn plan_result(plan: &RecordPlan, recorded: &Recorded) -> PlanResult {
         bytes: plan.bytes,
         buffer_bytes: plan.options.buffer_bytes,
         append_bytes: recorded.append_bytes,
+        align_frames: plan.align_frames,
         depth: plan.options.depth,
         on_full: match plan.on_full {
             OnFull::Block => OnFull::Block,
@@ -284,6 +285,7 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
     }
     for (source, stream) in plan.sources.iter().zip(&recorded.standing.streams) {
         remarks.extend(without_frames(source, stream.offered_bytes, stream.frames));
+        remarks.extend(small_frames(plan, stream));
     }
     // A source that waits loses nothing by itself, so its losses come from members.
     let waits = plan.on_full == OnFull::Block && recorded.ended != Ending::Full;
@@ -310,6 +312,14 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
         remarks.push(words::full());
     }
     remarks
+}
+
+/// Frames that are too small to be worth aligning.
+fn small_frames(plan: &RecordPlan, stream: &StreamStanding) -> Option<String> {
+    const SMALL_BYTES: u64 = 64 << 10;
+    let mean_bytes = stream.offered_bytes.checked_div(stream.frames)?;
+    let is_small = plan.align_frames && mean_bytes < SMALL_BYTES;
+    is_small.then(|| words::small_aligned_frames(&stream.name, stream.frames, mean_bytes))
 }
 
 /// A source in which no frame of its framing was found.

@@ -75,6 +75,8 @@ pub struct RecordPlan {
     pub members: Vec<String>,
     /// The sources, at least one.
     pub sources: Vec<SourcePlan>,
+    /// Whether each frame begins at a block boundary of the member that it lies on.
+    pub align_frames: bool,
     /// What to do when no memory is free.
     pub on_full: OnFull,
     /// The recording ends after this time.
@@ -238,6 +240,7 @@ impl Default for RecordPlan {
         RecordPlan {
             members: Vec::new(),
             sources: Vec::new(),
+            align_frames: false,
             on_full: OnFull::Block,
             time_ns: None,
             bytes: None,

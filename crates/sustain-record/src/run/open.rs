@@ -126,7 +126,7 @@ fn rehearse(
             new_slot_bytes(plan),
         ),
     };
-    let would = words::would_append(appends_bytes, slot_bytes);
+    let would = words::would_append(appends_bytes, slot_bytes, plan.align_frames);
     observer(RecordEvent::Note(would));
     let share = share::rehearsed(plan, store, roots);
     let would = words::would_take(&share_line(&share));

@@ -2,7 +2,7 @@
 
 use sustain_disk::error::IoFault;
 use sustain_disk::units::{Duration, Size};
-use sustain_document::setting::{APPEND_SIZE, RING, SIZE};
+use sustain_document::setting::{ALIGN_FRAMES, APPEND_SIZE, RING, SIZE};
 
 use crate::recorder::{AppendSize, RecordingProgress, Slowness};
 use crate::source::framing::Framing;
@@ -143,9 +143,23 @@ pub(super) fn empty_rests(append_bytes: u32, slot_bytes: u32) -> Option<String> 
 }
 
 /// How large appends a dry run would write.
-pub(super) fn would_append(append_bytes: u32, slot_bytes: u32) -> String {
+pub(super) fn would_append(append_bytes: u32, slot_bytes: u32, aligns_frames: bool) -> String {
     let (append, slot) = (Size(append_bytes.into()), Size(slot_bytes.into()));
-    format!("would write appends of up to {append} into slots of {slot}")
+    let begins = match aligns_frames {
+        true => ", with an append of its own for each frame",
+        false => "",
+    };
+    format!("would write appends of up to {append} into slots of {slot}{begins}")
+}
+
+/// Frames that are so small that the blocks around each take more than they do.
+pub(super) fn small_aligned_frames(stream: &str, frames: u64, mean_bytes: u64) -> String {
+    format!(
+        "{stream}: each of the {frames} frames has an append of its own, and with {} on average \
+         they are small for that: without {} they take less of the members and less CPU time",
+        Size(mean_bytes),
+        ALIGN_FRAMES.the()
+    )
 }
 
 /// What a dry run would do.

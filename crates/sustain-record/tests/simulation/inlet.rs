@@ -141,6 +141,7 @@ pub struct TimetableInlet {
     free: usize,
     buffers: usize,
     drops: bool,
+    aligns_frames: bool,
     linger_ns: u64,
     quantum_ns: u64,
     stop_at: Option<Timestamp>,
@@ -148,6 +149,17 @@ pub struct TimetableInlet {
     stopped: bool,
     ready: VecDeque<Filled>,
     turn: usize,
+}
+
+/// How many of these bytes lie before the next frame that begins among or behind them, and whether
+/// one does. Takes away the marks behind.
+fn before_frame(count: usize, marks: &mut Vec<FrameMark>) -> (usize, bool) {
+    let Some(index) = marks.iter().position(|mark| mark.offset > 0) else {
+        return (count, false);
+    };
+    marks.truncate(index + 1);
+    marks[index].kind = MarkKind::End;
+    (marks[index].offset, true)
 }
 
 struct Source {
@@ -207,6 +219,7 @@ impl TimetableInlet {
             free: plan.buffers,
             buffers: plan.buffers,
             drops: plan.drops,
+            aligns_frames: plan.aligns_frames,
             linger_ns: plan.durability.interval_ns / 2,
             quantum_ns: (plan.length_ns / 300).max(200_000),
             stop_at: plan.stop_at_ns.map(|at_ns| clock.now() + at_ns),
@@ -363,6 +376,10 @@ impl TimetableInlet {
         if let Some(frames) = facts.synthetic.frames() {
             frames.marks(source.position, count, &mut marks);
         }
+        let (count, ends_there) = match self.aligns_frames {
+            true => before_frame(count, &mut marks),
+            false => (count, false),
+        };
         // This is the end of a frame that did not fit into the append before, together with the
         // begin of the next frame.
         if let Some(first) = marks.first_mut()
@@ -398,7 +415,7 @@ impl TimetableInlet {
         }
         source.position += taken as u64;
         facts.offered_bytes = source.position - facts.base_bytes;
-        let is_full = taken < count || filling.room_bytes() < 64;
+        let is_full = taken < count || filling.room_bytes() < 64 || ends_there;
         drop(all_facts);
         if is_full {
             self.finish(index, now);

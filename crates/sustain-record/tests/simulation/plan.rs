@@ -49,6 +49,8 @@ pub struct RecordingPlan {
     pub window: ScatterWindow,
     pub patience: Patience,
     pub append_bytes: usize,
+    /// Whether each frame begins an append.
+    pub aligns_frames: bool,
     pub buffers: usize,
     pub drops: bool,
     pub streams: Vec<StreamPlan>,
@@ -331,6 +333,8 @@ fn recording(
         },
         patience: Patience::default(),
         append_bytes: append_bytes as usize,
+        // It is not drawn, so that seeds stay what they were.
+        aligns_frames: bytes.is_multiple_of(3),
         buffers: draw.between(1, 24) as usize,
         drops: draw.chance(400),
         streams: streams(draw, bytes, length_ns),

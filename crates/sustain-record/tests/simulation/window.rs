@@ -39,6 +39,7 @@ pub fn plan(stream_bytes_per_s: u64, length_ns: u64, durability: Durability) -> 
         },
         patience: Patience::default(),
         append_bytes: 256 << 10,
+        aligns_frames: false,
         buffers: 16,
         drops: false,
         streams: vec![stream],

@@ -152,6 +152,7 @@ fn plan() -> PlanResult {
         bytes: None,
         buffer_bytes: 512 << 20,
         append_bytes: 1 << 20,
+        align_frames: false,
         depth: 8,
         on_full: OnFull::Drop,
         ring: false,

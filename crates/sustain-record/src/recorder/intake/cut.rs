@@ -325,6 +325,7 @@ mod tests {
         let split = SplitSwitch::default();
         let setup = IntakeSetup {
             framing: Framing::Lines,
+            align_frames: false,
             on_full: OnFull::Block,
             linger_ns: 50_000_000,
             bytes_max: None,

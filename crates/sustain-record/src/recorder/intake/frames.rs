@@ -82,7 +82,7 @@ impl Intake {
         self.lose_frames(bytes, frames as u64, reason);
     }
 
-    fn lose_frames(&mut self, bytes: u64, frames: u64, reason: GapReason) {
+    pub(super) fn lose_frames(&mut self, bytes: u64, frames: u64, reason: GapReason) {
         self.dropping = self.is_framed.then_some(reason);
         self.writer.skip(bytes, frames, reason);
     }
@@ -98,7 +98,7 @@ impl Intake {
 
     /// Takes the first `count` bytes of the spare memory with the marks in them, over as many
     /// appends as needed.
-    pub(super) fn enter(&mut self, mut count: usize, found: &[FrameMark]) {
+    pub(super) fn enter_here(&mut self, mut count: usize, found: &[FrameMark]) {
         let time_ns = self.writer.now_ns();
         let room_bytes_min = match self.is_framed {
             true => FRAMED_ROOM_BYTES_MIN,

@@ -76,6 +76,7 @@ impl Intake {
         }
         let lost = self.lose_begun_frame(count, &mut found);
         let count = self.made_before_cut(count - lost, &mut found);
+        let count = self.made_before_frame(count, &mut found);
         self.enter(count, &found);
         self.found = found;
         self.note_frames();

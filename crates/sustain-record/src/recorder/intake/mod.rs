@@ -20,6 +20,7 @@ use super::stream_writer::StreamWriter;
 use crate::format::GapReason;
 use crate::source::framing::{FrameMark, Framer, Framing, FramingError};
 
+mod align;
 mod cut;
 mod frames;
 mod made;
@@ -44,6 +45,8 @@ pub use sustain_document::record::OnFull;
 pub struct IntakeSetup {
     /// How frames are told apart.
     pub framing: Framing,
+    /// Whether each frame begins at a block boundary of the member that it lies on.
+    pub align_frames: bool,
     /// What to do when no memory is free.
     pub on_full: OnFull,
     /// An append is closed when its first byte is this old.
@@ -257,6 +260,7 @@ impl Intake {
     /// memory. Returns 0 at the end of the source.
     fn read_some(&mut self, source: BorrowedFd<'_>, at_most: usize) -> Result<usize, Errno> {
         self.commit_if_narrow();
+        let at_most = self.read_bytes_max(at_most);
         let kept = self.undecided.len();
         match self.room_to_read() {
             IntakeSpace::Ready => {}

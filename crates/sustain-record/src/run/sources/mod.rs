@@ -275,6 +275,7 @@ pub(super) fn start(
         .map(|((source, opened), writer)| {
             let setup = IntakeSetup {
                 framing: source.framing,
+                align_frames: plan.align_frames,
                 on_full: plan.on_full,
                 linger_ns: plan.options.durability.interval_ns / 2,
                 bytes_max: plan.bytes,

@@ -37,6 +37,11 @@ impl LengthPrefixedFramer {
         }
     }
 
+    /// Bytes of the open frame that are still to come; none between frames.
+    pub(super) fn frame_left_bytes(&self) -> Option<usize> {
+        (self.left_bytes > 0).then_some(self.left_bytes as usize)
+    }
+
     /// Takes all bytes, except a piece of a prefix at the end: no frame begins before its length
     /// has been checked.
     pub(super) fn push(

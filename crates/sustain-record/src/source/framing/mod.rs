@@ -252,6 +252,14 @@ impl Framer {
         Ok(taken)
     }
 
+    /// Bytes of the open frame that are still to come, where its length is known.
+    pub fn frame_left_bytes(&self) -> Option<usize> {
+        match &self.parser {
+            Parser::LengthPrefixed(prefixed) => prefixed.frame_left_bytes(),
+            Parser::None | Parser::Lines(_) | Parser::Jpeg(_) => None,
+        }
+    }
+
     /// Bytes of the open frame that were taken so far, at least 1; `None` between frames. Dropping
     /// that begins at `None` and stops at an end loses whole frames only.
     pub fn bytes_into_frame(&self) -> Option<u64> {

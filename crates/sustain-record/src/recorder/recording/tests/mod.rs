@@ -516,6 +516,7 @@ fn the_users_wish_to_end_is_heard_while_no_member_returns_anything() {
     let stop = Stop::default();
     let setup = IntakeSetup {
         framing: Framing::None,
+        align_frames: false,
         on_full: OnFull::Block,
         linger_ns: 500_000_000,
         bytes_max: None,

@@ -588,6 +588,7 @@ fn the_space_for_another_recording_is_shown_as_soon_as_one_has_begun() {
 fn intake_setup(framing: Framing, split: &SplitSwitch) -> IntakeSetup {
     IntakeSetup {
         framing,
+        align_frames: false,
         on_full: OnFull::Block,
         linger_ns: 50_000_000,
         bytes_max: None,

@@ -204,7 +204,7 @@ fn what_cannot_be_read_back_is_refused() {
     };
     assert!(refused(plan(|load| load.direction = Some(Direction::Read))).contains("only reads"));
     assert!(refused(plan(|load| load.path = DataPath::Buffered)).contains("from memory"));
-    assert!(refused(plan(|load| load.rate_bytes_per_s = Some(1e6))).contains("by itself"));
+    assert!(refused(plan(|load| load.rate_bytes_per_s = Some(1e6))).contains("none can be given"));
     let elsewhere = plan(|load| {
         load.at = Some(At::Byte(1 << 30));
         load.bytes = Some(1 << 20);

@@ -470,6 +470,7 @@ pub fn assert_only_own_elements(own: &str) {
         "li",
         "pre",
         "footer",
+        "caption",
         "span",
         "b",
         "i",

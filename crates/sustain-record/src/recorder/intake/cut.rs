@@ -284,6 +284,7 @@ mod tests {
         stop.interrupt();
         let setup = IntakeSetup {
             framing: Framing::None,
+            align_frames: false,
             on_full: OnFull::Block,
             linger_ns: 50_000_000,
             bytes_max: None,

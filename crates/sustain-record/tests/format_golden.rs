@@ -1,4 +1,4 @@
-//! Holds files of version 1 that must be readable for ever, and must always be written in the same
+//! Holds files of versions 1 and 2 that must be readable for ever, and must always be written in the same
 //! way.
 //!
 //! `SUSTAIN_WRITE_GOLDEN=1 cargo test -p sustain-record --test format_golden` writes those that are
@@ -20,7 +20,7 @@ use sustain_record::format::{
 };
 
 fn golden_directory() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/version-1")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
 fn corpus_directory() -> PathBuf {
@@ -44,7 +44,7 @@ fn kept(path: &Path, encoded: &[u8]) -> Vec<u8> {
 }
 
 fn golden(name: &str, encoded: &[u8]) -> Vec<u8> {
-    kept(&golden_directory().join(name), encoded)
+    kept(&golden_directory().join("version-1").join(name), encoded)
 }
 
 fn encoded(descriptor: &Descriptor) -> (Vec<u8>, u32) {
@@ -57,6 +57,14 @@ fn encoded(descriptor: &Descriptor) -> (Vec<u8>, u32) {
 fn superblocks_of_version_1_are_read_and_written_the_same() {
     let superblock = samples::superblock();
     let bytes = golden("superblock.bin", &superblock.encode(2));
+    assert_eq!(Superblock::decode(&bytes), Ok(superblock));
+}
+
+#[test]
+fn superblocks_of_version_2_are_read_and_written_the_same() {
+    let superblock = samples::superblock_with_pins();
+    let path = golden_directory().join("version-2/superblock.bin");
+    let bytes = kept(&path, &superblock.encode(2));
     assert_eq!(Superblock::decode(&bytes), Ok(superblock));
 }
 
@@ -105,6 +113,7 @@ fn the_seeds_of_the_fuzz_targets_are_what_is_written() {
             "superblock/smallest",
             samples::smallest_superblock().encode(3),
         ),
+        ("superblock/pins", samples::superblock_with_pins().encode(1)),
         ("descriptor/data", encoded(&samples::descriptor()).0),
         ("descriptor/start", encoded(&samples::start_descriptor()).0),
         (

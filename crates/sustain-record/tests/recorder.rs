@@ -26,8 +26,8 @@ use sustain_record::reading::stream::{Range, StreamReader};
 use sustain_record::reading::user_marks::{FoundMarks, MarkLoss, find_marks};
 use sustain_record::reading::verify::{Checkable, verify};
 use sustain_record::recorder::{
-    AppendSize, Intake, IntakeSetup, OnFull, PauseSwitch, RecordOptions, Recorder, SplitSwitch,
-    StreamSetup, StreamWriter,
+    AppendSize, Intake, IntakeSetup, OnFull, PauseSwitch, PinOutcome, PinWish, RecordOptions,
+    Recorder, RecordingBoard, SplitSwitch, StreamSetup, StreamWriter,
 };
 use sustain_record::source::framing::Framing;
 use sustain_record::source::synthetic::{Content, seed_of};
@@ -409,6 +409,94 @@ fn names_for_which_a_start_has_no_room_are_refused_before_anything_is_written() 
     };
     assert!(why.contains("shorter names"), "{why}");
     assert!(std::fs::read(&place.members[0]).unwrap() == before);
+}
+
+/// What became of a wish for a pin, once it is known.
+fn pinned(board: &RecordingBoard, wish: PinWish) -> PinOutcome {
+    let number = board.pins().wish(wish);
+    let mut outcome = None;
+    for _ in 0..12_000 {
+        outcome = board.pins().take_outcome(number);
+        if outcome.is_some() {
+            break;
+        }
+        // Whatever is shown next, it is a while later.
+        board.wait_for(|_| false, Duration::from_millis(10));
+    }
+    outcome.expect("it is answered")
+}
+
+fn ring(place: &Place) -> (Recorder, StreamWriter) {
+    let options = RecordOptions {
+        buffer_bytes: 16 << 20,
+        append_bytes: 256 << 10,
+        ring: true,
+        ..RecordOptions::default()
+    };
+    let store = place.open(Mode::Record);
+    let mut recorder = Recorder::start(store, ["main"], options).unwrap();
+    let writer = recorder.writer("main").unwrap();
+    (recorder, writer)
+}
+
+#[test]
+fn what_a_pin_keeps_comes_back_when_the_ring_and_the_next_ring_have_gone_round() {
+    let place = Place::new(&[24 << 20, 20 << 20]);
+    let (recorder, mut writer) = ring(&place);
+    let board = recorder.board();
+    let from_ns = writer.now_ns();
+    fill(&mut writer, 3_000_000);
+    let settled = |bytes| {
+        let is_settled = board.wait_for(
+            |now| now.streams[0].settled_bytes >= bytes,
+            Duration::from_secs(120),
+        );
+        assert!(is_settled.streams[0].settled_bytes >= bytes);
+    };
+    settled(3_000_000);
+    let to_ns = writer.now_ns();
+    let wish = PinWish::Pin { from_ns, to_ns };
+    let kept = pinned(&board, wish).unwrap().unwrap();
+    assert_eq!((kept.number, kept.to_ns), (1, to_ns));
+    assert!(kept.from_ns <= to_ns);
+    for _ in 0..11 {
+        fill(&mut writer, 6_000_000);
+    }
+    drop(writer);
+    let recorded = recorder.finish().unwrap();
+    assert_eq!(recorded.ended, Ending::Source, "{:?}", recorded.standing);
+    let check = |is_at_rest: bool| {
+        let mut store = place.open(Mode::Read);
+        let pins = store.pins();
+        assert_eq!((pins.len(), pins[0].number, pins[0].is_open), (1, 1, false));
+        let found = store.pinned(1).unwrap();
+        let scope = Scope::of(&found[0], &store.members, store.machines(), store.clock());
+        let reader = StreamReader::open(&scope, 0, &Range::All).unwrap();
+        let mut parts: Vec<StreamPart> = reader.map(Result::unwrap).collect();
+        // The recording goes on behind what is kept.
+        parts.pop_if(|last| matches!(last, StreamPart::OpenEnd { .. }));
+        let end = parts.last().map_or(0, StreamPart::end_bytes);
+        assert!(end >= 3_000_000, "{end}");
+        assert_parts("main", &parts, end, &[]);
+        let found = store.recordings().unwrap();
+        let checked = verify(Checkable::of(&store, &found), &mut |_| {}, &Stop::default());
+        let checked = checked.unwrap();
+        assert!(checked.ok || !is_at_rest, "{:?}", checked.bad);
+    };
+    check(true);
+    let (recorder, mut writer) = ring(&place);
+    for _ in 0..11 {
+        fill(&mut writer, 6_000_000);
+    }
+    check(false);
+    let outcome = pinned(&recorder.board(), PinWish::Unpin { number: 1 });
+    assert_eq!(outcome, Ok(None));
+    drop(writer);
+    recorder.finish().unwrap();
+    let mut store = place.open(Mode::Read);
+    assert_eq!(store.pins(), []);
+    let why = store.pinned(1).unwrap_err().to_string();
+    assert!(why.contains("no pin 1"), "{why}");
 }
 
 #[test]

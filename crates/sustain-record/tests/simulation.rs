@@ -37,6 +37,8 @@ mod history;
 mod inlet;
 #[path = "simulation/outcome.rs"]
 mod outcome;
+#[path = "simulation/pins.rs"]
+mod pins;
 #[path = "simulation/plan.rs"]
 mod plan;
 #[path = "simulation/run.rs"]
@@ -56,6 +58,9 @@ const SEEDS: u64 = 2000;
 const SEEDS_OF_SPLITS: u64 = 1000;
 /// And of rings that are cut.
 const SEEDS_OF_RINGS: u64 = 60;
+
+/// And of rings of which stretches are pinned.
+const SEEDS_OF_PINS: u64 = 500;
 
 /// Others that have found what none of those does.
 const SEEDS_THAT_FAILED: [u64; 24] = [
@@ -108,6 +113,12 @@ fn seeds_hold_the_promise() {
 #[test]
 fn seeds_hold_the_promise_where_recordings_are_split() {
     hold(SEEDS_OF_SPLITS, Plan::of_splits, "one_seed_of_splits");
+}
+
+/// Rings of which stretches are pinned and freed.
+#[test]
+fn seeds_hold_the_promise_where_stretches_are_pinned() {
+    hold(SEEDS_OF_PINS, Plan::of_pins, "one_seed_of_pins");
 }
 
 /// Ordinary seeds seldom draw a ring of which the oldest is what a power cut has left.
@@ -164,6 +175,13 @@ fn one_seed() {
 #[ignore = "replays the seed that SUSTAIN_SEED names"]
 fn one_seed_of_splits() {
     replay(Plan::of_splits);
+}
+
+/// The same where stretches are pinned.
+#[test]
+#[ignore = "replays the seed that SUSTAIN_SEED names"]
+fn one_seed_of_pins() {
+    replay(Plan::of_pins);
 }
 
 /// The same for a ring.

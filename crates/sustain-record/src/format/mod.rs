@@ -11,6 +11,7 @@ mod drift;
 mod geometry;
 mod marks;
 mod notes;
+mod pins;
 mod seal;
 mod superblock;
 
@@ -30,6 +31,7 @@ pub use notes::{
     EarlierNote, EndNote, MARKS_FRAMING, MARKS_STREAM, NoteError, PlaceNote, StartNote, StreamNote,
     StreamTotal, TornNote,
 };
+pub use pins::{Course, PINS_MAX, Pin};
 pub use seal::Seal;
 pub use superblock::{Superblock, SuperblockError, newest};
 
@@ -47,7 +49,7 @@ pub const MEMBERS_MAX: usize = 128;
 pub const SLOT_BYTES_MIN: u32 = 64 * 1024;
 /// The largest slot, in bytes.
 pub const SLOT_BYTES_MAX: u32 = 16 * 1024 * 1024;
-/// The version of the format that is written, and the newest that can be read.
+/// The version of the format. Only a superblock with pins has a later one.
 pub const VERSION: u32 = 1;
 /// The stream number of control records, which belong to no stream.
 pub const CONTROL_STREAM: u16 = 0xFFFF;

@@ -11,10 +11,14 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::checksum::crc32c_without_field;
 use super::geometry::Geometry;
+use super::pins::{Course, PINS_MAX, Pin, PinBytes};
 use super::{BLOCK_BYTES, MEMBERS_MAX, VERSION};
 
 const MAGIC: [u8; 16] = *b"sustain-store\r\n\x1a";
 const COPIES: u32 = 4;
+/// The version of a superblock with pins, and the newest that can be read. Whoever knows no pins
+/// would overwrite what they keep, so it must refuse the store.
+const VERSION_WITH_PINS: u32 = 2;
 const FLAG_PREWRITTEN: u32 = 1;
 const FLAG_ENDED: u32 = 2;
 
@@ -41,9 +45,10 @@ struct SuperblockBytes {
     reserved: [u8; 2],
     recordings_begun: U32,
     ended_slots: U64,
-    reserved_too: [u8; 888],
+    pin_count: U16,
+    reserved_too: [u8; 886],
     members: [[u8; 16]; MEMBERS_MAX],
-    rest: [u8; 1024],
+    pins: [PinBytes; PINS_MAX],
 }
 
 const _: () = assert!(size_of::<SuperblockBytes>() == BLOCK_BYTES);
@@ -77,6 +82,9 @@ pub struct Superblock {
     /// The slot of the last end mark here that became durable; none if an older recorder does not
     /// tell.
     pub end_slot: Option<u64>,
+    /// What is kept of a ring, and what was until lately: at most [`PINS_MAX`], no two with the same
+    /// number.
+    pub pins: Vec<Pin>,
 }
 
 /// Why a block is not a superblock that can be used.
@@ -87,8 +95,8 @@ pub enum SuperblockError {
     Foreign,
     /// It was written by a later version of the format. Nothing else in it is believed.
     #[error(
-        "this store has format version {version}, and version {VERSION} is the newest known \
-         here: use a newer sustain"
+        "this store has format version {version}, and version {VERSION_WITH_PINS} is the newest \
+         known here: use a newer sustain"
     )]
     Newer {
         /// Its version.
@@ -110,7 +118,10 @@ impl Superblock {
         let mut block = vec![0; BLOCK_BYTES];
         let layout = SuperblockBytes::mut_from_bytes(&mut block).expect("it is one block");
         layout.magic = MAGIC;
-        layout.version = VERSION.into();
+        layout.version = match self.pins.is_empty() {
+            true => VERSION.into(),
+            false => VERSION_WITH_PINS.into(),
+        };
         layout.copy = copy.into();
         layout.slot_bytes = self.geometry.slot_bytes.into();
         layout.store = self.store.into_bytes();
@@ -136,6 +147,10 @@ impl Superblock {
         for (entry, member) in layout.members.iter_mut().zip(&self.members) {
             *entry = member.into_bytes();
         }
+        layout.pin_count = (self.pins.len() as u16).into();
+        for (entry, pin) in layout.pins.iter_mut().zip(&self.pins) {
+            *entry = pin.to_bytes();
+        }
         layout.crc = crc_of(layout).into();
         block
     }
@@ -152,12 +167,19 @@ impl Superblock {
         let (layout, _) =
             SuperblockBytes::ref_from_prefix(bytes).map_err(|_| SuperblockError::Damaged)?;
         let version = layout.version.get();
-        if version > VERSION {
+        if version > VERSION_WITH_PINS {
             return Err(SuperblockError::Newer { version });
         }
-        if version != VERSION || layout.crc.get() != crc_of(layout) {
+        if version < VERSION || layout.crc.get() != crc_of(layout) {
             return Err(SuperblockError::Damaged);
         }
+        // In version 1 the table is reserved space.
+        let pin_count = match version {
+            VERSION_WITH_PINS => usize::from(layout.pin_count.get()),
+            _ => 0,
+        };
+        let pins = layout.pins.get(..pin_count);
+        let pins = pins.ok_or(SuperblockError::Damaged)?;
         let member_count = usize::from(layout.member_count.get());
         let members = layout
             .members
@@ -181,6 +203,7 @@ impl Superblock {
             slots_begun: layout.slots_begun.get(),
             recordings_begun: layout.recordings_begun.get(),
             end_slot: layout.ended_slots.get().checked_sub(1),
+            pins: pins.iter().map(Pin::of_bytes).collect(),
         };
         if layout.copy.get() < COPIES && superblock.is_valid() {
             Ok(superblock)
@@ -193,7 +216,18 @@ impl Superblock {
         self.geometry.is_valid()
             && self.members.len() <= MEMBERS_MAX
             && self.members.get(usize::from(self.member_index)) == Some(&self.member)
-            && are_distinct(&self.members)
+            && are_distinct(self.members.iter().copied())
+            && self.pins.len() <= PINS_MAX
+            && are_distinct(self.pins.iter().map(|pin| pin.number))
+            && self
+                .pins
+                .iter()
+                .all(|pin| pin.is_valid(self.geometry.slot_count))
+    }
+
+    /// The order in which the slots of this member are written.
+    pub fn course(&self) -> Course {
+        Course::new(self.geometry.slot_count, &self.pins)
     }
 }
 
@@ -227,8 +261,8 @@ fn rank(copy: &Result<Superblock, SuperblockError>) -> (u8, u64) {
     }
 }
 
-fn are_distinct(members: &[Uuid]) -> bool {
-    let mut sorted = members.to_vec();
+fn are_distinct<T: Ord>(all: impl Iterator<Item = T>) -> bool {
+    let mut sorted: Vec<T> = all.collect();
     sorted.sort_unstable();
     sorted.windows(2).all(|pair| pair[0] != pair[1])
 }
@@ -258,6 +292,23 @@ mod tests {
             slots_begun: 12,
             recordings_begun: 3,
             end_slot: Some(11),
+            pins: Vec::new(),
+        }
+    }
+
+    fn with_pins() -> Superblock {
+        let pin = |number: u32| Pin {
+            number,
+            from_slot: 100,
+            end_slot: (number > 1).then_some(120),
+            end_sequence: 1 << 21,
+            freed_slot: (number > 2).then_some(150),
+            from_time_ns: 1_700_000_000_000_000_000,
+            to_time_ns: -1,
+        };
+        Superblock {
+            pins: (1..=3).map(pin).collect(),
+            ..superblock()
         }
     }
 
@@ -294,7 +345,9 @@ mod tests {
             (offset_of!(SuperblockBytes, slots_begun), 112),
             (offset_of!(SuperblockBytes, parity_count), 120),
             (offset_of!(SuperblockBytes, reserved), 122),
+            (offset_of!(SuperblockBytes, pin_count), 136),
             (offset_of!(SuperblockBytes, members), 1024),
+            (offset_of!(SuperblockBytes, pins), 3072),
         ];
         for (number, (is, should_be)) in fields.into_iter().enumerate() {
             assert_eq!(is, should_be, "field {number}");
@@ -328,13 +381,56 @@ mod tests {
     #[test]
     fn a_later_version_is_named_without_a_look_at_the_rest() {
         let mut block = superblock().encode(0);
-        block[16] = 2;
+        block[16] = 3;
         block[200] = 1;
-        assert_eq!(
-            Superblock::decode(&block),
-            Err(SuperblockError::Newer { version: 2 })
-        );
+        let newer = Superblock::decode(&block);
+        assert_eq!(newer, Err(SuperblockError::Newer { version: 3 }));
+        let told = newer.unwrap_err().to_string();
+        assert!(told.ends_with("use a newer sustain"), "{told}");
         assert_eq!(patched(16, &[0]), Err(SuperblockError::Damaged));
+    }
+
+    #[test]
+    fn only_a_superblock_with_pins_is_of_version_2() {
+        let (without, with) = (superblock().encode(1), with_pins().encode(1));
+        assert_eq!((without[16], with[16]), (1, 2));
+        assert_eq!(with[136..138], [3, 0]);
+        assert_eq!(with[3072..3076], [1, 0, 0, 0]);
+        assert_eq!(with[3072 + 64 + 16..3072 + 64 + 24], 120_u64.to_le_bytes());
+        assert_eq!(with[3072 + 16..3072 + 24], [0xFF; 8], "the end is open");
+        assert_eq!(with[3072 + 32..3072 + 40], [0xFF; 8], "it is not freed");
+        assert_eq!(without[..16], with[..16]);
+        assert_eq!(without[24..136], with[24..136]);
+        assert_eq!(without[138..3072], with[138..3072]);
+        assert!(without[136..1024].iter().all(|byte| *byte == 0));
+        assert_eq!(Superblock::decode(&with), Ok(with_pins()));
+        // A version 1 has none, whatever lies in its reserved space.
+        let mut older = with.clone();
+        older[16] = 1;
+        assert_eq!(Superblock::decode(&with_right_crc(older)), Ok(superblock()));
+    }
+
+    #[test]
+    fn a_table_of_pins_that_cannot_be_is_refused() {
+        let wrong: [(usize, &[u8]); 7] = [
+            (136, &[17, 0]),
+            (136, &[4, 0]),
+            (3072, &[2]),
+            (3072, &[0]),
+            (3072 + 8, &[0xFF; 8]),
+            (3072 + 64 + 16, &[100, 0]),
+            (3072 + 64 + 16, &[0, 0, 1, 0]),
+        ];
+        for (offset, bytes) in wrong {
+            let mut block = with_pins().encode(0);
+            block[offset..offset + bytes.len()].copy_from_slice(bytes);
+            let answer = Superblock::decode(&with_right_crc(block));
+            assert_eq!(
+                answer,
+                Err(SuperblockError::Damaged),
+                "{bytes:?} at {offset}"
+            );
+        }
     }
 
     #[test]
@@ -389,7 +485,7 @@ mod tests {
             })
         };
         let damaged = Err(SuperblockError::Damaged);
-        let newer = Err(SuperblockError::Newer { version: 2 });
+        let newer = Err(SuperblockError::Newer { version: 3 });
         let foreign = Err(SuperblockError::Foreign);
         assert_eq!(newest([of(3), damaged.clone(), of(4), of(2)]), of(4));
         assert_eq!(newest([newer.clone(), of(0)]), of(0));
@@ -423,17 +519,29 @@ mod tests {
             count in 1..=MEMBERS_MAX,
             index in any::<prop::sample::Index>(),
             [is_prewritten, has_ended] in any::<[bool; 2]>(),
+            pins in prop::collection::vec(any::<[u64; 4]>(), 0..=PINS_MAX),
         ) -> Superblock {
             let members: Vec<Uuid> = (0..count as u128)
                 .map(|number| Uuid::from_u128(ids.1.wrapping_add(number)))
                 .collect();
             let member_index = index.index(count);
+            let geometry = Geometry::of_member(capacity_bytes, 1 << shift).unwrap();
+            let pin = |(number, [from, length, freed, time]): (u32, [u64; 4])| Pin {
+                number,
+                from_slot: from / 2,
+                end_slot: (length % 3 > 0)
+                    .then(|| from / 2 + length % geometry.slot_count + 1),
+                end_sequence: freed,
+                freed_slot: (freed % 2 > 0).then_some(freed / 2),
+                from_time_ns: time as i64,
+                to_time_ns: !(time as i64),
+            };
             Superblock {
                 store: Uuid::from_u128(ids.0),
                 member: members[member_index],
                 generation: numbers[0],
                 created_ns,
-                geometry: Geometry::of_member(capacity_bytes, 1 << shift).unwrap(),
+                geometry,
                 member_index: member_index as u16,
                 members,
                 is_prewritten,
@@ -441,6 +549,7 @@ mod tests {
                 slots_begun: numbers[1],
                 recordings_begun: numbers[2] as u32,
                 end_slot: numbers[2].checked_sub(1),
+                pins: (1..).zip(pins).map(pin).collect(),
             }
         }
     }
@@ -469,6 +578,7 @@ mod tests {
             if let Ok(superblock) = Superblock::decode(&with_right_crc(block)) {
                 prop_assert!(superblock.geometry.is_valid());
                 prop_assert!(superblock.members.len() <= MEMBERS_MAX);
+                superblock.course().at_or_after(superblock.slots_begun);
                 let again = superblock.encode(1);
                 prop_assert_eq!(Superblock::decode(&again), Ok(superblock));
             }
@@ -479,7 +589,7 @@ mod tests {
             bytes in prop::collection::vec(any::<u8>(), BLOCK_BYTES - 20),
         ) {
             let mut block = MAGIC.to_vec();
-            block.extend([1, 0, 0, 0]);
+            block.extend([1 + bytes[0] % 2, 0, 0, 0]);
             block.extend(bytes);
             let _ = Superblock::decode(&with_right_crc(block));
         }

@@ -40,6 +40,8 @@ pub struct Recording {
     /// Whether a ring has gone on over all that some member may have had of it, or over accounts of
     /// gaps that were all that it had there: what is on none of the others may have been there.
     pub is_gone_from_a_member: bool,
+    /// The number of the pin that keeps it, if this is only what that keeps.
+    pub pin: Option<u32>,
 }
 
 /// The part of a recording that is on one member.
@@ -197,6 +199,13 @@ pub struct Apart {
 /// # Errors
 /// [`Apart`] if two halves of the store have recorded by themselves.
 pub fn merge(members: &[Option<Vec<Chapter>>]) -> Result<Vec<Recording>, Apart> {
+    merge_with(members, &earlier_notes(members))
+}
+
+pub(super) fn merge_with(
+    members: &[Option<Vec<Chapter>>],
+    earlier: &HashMap<Uuid, &EarlierNote>,
+) -> Result<Vec<Recording>, Apart> {
     let mut recordings: BTreeMap<u32, Vec<(usize, &Chapter)>> = BTreeMap::new();
     for (index, chapters) in members.iter().enumerate() {
         for chapter in chapters.iter().flatten() {
@@ -213,10 +222,9 @@ pub fn merge(members: &[Option<Vec<Chapter>>]) -> Result<Vec<Recording>, Apart> 
             parts.push((index, chapter));
         }
     }
-    let earlier = earlier_notes(members);
     let newest_first = recordings.values().rev();
     let mut merged: Vec<Recording> = newest_first
-        .map(|parts| recording(parts, members.len(), &earlier))
+        .map(|parts| recording(parts, members.len(), earlier))
         .collect();
     for (recording, parts) in merged.iter_mut().zip(recordings.values().rev()) {
         note_written_over(recording, parts, members);
@@ -301,7 +309,7 @@ fn leave_out_unsettled(recording: &mut Recording, parts: &[(usize, &Chapter)]) {
 }
 
 /// What all starts that can be read tell of recordings before them.
-fn earlier_notes(members: &[Option<Vec<Chapter>>]) -> HashMap<Uuid, &EarlierNote> {
+pub(super) fn earlier_notes(members: &[Option<Vec<Chapter>>]) -> HashMap<Uuid, &EarlierNote> {
     let chapters = members.iter().flatten().flatten();
     chapters
         .filter_map(|chapter| chapter.start.as_ref())
@@ -396,6 +404,7 @@ fn recording(
         per_member,
         under_way: false,
         is_gone_from_a_member: false,
+        pin: None,
     }
 }
 

@@ -74,9 +74,11 @@ pub(super) fn chapter(
     ended: LastEnded,
 ) -> Asked<Chapter> {
     // What lies further back has been overwritten.
-    let oldest_serial = tail.written_slots_end.saturating_sub(facts.slot_count());
+    let lap_serial = tail.written_slots_end.saturating_sub(facts.slot_count());
+    let oldest_serial = lap_serial.max(tail.from_slot);
     // And what lies further back than this may be half overwritten, by a start that was cut off.
-    let kept_serial = tail.next_slot_serial.saturating_sub(facts.slot_count());
+    let kept_lap_serial = tail.next_slot_serial.saturating_sub(facts.slot_count());
+    let kept_serial = kept_lap_serial.max(tail.from_slot);
     let start = start_of(facts, last, oldest_serial)?;
     let beginning = beginning_of(facts, last, start, oldest_serial)?;
     let first = beginning.first;
@@ -171,7 +173,7 @@ impl KeptSlots {
         let lap = facts.slot_count();
         let mark_reach = mark_reach(facts, last, start, end);
         KeptSlots {
-            from: self.from.max(reach(last, end).saturating_sub(lap)),
+            from: self.from.max(reach(facts, last, end).saturating_sub(lap)),
             marks_from: self.marks_from.max(mark_reach.saturating_sub(lap)),
         }
     }
@@ -179,16 +181,14 @@ impl KeptSlots {
 
 /// The first slot that a recorder cannot have begun that was cut off behind this append; 0 if none
 /// was. Recovering, and an end mark that cannot be read, may follow a cut.
-fn reach(last: &Descriptor, end: Option<&EndNote>) -> u64 {
+fn reach(facts: &MemberEvidence, last: &Descriptor, end: Option<&EndNote>) -> u64 {
     let has_ended =
         last.kind == Kind::End && end.is_some_and(|end| end.ended != EndNote::RECOVERED);
     if has_ended {
         return 0;
     }
-    last.place
-        .slot_serial
-        .saturating_add(PATIENCE_SLOTS)
-        .saturating_add(1)
+    let farthest = facts.course().ahead(last.place.slot_serial, PATIENCE_SLOTS);
+    farthest.saturating_add(1)
 }
 
 /// The same for marks of earlier recordings, as near as it is known: a recorder also waits for the
@@ -206,8 +206,9 @@ fn mark_reach(
         .start
         .map(|start| start.slot_serial.saturating_add(facts.start_repeat_slots()))
         .filter(|by_start| *by_start >= last.place.slot_serial)
+        .and_then(|by_start| facts.course().at_or_after(by_start))
         .map_or(u64::MAX, |by_start| by_start.saturating_add(1));
-    reach(last, end).min(by_start)
+    reach(facts, last, end).min(by_start)
 }
 
 fn is_same(one: &Descriptor, other: &Descriptor) -> bool {
@@ -269,8 +270,8 @@ fn start_before(
     place: AppendPlace,
     oldest_serial: u64,
 ) -> Asked<Option<AppendPlace>> {
-    let earliest = place.slot_serial.saturating_sub(PATIENCE_SLOTS);
-    for serial in (earliest.max(oldest_serial)..place.slot_serial).rev() {
+    let before = facts.course().preceding(place.slot_serial, PATIENCE_SLOTS);
+    for serial in before.take_while(|serial| *serial >= oldest_serial) {
         let found = facts.descriptor(slot_start(serial))?;
         if let Some(found) = found.filter(|found| is_same(found, last)) {
             return Ok(found.start.filter(|start| *start < place));
@@ -348,14 +349,15 @@ fn first_by_slots<'a>(
     }
     // Slots from `low` on may be damaged at their starts, and may belong to either recording.
     let mut boundary = Boundary::default();
-    let slots_end = low
-        .saturating_add(PATIENCE_SLOTS)
+    let slots_end = facts
+        .course()
+        .ahead(low, PATIENCE_SLOTS)
         .min(last.place.slot_serial);
-    for serial in low.saturating_sub(1).max(oldest_serial)..=slots_end {
+    for serial in slots_around(facts, low, oldest_serial, slots_end) {
         let at_start = facts.descriptor(slot_start(serial))?;
         if let Some(first) = at_start.filter(|first| is_same(first, last)) {
             boundary.first = Some(first);
-            if serial == oldest_serial {
+            if facts.course().at_or_after(oldest_serial) == Some(serial) {
                 return Ok(boundary);
             }
             // The link makes it unnecessary to search the slots before.
@@ -379,12 +381,11 @@ fn search_around<'a>(
 ) -> Asked<Boundary<'a>> {
     let slots_end = boundary
         .first
-        .map_or(low.saturating_add(PATIENCE_SLOTS), |first| {
+        .map_or(facts.course().ahead(low, PATIENCE_SLOTS), |first| {
             first.place.slot_serial
         })
         .min(last.place.slot_serial);
-    let slots_start = low.saturating_sub(1).max(oldest_serial);
-    for serial in slots_start..=slots_end {
+    for serial in slots_around(facts, low, oldest_serial, slots_end) {
         for (first, end) in &facts.search(serial)?.recordings {
             if end.recording < last.recording {
                 boundary.before = Some(end);
@@ -397,15 +398,37 @@ fn search_around<'a>(
     Ok(boundary)
 }
 
+/// The slots of the course from the one before `low` on, up to `slots_end`.
+fn slots_around(
+    facts: &MemberEvidence,
+    low: u64,
+    oldest_serial: u64,
+    slots_end: u64,
+) -> impl Iterator<Item = u64> {
+    let course = facts.course();
+    let before = course.preceding(low, 1).last().unwrap_or(low);
+    let first = course.at_or_after(before.max(oldest_serial));
+    let rest = first.map(|first| course.following(first, u64::MAX));
+    let all = first.into_iter().chain(rest.into_iter().flatten());
+    all.take_while(move |serial| *serial <= slots_end)
+}
+
 /// Finds the descriptor at the start of this slot, or of one of the next few up to `last_serial`.
 fn start_from(facts: &MemberEvidence, serial: u64, last_serial: u64) -> Asked<Option<&Descriptor>> {
+    let next = facts.course().at_or_after(serial);
+    let Some(serial) = next.filter(|next| *next <= last_serial) else {
+        return Ok(None);
+    };
     let found = facts.descriptor(slot_start(serial))?;
     if found.is_some() {
         return Ok(found);
     }
-    let following = serial + 1..=last_serial.min(serial.saturating_add(PATIENCE_SLOTS));
-    facts.know_slot_starts(following.clone())?;
-    for probe in following {
+    let following = || {
+        let following = facts.course().following(serial, PATIENCE_SLOTS);
+        following.take_while(|probe| *probe <= last_serial)
+    };
+    facts.know_slot_starts(following())?;
+    for probe in following() {
         let found = facts.descriptor(slot_start(probe))?;
         if found.is_some() {
             return Ok(found);
@@ -452,7 +475,10 @@ fn look_ahead(
             Some(found) if sample(found, last.positions.len(), &mut samples) => break,
             Some(found) => place.slot_offset_bytes += found.append_bytes,
             None if place.slot_offset_bytes == 0 => break,
-            None => place = slot_start(place.slot_serial.saturating_add(1)),
+            None => match facts.course().after(place.slot_serial) {
+                Some(next) => place = slot_start(next),
+                None => break,
+            },
         }
     }
     Ok(samples)

@@ -7,7 +7,7 @@ use sustain_disk::error::IoFault;
 
 use super::Asked;
 use super::search::{NOTHING, SlotContent, TailSearch};
-use crate::format::{AppendPlace, BLOCK_BYTES, Descriptor, verify_payload};
+use crate::format::{AppendPlace, BLOCK_BYTES, Course, Descriptor, verify_payload};
 use crate::walk::{AppendIdentity, Head};
 
 /// More than any start or end mark needs. Longer notes are not believed.
@@ -37,6 +37,7 @@ enum EvidenceKind {
 #[derive(Debug)]
 pub(super) struct MemberEvidence {
     identity: AppendIdentity,
+    course: Course,
     /// The append that begins at an offset of the member, if one does.
     heads: HashMap<u64, Option<Head>>,
     searches: HashMap<u64, TailSearch>,
@@ -50,9 +51,10 @@ pub(super) struct MemberEvidence {
 }
 
 impl MemberEvidence {
-    pub(super) fn new(identity: AppendIdentity) -> MemberEvidence {
+    pub(super) fn new(identity: AppendIdentity, course: Course) -> MemberEvidence {
         MemberEvidence {
             identity,
+            course,
             heads: HashMap::new(),
             searches: HashMap::new(),
             serials_of_slots: HashMap::new(),
@@ -69,6 +71,11 @@ impl MemberEvidence {
 
     pub(super) fn member_bytes(&self) -> u64 {
         self.identity.geometry.member_bytes
+    }
+
+    /// The order in which its slots are written.
+    pub(super) fn course(&self) -> &Course {
+        &self.course
     }
 
     pub(super) fn slot_count(&self) -> u64 {

@@ -142,7 +142,8 @@ fn behind(facts: &MemberEvidence, append: &Descriptor) -> AppendPlace {
     let mut place = append.place;
     place.slot_offset_bytes += append.append_bytes;
     if place.slot_offset_bytes >= facts.slot_bytes() {
-        return slot_start(place.slot_serial.saturating_add(1));
+        let next = facts.course().after(place.slot_serial);
+        return slot_start(next.unwrap_or(place.slot_serial.saturating_add(1)));
     }
     place
 }

@@ -9,6 +9,7 @@ mod catalog;
 mod chapters;
 mod facts;
 mod lost_marks;
+mod pinned;
 mod search;
 mod tail;
 #[cfg(test)]
@@ -19,12 +20,15 @@ pub use chapters::Chapter;
 pub use facts::Need;
 pub use lost_marks::EndDurability;
 pub(crate) use lost_marks::MARK_IS_UNKNOWN;
+pub use pinned::merge_pinned;
 pub use tail::MemberTail;
+
+use std::collections::HashMap;
 
 use sustain_disk::error::IoFault;
 use sustain_disk::units::Size;
 
-use crate::format::Superblock;
+use crate::format::{Pin, Superblock};
 use crate::walk::AppendIdentity;
 use facts::MemberEvidence;
 use lost_marks::LastEnded;
@@ -63,6 +67,9 @@ pub struct Opening {
     /// The hint in the superblock.
     slots_begun: u64,
     ended: LastEnded,
+    pins: Vec<Pin>,
+    /// What pins keep of recordings, by their numbers, as far as it is known.
+    pinned: HashMap<u32, Vec<Chapter>>,
     tail: Option<MemberTail>,
     /// The newest recordings, as far as they are known.
     chapters: Vec<Chapter>,
@@ -72,7 +79,9 @@ impl Opening {
     /// Begins to open the member with this superblock.
     pub fn new(superblock: &Superblock) -> Opening {
         Opening {
-            facts: MemberEvidence::new(AppendIdentity::of(superblock)),
+            facts: MemberEvidence::new(AppendIdentity::of(superblock), superblock.course()),
+            pins: superblock.pins.clone(),
+            pinned: HashMap::new(),
             slots_begun: superblock.slots_begun,
             ended: LastEnded {
                 has_ended: superblock.has_ended,
@@ -113,6 +122,23 @@ impl Opening {
             let chapter = chapters::chapter(&self.facts, &tail, &last, &self.chapters, self.ended)?;
             self.chapters.push(chapter);
         }
+    }
+
+    /// Returns what a pin keeps of recordings on this member, newest first; nothing if there is no
+    /// such pin here.
+    ///
+    /// # Errors
+    /// The same as of [`Opening::tail`].
+    pub fn pinned(&mut self, number: u32) -> Asked<Vec<Chapter>> {
+        let tail = self.tail()?;
+        let mut chapters = self.pinned.remove(&number).unwrap_or_default();
+        let mut pins = self.pins.iter().filter(|pin| pin.is_set());
+        if let Some(pin) = pins.find(|pin| pin.number == number) {
+            let answer = pinned::chapters(&self.facts, &tail, *pin, &mut chapters);
+            self.pinned.insert(number, chapters.clone());
+            answer?;
+        }
+        Ok(chapters)
     }
 
     /// Why nothing more should be read of the member, if its links lead round in circles.

@@ -20,6 +20,8 @@ pub struct MemberTail {
     /// `next_slot_serial` recordings were to begin that were cut off before they left an append.
     /// In a ring, what lay there a lap before may be whole still.
     pub written_slots_end: u64,
+    /// Nothing in a slot before this one is looked at: 0, unless only what a pin keeps is wanted.
+    pub from_slot: u64,
     /// The last append.
     pub last: Option<Descriptor>,
     /// The newest start, as the last append names it.
@@ -45,6 +47,7 @@ pub(super) fn tail(facts: &MemberEvidence, slots_begun: u64, has_ended: bool) ->
         newest_serial,
         next_slot_serial: newest_serial.map_or(0, after).max(slots_begun),
         written_slots_end: newest_serial.map_or(0, after).max(ended_slots),
+        from_slot: 0,
         last: None,
         start: None,
         max_sequence: 0,
@@ -90,7 +93,7 @@ pub(super) fn newest_slot(facts: &MemberEvidence, slots_begun: u64) -> Asked<Opt
         let mut stride = 1_u64;
         let mut high = loop {
             let probe = low.saturating_add(stride);
-            match begun_from(facts, probe)? {
+            match begun_in_course(facts, probe, u64::MAX)? {
                 Some(begun) => low = begun,
                 None => break probe,
             }
@@ -98,7 +101,7 @@ pub(super) fn newest_slot(facts: &MemberEvidence, slots_begun: u64) -> Asked<Opt
         };
         while low < high && high - low > 1 {
             let middle = low + (high - low) / 2;
-            match begun_from(facts, middle)? {
+            match begun_in_course(facts, middle, high)? {
                 Some(begun) => low = begun,
                 None => high = middle,
             }
@@ -108,6 +111,16 @@ pub(super) fn newest_slot(facts: &MemberEvidence, slots_begun: u64) -> Asked<Opt
         if low < high {
             return Ok(Some(low));
         }
+    }
+}
+
+/// The same as [`begun_from`] for the first serial of the course from this one on, if that lies
+/// below `high`. All before it are left out.
+fn begun_in_course(facts: &MemberEvidence, serial: u64, high: u64) -> Asked<Option<u64>> {
+    let next = facts.course().at_or_after(serial);
+    match next.filter(|next| *next < high) {
+        Some(next) => begun_from(facts, next),
+        None => Ok(None),
     }
 }
 
@@ -122,10 +135,10 @@ fn begun_from(facts: &MemberEvidence, serial: u64) -> Asked<Option<u64>> {
     if let Some(found) = begun(serial)? {
         return Ok(Some(found));
     }
-    let following = after(serial)..=serial.saturating_add(PATIENCE_SLOTS);
-    facts.know_slot_starts(following.clone())?;
+    let following = || facts.course().following(serial, PATIENCE_SLOTS);
+    facts.know_slot_starts(following())?;
     let mut newest = None;
-    for probe in following {
+    for probe in following() {
         newest = newest.max(begun(probe)?);
     }
     Ok(newest)
@@ -137,7 +150,7 @@ fn begun_before(facts: &MemberEvidence, slots_begun: u64) -> Asked<Option<u64>> 
     let mut stride = PATIENCE_SLOTS;
     while serial > 0 {
         serial = serial.saturating_sub(stride);
-        if let Some(begun) = begun_from(facts, serial)? {
+        if let Some(begun) = begun_in_course(facts, serial, u64::MAX)? {
             return Ok(Some(begun));
         }
         stride = stride.saturating_mul(2);
@@ -176,13 +189,19 @@ fn search_for_leftovers(
 ) -> Asked<()> {
     let hinted = slots_begun.saturating_sub(1);
     // If no start of a slot is left, what follows one may be.
+    let course = facts.course();
+    let before_hint = || course.preceding(hinted, PATIENCE_SLOTS).last();
     let newest = tail
         .newest_serial
+        .or_else(before_hint)
         .unwrap_or(hinted.saturating_sub(PATIENCE_SLOTS));
-    let near_newest = newest..=newest.saturating_add(PATIENCE_SLOTS);
-    let near_hint = hinted.max(newest)..=hinted.saturating_add(PATIENCE_SLOTS);
-    for serial in near_newest
-        .chain(near_hint)
+    let near_hint_end = course.ahead(hinted, PATIENCE_SLOTS);
+    let near_hint = course.following(hinted.max(newest), PATIENCE_SLOTS);
+    for serial in [newest]
+        .into_iter()
+        .chain(course.following(newest, PATIENCE_SLOTS))
+        .chain([hinted.max(newest)])
+        .chain(near_hint.filter(|serial| *serial <= near_hint_end))
         .filter(|serial| *serial != u64::MAX)
     {
         let content = facts.search(serial)?;
@@ -205,8 +224,9 @@ fn search_for_leftovers(
 }
 
 /// The last append of a known kind, searching backwards from a slot.
-fn last_before(facts: &MemberEvidence, slot_serial: u64) -> Asked<Option<&Descriptor>> {
-    for serial in (slot_serial.saturating_sub(PATIENCE_SLOTS)..=slot_serial).rev() {
+pub(super) fn last_before(facts: &MemberEvidence, slot_serial: u64) -> Asked<Option<&Descriptor>> {
+    let before = facts.course().preceding(slot_serial, PATIENCE_SLOTS);
+    for serial in [slot_serial].into_iter().chain(before) {
         if let Some(last) = facts.search(serial)?.last() {
             return Ok(Some(last));
         }

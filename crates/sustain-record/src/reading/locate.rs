@@ -100,8 +100,8 @@ fn divide(
     let (mut before, mut behind) = (None, None);
     while high - low > 1 {
         let middle = low + (high - low) / 2;
-        let known = (low + 1..=middle)
-            .rev()
+        let known = scope
+            .slots_down(member, low, middle)
             .find_map(|serial| Some((serial, probe(scope, io, member, serial)?)));
         match known {
             Some((serial, descriptor)) if is_before(&descriptor) => {

@@ -54,6 +54,7 @@ impl Parts {
                 member: member.index,
                 name: member.name.clone(),
                 geometry: member.identity.geometry,
+                course: member.course.clone(),
                 slots: *first..member.slots.end.max(*first),
             })
             .collect();

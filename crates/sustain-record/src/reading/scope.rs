@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::located_byte::LocatedByte;
 use super::merge::Wanted;
 use super::order::{HOLD_BYTES_MAX, PartOrder};
-use crate::format::{AppendPlace, ClockDrift};
+use crate::format::{AppendPlace, ClockDrift, Course};
 use crate::member_io::{MemberIo, READS_ARE_GIVEN};
 use crate::opening::Recording;
 use crate::source::framing::Framing;
@@ -76,6 +76,8 @@ pub struct ScopeMember {
     pub simulated: Option<SimulatedTarget>,
     /// The identity that every descriptor on it must carry.
     pub identity: AppendIdentity,
+    /// The order in which its slots are written.
+    pub course: Course,
     /// Serials of the slots that have anything of the recording.
     pub slots: Range<u64>,
     /// The newest append of it. What is found behind that has come since, and what came since on
@@ -140,6 +142,7 @@ impl Scope {
                         target: member.target.clone(),
                         simulated: member.simulated,
                         identity: member.identity(),
+                        course: member.superblock.course(),
                         slots: extent.first.slot_serial..extent.last.slot_serial + 1,
                         last: extent.last,
                         has_end: extent.has_end,
@@ -235,6 +238,20 @@ impl Scope {
             slots * u64::from(member.identity.geometry.slot_bytes)
         };
         self.members.iter().map(bytes).sum()
+    }
+
+    /// The slots of a member from `low` on, without that one, up to `high`, farthest first.
+    pub(super) fn slots_down(
+        &self,
+        member: usize,
+        low: u64,
+        high: u64,
+    ) -> impl Iterator<Item = u64> {
+        let course = &self.members[member].course;
+        let first = course.at_or_before(high);
+        let rest = first.map(|first| course.preceding(first, u64::MAX));
+        let all = first.into_iter().chain(rest.into_iter().flatten());
+        all.take_while(move |serial| *serial > low)
     }
 
     /// Opens the members for a few reads here and there.

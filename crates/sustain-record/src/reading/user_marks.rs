@@ -230,8 +230,8 @@ impl MarkFinder<'_> {
         let (mut low, mut high) = (slots.start, slots.end);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
-            let known = (low + 1..=middle).rev();
-            let known: Option<(u64, u64)> = known
+            let slots: Vec<u64> = self.scope.slots_down(member, low, middle).collect();
+            let known: Option<(u64, u64)> = slots
                 .into_iter()
                 .find_map(|serial| Some((serial, self.marks_before(member, serial)?)));
             match known {

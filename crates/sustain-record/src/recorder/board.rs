@@ -7,6 +7,7 @@ use std::time::Duration;
 use sustain_disk::clock::Timestamp;
 
 use super::member::MemberState;
+use super::pinning::PinDesk;
 
 /// The state of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -127,6 +128,7 @@ impl RecordingProgress {
 pub struct RecordingBoard {
     entries: Mutex<BoardEntries>,
     changed: Condvar,
+    pins: PinDesk,
 }
 
 #[derive(Debug)]
@@ -149,6 +151,7 @@ impl RecordingBoard {
                 begun: 0,
             }),
             changed: Condvar::new(),
+            pins: PinDesk::default(),
         }
     }
 
@@ -168,6 +171,11 @@ impl RecordingBoard {
     /// before the first.
     pub fn begun(&self) -> u32 {
         self.lock().begun
+    }
+
+    /// Where pins of the store are asked for.
+    pub fn pins(&self) -> &PinDesk {
+        &self.pins
     }
 
     /// Notes that a start of the recording that runs is durable.

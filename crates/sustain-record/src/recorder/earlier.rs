@@ -14,8 +14,9 @@ const SLOT_PARTS: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Earlier {
     pub(super) note: EarlierNote,
-    /// The slot of its last append on each member; `None` on a member that has nothing of it.
-    pub(super) last_slots: Vec<Option<u64>>,
+    /// The slots of its first and last append on each member; `None` on a member that has nothing
+    /// of it.
+    pub(super) slots: Vec<Option<(u64, u64)>>,
 }
 
 impl Earlier {
@@ -30,13 +31,19 @@ impl Earlier {
             Err(RecordError::RecordedApart { .. }) => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
-        Ok(newest_first.iter().rev().filter_map(Earlier::of).collect())
+        let mut earlier: Vec<Earlier> = newest_first.iter().filter_map(Earlier::of).collect();
+        for pin in store.pins() {
+            let pinned = store.pinned(pin.number)?;
+            earlier.extend(pinned.iter().filter_map(Earlier::of));
+        }
+        earlier.sort_by_key(|one| one.note.number);
+        Ok(earlier)
     }
 
     /// Returns `None` if the streams of the recording are not known.
     fn of(recording: &Recording) -> Option<Earlier> {
         let streams: Option<Vec<StreamNote>> = recording.streams.iter().map(stream_note).collect();
-        let last_slots = recording.per_member.iter();
+        let extents = recording.per_member.iter();
         Some(Earlier {
             note: EarlierNote {
                 id: recording.id,
@@ -45,17 +52,22 @@ impl Earlier {
                 ring: recording.ring,
                 streams: streams?,
             },
-            last_slots: last_slots
-                .map(|extent| extent.map(|extent| extent.last.slot_serial))
+            slots: extents
+                .map(|extent| {
+                    extent.map(|extent| (extent.first.slot_serial, extent.last.slot_serial))
+                })
                 .collect(),
         })
     }
 
     pub(super) fn is_left(&self, members: &[MemberWriter]) -> bool {
-        let mut lasts = members.iter().zip(&self.last_slots);
-        lasts.any(|(member, last)| {
+        let mut slots = members.iter().zip(&self.slots);
+        slots.any(|(member, slots)| {
             let slot_count = member.setup.geometry.slot_count;
-            last.is_some_and(|last| member.slots_begun() <= last.saturating_add(slot_count))
+            slots.is_some_and(|(first, last)| {
+                member.slots_begun() <= last.saturating_add(slot_count)
+                    || member.keeps_any(first, last)
+            })
         })
     }
 }
@@ -84,6 +96,10 @@ pub(super) fn tell_of(
     let own_bytes = start.to_json().len();
     let note_bytes_max = note_bytes_max.min(own_bytes + share_bytes);
     for one in earlier.iter().filter(|one| one.is_left(members)) {
+        // What a pin keeps of a recording is there beside what the ring has of it.
+        if start.earlier.iter().any(|known| known.id == one.note.id) {
+            continue;
+        }
         start.earlier.push(one.note.clone());
         if start.to_json().len() > note_bytes_max {
             start.earlier.pop();
@@ -94,20 +110,23 @@ pub(super) fn tell_of(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+
     use uuid::Uuid;
 
     use super::*;
-    use crate::format::Geometry;
+    use crate::format::{Geometry, Superblock};
     use crate::recorder::member::MemberSetup;
 
     const SLOT_BYTES: u32 = 64 << 10;
     const ROOM_BYTES: usize = 28 << 10;
 
     fn member(next_slot_serial: u64) -> MemberWriter {
+        let geometry = Geometry::of_member(16 << 20, SLOT_BYTES).unwrap();
         let setup = MemberSetup {
             name: "sda".to_owned(),
             uuid: Uuid::nil(),
-            geometry: Geometry::of_member(16 << 20, SLOT_BYTES).unwrap(),
+            geometry,
             next_slot_serial,
             previous: None,
             previous_start: None,
@@ -115,6 +134,22 @@ mod tests {
             end_slot: None,
             shares_errors: false,
             file: None,
+            superblock: Superblock {
+                store: Uuid::nil(),
+                member: Uuid::nil(),
+                generation: 1,
+                created_ns: 0,
+                geometry,
+                member_index: 0,
+                members: vec![Uuid::nil()],
+                is_prewritten: false,
+                has_ended: false,
+                slots_begun: 0,
+                recordings_begun: 0,
+                end_slot: None,
+                pins: Vec::new(),
+            },
+            slot_times: VecDeque::new(),
         };
         MemberWriter::new(setup, 1, true, 0)
     }
@@ -129,7 +164,7 @@ mod tests {
                 ring: false,
                 streams: Vec::new(),
             },
-            last_slots: vec![Some(number.into())],
+            slots: vec![Some((number.into(), number.into()))],
         };
         numbers.map(recording).collect()
     }

@@ -75,6 +75,7 @@ impl RecorderJob {
             board: feed.board(),
         };
         let silent = begin_superblocks(&mut self.store, &self.superblocks, &slots_begun)?;
+        feed.know_superblocks(&self.store);
         for (member, words) in silent {
             feed.leave_out(member, words);
         }

@@ -18,7 +18,7 @@ use crate::member_io::ReadOrder;
 use crate::opening::{MemberTail, Recording};
 use crate::reading::bytes::SharedBytes;
 use crate::reading::examine::{Slot, examine};
-use crate::store::{OpenMember, Renewal, Store, superblocks};
+use crate::store::{OpenMember, Renewal, Store, next_slot, superblocks};
 
 /// What `recover` has written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl Store {
                 continue;
             };
             let slot_count = member.superblock.geometry.slot_count;
-            let serial = tail.next_slot_serial;
+            let serial = next_slot(member, tail).unwrap_or(u64::MAX);
             let lap_before =
                 |start: AppendPlace| start.slot_serial.saturating_add(slot_count) <= serial;
             let is_free = serial < slot_count
@@ -350,7 +350,7 @@ mod tests {
     use sustain_disk::engine::Operation;
 
     use super::*;
-    use crate::format::{Geometry, SLOT_BYTES_MIN};
+    use crate::format::{Course, Geometry, SLOT_BYTES_MIN};
     use crate::member_io::GIVEN_UP_AFTER_NS;
     use crate::reading::pump::{MemberReads, Pump, ReadWindow};
     use crate::store::superblocks::tests::{CAPACITY_BYTES, patchy_engine};
@@ -362,6 +362,7 @@ mod tests {
             member,
             name: name.to_owned(),
             geometry: Geometry::of_member(CAPACITY_BYTES, SLOT_BYTES_MIN).unwrap(),
+            course: Course::new(4, &[]),
             slots: 0..4,
         };
         let members: Vec<MemberReads> = ["slow", "silent"]

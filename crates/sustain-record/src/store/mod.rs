@@ -11,6 +11,7 @@ mod member;
 #[cfg(test)]
 mod mounted_file_system;
 mod open;
+mod pins;
 mod prewrite;
 pub(crate) mod superblocks;
 mod wipe;
@@ -30,7 +31,7 @@ use uuid::Uuid;
 use crate::error::RecordError;
 use crate::format::BLOCK_BYTES;
 use crate::member_io::{MemberIo, MemberStep, ReadOrder, StepsEnd, StepsPatience};
-use crate::opening::{Asked, MemberTail, Opening, Recording, durable_end_slot, merge};
+use crate::opening::{Apart, Asked, MemberTail, Opening, Recording, durable_end_slot, merge};
 
 pub use crate::member_io::on_long_wait;
 pub use answering::{check_answering, check_takes_writes, write_within_bound};
@@ -38,6 +39,8 @@ pub use create::{CreateEvent, CreatePlan, Created, CreatedMember, create, create
 pub use member::OpenMember;
 #[cfg(test)]
 pub(crate) use mounted_file_system::MountedFileSystem;
+pub use pins::StorePin;
+pub(crate) use pins::{FREE_SLOTS_MIN, next_slot};
 
 /// The name of a member's file in a directory that is given as a member.
 pub const FILE_NAME: &str = "sustain.store";
@@ -128,15 +131,24 @@ impl Store {
     /// [`RecordError::Engine`]. Blocks that cannot be read count as empty.
     pub fn recordings(&mut self) -> Result<Vec<Recording>, RecordError> {
         let chapters = self.ask(Opening::chapters)?;
+        merge(&self.by_index(chapters)).map_err(|apart| self.recorded_apart(apart))
+    }
+
+    /// Sorts what the members that are there tell by their places in the table of members.
+    fn by_index<T: Clone>(&self, told: Vec<T>) -> Vec<Option<T>> {
         let mut by_index = vec![None; self.members.len() + self.missing.len()];
-        for (member, chapters) in self.members.iter().zip(chapters) {
-            by_index[member.index()] = Some(chapters);
+        for (member, told) in self.members.iter().zip(told) {
+            by_index[member.index()] = Some(told);
         }
-        merge(&by_index).map_err(|apart| RecordError::RecordedApart {
+        by_index
+    }
+
+    fn recorded_apart(&self, apart: Apart) -> RecordError {
+        RecordError::RecordedApart {
             recording: apart.recording,
             first: self.name_of(apart.first),
             second: self.name_of(apart.second),
-        })
+        }
     }
 
     /// The number that the next recording gets.
@@ -161,7 +173,10 @@ impl Store {
     /// Fails if a recording could not even write its start on any member. Everything it read would
     /// be lost, with no account of it on any member.
     pub(crate) fn check_room(&self, ring: bool) -> Result<(), RecordError> {
-        if ring || !self.is_full() {
+        if ring {
+            return self.check_room_beside_pins();
+        }
+        if !self.is_full() {
             return Ok(());
         }
         let names: Vec<&str> = self.members.iter().map(|one| one.name.as_str()).collect();
@@ -183,7 +198,10 @@ impl Store {
         members
             .map(|(member, tail)| {
                 let slot_count = member.superblock.geometry.slot_count;
-                slots_begun_for(tail.next_slot_serial, slot_count, ring)
+                match pins::next_slot(member, tail) {
+                    Some(next) => slots_begun_for(next, slot_count, ring),
+                    None => tail.next_slot_serial,
+                }
             })
             .collect()
     }

@@ -144,6 +144,9 @@ impl Store {
         };
         store.tails = store.ask(Opening::tail)?;
         store.note_tails();
+        if mode == Mode::Record {
+            store.settle_pins();
+        }
         Ok(store)
     }
 

@@ -237,6 +237,7 @@ pub(crate) mod tests {
             has_ended: false,
             recordings_begun: 0,
             end_slot: None,
+            pins: Vec::new(),
             slots_begun: 0,
         }
     }

@@ -101,6 +101,7 @@ impl Image {
                 has_ended: false,
                 recordings_begun: 0,
                 end_slot: None,
+                pins: Vec::new(),
                 slots_begun: 0,
             };
             for (copy, at) in superblock

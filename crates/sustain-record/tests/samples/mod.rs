@@ -1,10 +1,10 @@
 //! One fixed example of everything that lies on a member, for the golden files and as seeds of the
-//! fuzz targets. Nothing here may ever change: it defines what version 1 means.
+//! fuzz targets. Nothing here may ever change: it defines what versions 1 and 2 mean.
 
 use sustain_record::format::{
     AppendPlace, CONTROL_STREAM, Descriptor, EndNote, Gap, GapReason, Geometry, Kind, MarkKind,
-    MarksWriter, PayloadMark, PlaceNote, Position, SLOT_BYTES_MAX, SLOT_BYTES_MIN, STREAMS_MAX,
-    Seal, StartNote, StreamNote, StreamTotal, Superblock, append_bytes_for, crc32c,
+    MarksWriter, PINS_MAX, PayloadMark, Pin, PlaceNote, Position, SLOT_BYTES_MAX, SLOT_BYTES_MIN,
+    STREAMS_MAX, Seal, StartNote, StreamNote, StreamTotal, Superblock, append_bytes_for, crc32c,
 };
 use uuid::{Uuid, uuid};
 
@@ -34,6 +34,24 @@ pub fn superblock() -> Superblock {
         slots_begun: 123_456,
         recordings_begun: 0,
         end_slot: None,
+        pins: Vec::new(),
+    }
+}
+
+/// The same member with pins: one of each kind, and as many as there can be. It has version 2.
+pub fn superblock_with_pins() -> Superblock {
+    let pin = |number: u32| Pin {
+        number,
+        from_slot: 100_000 + 10 * u64::from(number),
+        end_slot: (number > 1).then(|| 100_008 + 10 * u64::from(number)),
+        end_sequence: (7 << 20) + u64::from(number),
+        freed_slot: (number > 13).then_some(120_000),
+        from_time_ns: FIRST_TIME_NS + 1_000_000_000 * i64::from(number),
+        to_time_ns: FIRST_TIME_NS + 1_000_000_000 * i64::from(number) + 750_000_000,
+    };
+    Superblock {
+        pins: (1..=PINS_MAX as u32).map(pin).collect(),
+        ..superblock()
     }
 }
 
@@ -52,6 +70,7 @@ pub fn smallest_superblock() -> Superblock {
         slots_begun: 0,
         recordings_begun: 0,
         end_slot: None,
+        pins: Vec::new(),
     }
 }
 

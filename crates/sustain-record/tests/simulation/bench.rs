@@ -122,6 +122,7 @@ impl Bench {
                 has_ended: false,
                 recordings_begun: 0,
                 end_slot: None,
+                pins: Vec::new(),
                 slots_begun: 0,
             };
             for (copy, offset_bytes) in (0..).zip(geometry.superblock_offsets()) {
@@ -155,6 +156,8 @@ impl Bench {
         if self.is_told {
             tell(&store);
         }
+        self.history.borrow().close_pins();
+        self.make_room(&mut store);
         let slots_begun = store.slots_begun_at_start(plan.ring);
         if plan.ring {
             self.history.borrow_mut().began(&slots_begun);
@@ -282,9 +285,10 @@ impl Bench {
     ) -> (Fate, Option<Kept>) {
         let mut feed = RecordFeed::new(setup, inlet).unwrap();
         let board: std::sync::Arc<RecordingBoard> = feed.board();
-        let slot_bytes = u64::from(self.plan.slot_bytes);
-        feed.inlet_mut()
-            .watch(std::sync::Arc::clone(&board), slot_bytes);
+        let start = self.clock.now();
+        let inlet = feed.inlet_mut();
+        inlet.pin(&plan.pins, start, &self.history.borrow());
+        inlet.watch(board.clone(), self.plan.slot_bytes.into());
         let watch = Rc::new(Watch {
             history: Rc::clone(&self.history),
             fate: RefCell::new(Fate::Running),

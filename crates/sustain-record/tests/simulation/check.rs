@@ -19,6 +19,7 @@ use uuid::Uuid;
 use crate::bench::{Bench, tell};
 use crate::frames::{check_frame_ranges, check_frames};
 use crate::history::{Append, History, Recorded};
+use crate::pins::check_pins;
 use crate::spans::Spans;
 
 /// What was read of one stream.
@@ -97,6 +98,9 @@ pub fn check(bench: &mut Bench, given: Given) {
         check_crash(&history, &checked, has_bad_byte);
     }
     check_recovered(&found, &checked, &bench.torn_bytes);
+    if given.is_untouched && given.missing.is_none() {
+        check_pins(&history, &mut store, given);
+    }
 }
 
 /// Whether every byte of a recording has its account in the store, and no member failed. An account
@@ -154,7 +158,7 @@ fn check_crash(history: &History, checked: &VerifyResult, has_bad_byte: bool) {
                 let is_named = append.payload.start < promised.end.max(promised.start + 1)
                     && promised.start < append.payload.end.max(append.payload.start + 1);
                 assert!(
-                    append.is_gone || !is_named,
+                    append.is_off_ring() || !is_named,
                     "{torn:?} of {shown} that were promised, and {append:?} is left"
                 );
                 lost.remove(append.payload.clone());
@@ -165,7 +169,7 @@ fn check_crash(history: &History, checked: &VerifyResult, has_bad_byte: bool) {
             );
             let at = torn.offset_bytes.unwrap_or(0);
             let is_overwritten = history.appends.iter().any(|append| {
-                append.is_gone
+                append.is_off_ring()
                     && torn.member == Some(format!("m{}", append.member))
                     && (append.offset_bytes..append.offset_bytes + append.append_bytes)
                         .contains(&at)
@@ -339,7 +343,7 @@ impl View<'_> {
     }
 
     /// Checks one part: it follows the one before, and its bytes are right.
-    fn take(&self, stream: u16, part: &StreamPart, read: &mut ReadBack) {
+    pub fn take(&self, stream: u16, part: &StreamPart, read: &mut ReadBack) {
         assert_eq!(
             part.offset_bytes(),
             read.end_bytes,

@@ -2,8 +2,10 @@
 //! recorder has promised. It is kept beside the recorder from the requests alone, so that the
 //! recorder can be checked against it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
+use std::rc::Rc;
 
 use sustain_disk::driver::Ending;
 use sustain_disk::engine::{Operation, Request, Vector};
@@ -26,6 +28,7 @@ pub struct Append {
     pub append_bytes: u64,
     pub sequence: u64,
     pub kind: Kind,
+    pub made_time_ns: i64,
     pub stream: u16,
     /// The range of its payload in the stream.
     pub payload: Range<u64>,
@@ -35,6 +38,8 @@ pub struct Append {
     pub durable_at: Option<u64>,
     /// Whether it is not on its member any more, or not for sure.
     pub is_gone: bool,
+    /// Whether the ring has come a lap farther, so that only a pin can keep it.
+    pub is_passed: bool,
     /// Parts of the payload that were damaged.
     pub damaged: Vec<Range<u64>>,
     pub marks_are_damaged: bool,
@@ -42,9 +47,43 @@ pub struct Append {
 
 impl Append {
     pub fn is_promised(&self) -> bool {
-        self.durable_at.is_some() && !self.is_gone
+        self.durable_at.is_some() && !self.is_off_ring()
+    }
+
+    /// Whether nothing of it is in the ring any more, or not for sure.
+    pub fn is_off_ring(&self) -> bool {
+        self.is_gone || self.is_passed
     }
 }
+
+/// A pin that the recorder has acknowledged.
+#[derive(Debug, Clone)]
+pub struct AckedPin {
+    pub number: u32,
+    /// What is promised to be kept.
+    pub from_ns: i64,
+    pub to_ns: i64,
+    /// Whether it was freed, or is about to be.
+    pub is_freed: bool,
+    /// The last recording that could add to it, once that is known.
+    pub last_recording: Option<usize>,
+}
+
+impl AckedPin {
+    pub fn keeps(&self, append: &Append) -> bool {
+        let is_of_run = self
+            .last_recording
+            .is_none_or(|last| append.recording <= last);
+        let in_time = self.from_ns <= append.made_time_ns && append.made_time_ns <= self.to_ns;
+        !self.is_freed && is_of_run && in_time && append.kind == Kind::Data
+    }
+}
+
+/// The pins that were acknowledged, shared with who asks for them.
+pub type AckedPins = Rc<RefCell<Vec<AckedPin>>>;
+
+/// What pins have met.
+pub type PinsMet = Rc<RefCell<BTreeSet<&'static str>>>;
 
 /// A recording, as it was seen from outside.
 pub struct Recorded {
@@ -107,6 +146,8 @@ pub struct History {
     pub appends: Vec<Append>,
     pub recordings: Vec<Recorded>,
     pub events: u64,
+    pub pins: AckedPins,
+    pub pins_met: PinsMet,
     in_flight: HashMap<u64, Pending>,
     /// Members on which durable writes of data, too, may be told of each other's errors.
     pub shares_errors: Vec<bool>,
@@ -121,6 +162,8 @@ pub struct History {
 #[derive(Debug, Clone, Copy)]
 enum Pending {
     Append(usize),
+    /// A copy of a superblock, while the recording runs.
+    Superblock,
     /// The time of its submission.
     Flush(u64),
 }
@@ -177,7 +220,8 @@ impl History {
         self.events += 1;
         let what = match request.operation {
             Operation::Flush => Pending::Flush(self.events),
-            Operation::Write => Pending::Append(self.written(request)),
+            Operation::Write if self.is_in_slots(request) => Pending::Append(self.written(request)),
+            Operation::Write => Pending::Superblock,
             Operation::Read => panic!("a recorder does not read"),
         };
         if request.durable || request.operation == Operation::Flush {
@@ -195,7 +239,7 @@ impl History {
     fn believe(&mut self, request: &Request, what: Pending) {
         let is_data = |what: &Pending| match what {
             Pending::Append(index) => self.appends[*index].kind == Kind::Data,
-            Pending::Flush(_) => false,
+            Pending::Flush(_) | Pending::Superblock => false,
         };
         let (member, is_data) = (request.target, is_data(&what));
         for (other, other_is_data) in self.believed.values() {
@@ -244,6 +288,7 @@ impl History {
                     self.durable(index);
                 }
             }
+            Pending::Superblock => {}
             Pending::Flush(since) => {
                 let recording = self.recordings.len() - 1;
                 let is_covered = |append: &Append| {
@@ -378,6 +423,7 @@ impl History {
             append_bytes: u64::from(descriptor.append_bytes),
             sequence: descriptor.sequence,
             kind: descriptor.kind,
+            made_time_ns: descriptor.made_time_ns,
             stream: descriptor.stream,
             payload,
             gap,
@@ -385,6 +431,7 @@ impl History {
             completed_at: None,
             durable_at: None,
             is_gone: false,
+            is_passed: false,
             damaged: Vec::new(),
             marks_are_damaged: false,
         });
@@ -399,7 +446,7 @@ impl History {
                 .iter()
                 .rev()
                 .take_while(|append| append.sequence >= sequence)
-                .all(|append| append.is_gone || append.durable_at.is_none()),
+                .all(|append| append.is_off_ring() || append.durable_at.is_none()),
             "the sequence {sequence} is not above those before"
         );
         assert_eq!(
@@ -453,10 +500,26 @@ impl History {
         heads.map(|head| head.place.slot_serial).max().unwrap_or(0)
     }
 
+    /// The slots of a member that this recording has begun, with one that it is about to begin.
+    fn slots_of_recording(&self, member: usize, serial: u64) -> BTreeSet<u64> {
+        let current = self.recordings.len() - 1;
+        let appends = self.appends.iter().rev();
+        let of_recording = appends.take_while(|append| append.recording == current);
+        let of_member = of_recording.filter(|append| append.member == member);
+        let slots = of_member.map(|append| append.place.slot_serial);
+        slots.chain([serial]).collect()
+    }
+
+    fn is_in_slots(&self, request: &Request) -> bool {
+        let geometry = self.geometries[request.target];
+        let slots = geometry.first_slot_offset_bytes..geometry.slots_end_bytes();
+        slots.contains(&request.offset_bytes)
+    }
+
     fn appends_in_flight(&self) -> HashSet<usize> {
         let in_flight = self.in_flight.values().filter_map(|what| match what {
             Pending::Append(index) => Some(*index),
-            Pending::Flush(_) => None,
+            Pending::Flush(_) | Pending::Superblock => None,
         });
         in_flight.collect()
     }
@@ -474,11 +537,14 @@ impl History {
             append.recording == current
                 && append.member == member
                 && append.kind == Kind::Start
-                && append.is_promised()
+                && append.durable_at.is_some()
+                && !append.is_gone
         };
         let newest_start = self.appends.iter().rfind(is_start).map(|start| start.place);
         let newest_head = self.newest_durable_head(member);
         let in_flight = self.appends_in_flight();
+        let begun = self.slots_of_recording(member, serial);
+        let pins = self.pins.borrow();
         let appends = self.appends.iter_mut().enumerate();
         for (index, append) in appends.filter(|(_, append)| append.member == member) {
             let place = append.place;
@@ -490,11 +556,19 @@ impl History {
                 && !(was_never_taken && place.slot_serial < newest_head)
                 && !self.recordings[current].failed.contains(&member);
             assert!(
-                !is_unflushed || place.slot_serial + UNFLUSHED_SLOTS_MAX > serial,
+                !is_unflushed
+                    || begun.range(place.slot_serial + 1..).count() < UNFLUSHED_SLOTS_MAX as usize,
                 "slot {serial} of member {member} is begun, and {place:?} is not flushed"
             );
+            append.is_passed |= place.slot_serial + geometry.slot_count <= serial;
             if slot(place.slot_serial) != slot(serial) || append.is_gone {
                 continue;
+            }
+            if let Some(pin) = pins.iter().find(|pin| pin.keeps(append)) {
+                assert!(
+                    place.slot_serial == serial,
+                    "{place:?} of member {member} is written over, and {pin:?} keeps it"
+                );
             }
             if place.slot_serial + geometry.slot_count <= serial {
                 assert!(
@@ -602,9 +676,21 @@ impl History {
     /// Notes that the superblocks say that so many slots were begun. What lay where these are
     /// counts as gone.
     pub fn began(&mut self, slots_begun: &[u64]) {
+        let pins = self.pins.borrow();
         for append in &mut self.appends {
             let slot_count = self.geometries[append.member].slot_count;
-            append.is_gone |= append.place.slot_serial + slot_count < slots_begun[append.member];
+            if append.place.slot_serial + slot_count < slots_begun[append.member] {
+                append.is_passed = true;
+                append.is_gone |= !pins.iter().any(|pin| pin.keeps(append));
+            }
+        }
+    }
+
+    /// Notes that the recorder is gone: what it has pinned gets nothing more.
+    pub fn close_pins(&self) {
+        let last = self.recordings.len().checked_sub(1);
+        for pin in self.pins.borrow_mut().iter_mut() {
+            pin.last_recording = pin.last_recording.or(last);
         }
     }
 

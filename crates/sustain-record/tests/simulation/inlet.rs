@@ -19,7 +19,9 @@ use sustain_record::recorder::{
 use sustain_record::source::framing::FrameMark;
 use sustain_record::source::synthetic::{Frames, Synthetic, SyntheticSpec};
 
-use crate::plan::{RecordingPlan, SplitPlan, StreamPlan};
+use crate::history::History;
+use crate::pins::PinWisher;
+use crate::plan::{PinPlan, RecordingPlan, SplitPlan, StreamPlan};
 
 /// The facts about one stream in one recording. Offsets and numbers of frames are those of the
 /// recording.
@@ -135,6 +137,7 @@ pub struct TimetableInlet {
     /// Where it can be seen whether a split would be refused.
     board: Option<Arc<RecordingBoard>>,
     slot_bytes: u64,
+    pins: PinWisher,
     /// Appends of the recording that follows.
     held: VecDeque<Filled>,
     pool: BufferPool,
@@ -214,6 +217,7 @@ impl TimetableInlet {
             wished: None,
             board: None,
             slot_bytes: 0,
+            pins: PinWisher::default(),
             held: VecDeque::new(),
             pool: BufferPool::new(plan.buffers, plan.append_bytes).unwrap(),
             free: plan.buffers,
@@ -238,6 +242,11 @@ impl TimetableInlet {
     pub fn watch(&mut self, board: Arc<RecordingBoard>, slot_bytes: u64) {
         self.board = Some(board);
         self.slot_bytes = slot_bytes;
+    }
+
+    /// Asks for these pins.
+    pub fn pin(&mut self, plans: &[PinPlan], start: Timestamp, history: &History) {
+        self.pins = PinWisher::new(plans, start, history);
     }
 
     /// The split that the recording was cut for.
@@ -522,6 +531,9 @@ impl Inlet for TimetableInlet {
             self.stopped = true;
         }
         self.wish(now);
+        if let Some(board) = &self.board {
+            self.pins.go_on(board, now, self.unix_clock);
+        }
         let count = self.sources.len();
         self.turn = (self.turn + 1) % count;
         for step in 0..count {

@@ -70,6 +70,23 @@ pub struct RecordingPlan {
     pub is_checked: bool,
     /// Where it is split.
     pub splits: Vec<SplitPlan>,
+    /// What is pinned and freed, in the order of time.
+    pub pins: Vec<PinPlan>,
+}
+
+/// A wish to keep a stretch of a ring, or to free what was kept.
+#[derive(Debug, Clone, Copy)]
+pub struct PinPlan {
+    pub at_ns: u64,
+    pub what: PinKind,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum PinKind {
+    /// From so long before to so long behind the wish.
+    Pin { before_ns: u64, after_ns: u64 },
+    /// One of those that are set, by its place among them.
+    Unpin(usize),
 }
 
 /// A wish to split a recording.
@@ -266,6 +283,48 @@ impl Plan {
         plan
     }
 
+    /// Rings of which stretches are pinned, in recordings that are split now and then.
+    pub fn of_pins(seed: u64) -> Plan {
+        let mut plan = match seed % 3 {
+            0 => Plan::of_splits(seed),
+            _ => Plan::of(seed),
+        };
+        let mut draw = Draw::new(seed ^ 0x9145_0000_0000_0000);
+        for member in &mut plan.members {
+            // What cannot be read is no question of pins.
+            member.bad_byte = None;
+            let slots = draw.between(6, 20);
+            if member.slots < slots {
+                let slot_bytes = u64::from(plan.slot_bytes);
+                member.capacity_bytes += (slots - member.slots) * slot_bytes;
+                member.slots = slots;
+            }
+        }
+        for recording in &mut plan.recordings {
+            recording.ring = true;
+            recording.stale = None;
+            recording.is_checked &= !recording.torn_superblocks;
+            // So many laps that pins are passed.
+            let times = draw.pick(&[1, 2, 4, 8]);
+            let most_bytes = 9 * MIB;
+            for stream in &mut recording.streams {
+                stream.bytes = (stream.bytes * times).min(most_bytes).max(stream.bytes);
+                stream.rate_bytes_per_s *= times;
+            }
+            let count = draw.pick(&[0, 1, 2, 3, 5, 8]);
+            recording.pins = (0..count).map(|_| pin(&mut draw, recording)).collect();
+            recording.pins.sort_by_key(|pin| pin.at_ns);
+        }
+        plan.afterwards.missing = None;
+        plan.afterwards.flips = 0;
+        plan
+    }
+
+    /// Whether stretches are pinned.
+    pub fn has_pins(&self) -> bool {
+        self.recordings.iter().any(|one| !one.pins.is_empty())
+    }
+
     /// The bytes of all slots of all members.
     pub fn slots_bytes(&self) -> u64 {
         let slots: u64 = self.members.iter().map(|member| member.slots).sum();
@@ -359,6 +418,7 @@ fn recording(
         }),
         is_checked: !is_last && draw.chance(400),
         splits: Vec::new(),
+        pins: Vec::new(),
     }
 }
 
@@ -462,6 +522,25 @@ fn faults(draw: &mut Draw, plan: &Plan, length_ns: u64, writes: u64) -> Faults {
         strikes,
         deaths,
         ..Faults::default()
+    }
+}
+
+fn pin(draw: &mut Draw, recording: &RecordingPlan) -> PinPlan {
+    let length_ns = recording.length_ns;
+    let some_ns = length_ns as f64 / 200.0;
+    let what = match draw.chance(300) {
+        true => PinKind::Unpin(draw.below(4) as usize),
+        false => PinKind::Pin {
+            before_ns: draw.magnitude(some_ns, length_ns as f64 / 4.0) as u64,
+            after_ns: match draw.chance(500) {
+                true => 0,
+                false => draw.magnitude(some_ns, length_ns as f64 / 2.0) as u64,
+            },
+        },
+    };
+    PinPlan {
+        at_ns: draw.below(length_ns + 1),
+        what,
     }
 }
 

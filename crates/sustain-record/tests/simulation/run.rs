@@ -21,9 +21,7 @@ pub fn run(plan: &Plan, is_told: bool) -> BTreeSet<&'static str> {
     if plan.members.iter().any(|member| member.bad_byte.is_some()) {
         met.insert("byte that cannot be read or written");
     }
-    if plan.recordings.iter().any(|recording| recording.ring) {
-        met.insert("ring");
-    }
+    met.extend(plan.recordings.iter().any(|one| one.ring).then_some("ring"));
     for (number, recording) in plan.recordings.iter().enumerate() {
         let fate = bench.record(number);
         met.insert(match fate {
@@ -74,6 +72,8 @@ pub fn run(plan: &Plan, is_told: bool) -> BTreeSet<&'static str> {
             is_untouched,
         },
     );
+    // What pins keep has checks of its own.
+    is_untouched &= !plan.has_pins();
     if is_untouched && damage_ends_before_another(&mut bench) {
         met.insert("end marks lost before another recording");
     }
@@ -84,6 +84,7 @@ pub fn run(plan: &Plan, is_told: bool) -> BTreeSet<&'static str> {
         met.insert("damage in a recording that is gone from another member");
     }
     met.extend(bench.struck.iter().copied());
+    met.extend(bench.history.borrow().pins_met.borrow().iter().copied());
     met
 }
 
@@ -117,7 +118,11 @@ fn tell(bench: &Bench, number: usize, fate: Fate) {
             append.gap,
             append.completed_at,
             append.durable_at,
-            if append.is_gone { ", gone" } else { "" },
+            match (append.is_gone, append.is_passed) {
+                (true, _) => ", gone",
+                (false, true) => ", passed",
+                (false, false) => "",
+            },
         );
     }
 }

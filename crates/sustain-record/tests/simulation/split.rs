@@ -37,6 +37,7 @@ impl Bench {
             (u128::from(self.draw.number()) << 64) | u128::from(self.draw.number()),
         );
         let ring = feed.setup().ring;
+        feed.tell_superblocks(store);
         let hand_over = HandOver::of(&feed, store, id, self.clock.now());
         if ring {
             self.history.borrow_mut().began(hand_over.slots_begun());
@@ -58,6 +59,7 @@ impl Bench {
         }
         let lost = self.lost(&split, &hand_over, &old, renewed.is_err());
         let mut next = hand_over.begin(feed, lost);
+        next.know_superblocks(store);
         let setup = next.setup();
         let previous = setup.members.iter().map(|member| member.previous).collect();
         let (id, number) = (setup.recording_id, setup.recording);

@@ -52,6 +52,7 @@ pub fn plan(stream_bytes_per_s: u64, length_ns: u64, durability: Durability) -> 
         stale: None,
         is_checked: false,
         splits: Vec::new(),
+        pins: Vec::new(),
     };
     Plan {
         seed: 1,

@@ -121,6 +121,7 @@ pub fn superblocks(sizes_bytes: &[u64], slot_bytes: u32) -> Vec<Superblock> {
         has_ended: false,
         recordings_begun: 0,
         end_slot: None,
+        pins: Vec::new(),
         slots_begun: 0,
     };
     sizes_bytes.iter().enumerate().map(superblock).collect()

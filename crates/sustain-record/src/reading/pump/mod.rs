@@ -20,7 +20,7 @@ use self::mend::{Mending, PIECE_LARGE, PIECE_SMALL, ReadPiece};
 use super::bytes::SharedBytes;
 use super::examine::Unreadable;
 use crate::error::RecordError;
-use crate::format::{AppendPlace, BLOCK_BYTES, Geometry};
+use crate::format::{AppendPlace, BLOCK_BYTES, Course, Geometry};
 use crate::member_io::words_of_silence;
 
 /// Reads up to this length are tried block by block even if no piece of them could be read, because
@@ -41,6 +41,8 @@ pub struct MemberReads {
     pub name: String,
     /// How it is divided into slots.
     pub geometry: Geometry,
+    /// The order in which they are written: what pins leave out is not read.
+    pub course: Course,
     /// Serials of the slots.
     pub slots: Range<u64>,
 }
@@ -457,11 +459,19 @@ impl PumpedMember {
     /// the first serial and the number of slots.
     fn take_run(&mut self, read_bytes: usize) -> Option<(u64, u64)> {
         let geometry = &self.reads.geometry;
-        let left = self.reads.slots.end.saturating_sub(self.next);
+        let slots_end = self.reads.slots.end;
+        let course = &self.reads.course;
+        self.next = course.at_or_after(self.next).unwrap_or(slots_end);
+        let left = slots_end.saturating_sub(self.next);
         let to_lap = geometry.slot_count - self.next % geometry.slot_count;
         let fit = (read_bytes as u64 / u64::from(geometry.slot_bytes)).max(1);
-        let count = left.min(to_lap).min(fit);
+        let most = left.min(to_lap).min(fit);
         let first = self.next;
+        let follows = |count: &u64| course.after(first + count - 1) == Some(first + count);
+        let count = match course.is_plain() || most == 0 {
+            true => most,
+            false => 1 + (1..most).take_while(follows).count() as u64,
+        };
         self.next += count;
         (count > 0).then_some((first, count))
     }

@@ -254,6 +254,7 @@ mod tests {
             })],
             under_way: false,
             is_gone_from_a_member: false,
+            pin: None,
         }
     }
 

@@ -111,6 +111,7 @@ fn confirm(
 /// next copy of the start.
 fn window(member: &OpenMember, recordings: &[Recording]) -> Option<Range<u64>> {
     let geometry = &member.superblock.geometry;
+    let course = member.superblock.course();
     let reach = |(recording, extent): (&Recording, StreamExtent)| {
         let may_be_ring = recording.ring || recording.started_ns.is_none();
         if !may_be_ring || recording.under_way || (extent.has_end && !recording.is_recovered()) {
@@ -119,9 +120,10 @@ fn window(member: &OpenMember, recordings: &[Recording]) -> Option<Range<u64>> {
         // The end mark of recovering has taken one of the slots.
         let slots = PATIENCE_SLOTS - u64::from(extent.has_end);
         let by_start = extent.start.map_or(u64::MAX, |start| {
-            start.slot_serial + geometry.start_repeat_slots()
+            let repeats_at = start.slot_serial + geometry.start_repeat_slots();
+            course.at_or_after(repeats_at).unwrap_or(u64::MAX)
         });
-        Some(by_start.min(extent.last.slot_serial + slots))
+        Some(by_start.min(course.ahead(extent.last.slot_serial, slots)))
     };
     let extents = recordings.iter().filter_map(|recording| {
         let extent = recording.per_member.get(member.index()).copied().flatten();

@@ -236,6 +236,7 @@ mod tests {
             per_member: Vec::new(),
             under_way: false,
             is_gone_from_a_member: false,
+            pin: None,
         }
     }
 

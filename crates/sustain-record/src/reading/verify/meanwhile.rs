@@ -58,6 +58,8 @@ struct Meanwhile<'a> {
     /// The oldest slot of each member that has not been overwritten.
     oldest_serials: Vec<u64>,
     recordings: Vec<Recording>,
+    /// The pins that are still set.
+    pins: Vec<u32>,
 }
 
 impl<'a> Meanwhile<'a> {
@@ -74,6 +76,7 @@ impl<'a> Meanwhile<'a> {
             store,
             oldest_serials: members.collect(),
             recordings: anew.recordings()?,
+            pins: anew.pins().into_iter().map(|pin| pin.number).collect(),
         })
     }
 
@@ -84,6 +87,9 @@ impl<'a> Meanwhile<'a> {
 
     /// Whether slots of this recording have been overwritten.
     fn has_moved_in(&self, recording: &Recording) -> bool {
+        if recording.pin.is_some_and(|pin| self.pins.contains(&pin)) {
+            return false;
+        }
         let mut members = self.store.members.iter().zip(&self.oldest_serials);
         members.any(|(member, oldest_serial)| {
             let extent = recording.per_member.get(member.index()).copied().flatten();
@@ -130,7 +136,8 @@ impl<'a> Meanwhile<'a> {
 
     fn left(&self, recording: &Recording, stream: u16) -> RemainingFrom {
         let mut recordings = self.recordings.iter();
-        let now = recordings.find(|now| now.id == recording.id);
+        let is_pinned = recording.pin.is_some_and(|pin| self.pins.contains(&pin));
+        let now = recordings.find(|now| now.id == recording.id && !is_pinned);
         let stream = now.and_then(|now| now.streams.get(usize::from(stream)));
         match stream {
             Some(stream) => RemainingFrom {
@@ -152,6 +159,9 @@ impl<'a> Meanwhile<'a> {
 
     /// Whether all slots of a recording have been overwritten.
     fn is_gone(&self, recording: &Recording) -> bool {
+        if recording.pin.is_some_and(|pin| self.pins.contains(&pin)) {
+            return false;
+        }
         let mut members = self.store.members.iter().zip(&self.oldest_serials);
         members.all(|(member, oldest_serial)| {
             let extent = recording.per_member.get(member.index()).copied().flatten();

@@ -205,11 +205,11 @@ impl<I: Inlet> RecordFeed<I> {
     fn place(&mut self, queue: usize, mut filled: Filled, now: Timestamp) -> Request {
         let bytes = filled.append_bytes();
         let sequence = self.take_sequence();
-        let place = self.members[queue].take_place(bytes, sequence);
+        let made_time_ns = self.setup.unix_clock.unix_ns(now);
+        let place = self.members[queue].take_place(bytes, sequence, made_time_ns);
         self.enter_in_ledger(&mut filled);
         self.members[queue].stream_bytes[usize::from(filled.stream)] +=
             u64::from(filled.payload_bytes);
-        let made_time_ns = self.setup.unix_clock.unix_ns(now);
         let ledger = &mut self.ledgers[usize::from(filled.stream)];
         filled
             .times_ns()

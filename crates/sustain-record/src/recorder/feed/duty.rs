@@ -20,6 +20,9 @@ use crate::recorder::{earlier, recording_end};
 impl<I: Inlet> RecordFeed<I> {
     /// The next request for this member that is not data.
     pub(super) fn duty(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
+        if let Some(request) = self.superblock_request(queue, now) {
+            return Some(request);
+        }
         if self.members[queue].needs_start(self.waiting_bytes(queue))
             && self.may_make_durable(queue)
             && let Some(request) = self.start_request(queue, now)
@@ -87,7 +90,7 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     /// Whether a flush, a start or an end mark may begin.
-    fn may_make_durable(&self, queue: usize) -> bool {
+    pub(super) fn may_make_durable(&self, queue: usize) -> bool {
         self.members[queue].may_make_durable(self.setup.durability.each)
     }
 
@@ -115,6 +118,7 @@ impl<I: Inlet> RecordFeed<I> {
             }
         };
         self.is_drained()
+            && !self.pinning.is_changing()
             && self.data_in_flight == 0
             && self.members[queue].marking.is_none()
             && self.members.iter().all(is_quiet)
@@ -156,8 +160,8 @@ impl<I: Inlet> RecordFeed<I> {
         let mut checksums = PieceChecksums::new();
         checksums.push(note);
         let sequence = self.take_sequence();
-        let place = self.members[queue].take_place(bytes, sequence);
         let now_ns = self.setup.unix_clock.unix_ns(now);
+        let place = self.members[queue].take_place(bytes, sequence, now_ns);
         let own_start = (kind == Kind::Start).then_some(place);
         let member = &self.members[queue];
         let mut descriptor = Descriptor {

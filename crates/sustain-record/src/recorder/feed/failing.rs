@@ -51,6 +51,7 @@ impl<I: Inlet> RecordFeed<I> {
             return;
         }
         member.state = MemberState::Failed;
+        member.renewing = None;
         self.errors[queue] = Some(words);
         // Data that no flush has confirmed may be lost with the member. A flush in flight may still
         // confirm its own writes.

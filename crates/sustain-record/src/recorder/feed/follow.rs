@@ -46,7 +46,10 @@ impl<I: Inlet> RecordFeed<I> {
         let members = self.members.iter();
         let slots = members.map(|member| {
             let slot_count = member.setup.geometry.slot_count;
-            slots_begun_for(member.slots_begun(), slot_count, self.setup.ring)
+            match member.next_slot() {
+                Some(next) => slots_begun_for(next, slot_count, self.setup.ring),
+                None => member.slots_begun(),
+            }
         });
         slots.collect()
     }
@@ -70,6 +73,7 @@ impl<I: Inlet> RecordFeed<I> {
         next.frame_meters = self.frame_meters;
         let meters = next.frame_meters.iter_mut().flatten();
         meters.for_each(|meter| meter.begin_at(start_ns));
+        next.pinning = self.pinning.following();
         next.declare_frame_rates(&self.declared_frames_per_s);
         let mut first = standing::first(&next.setup);
         for (shown, member) in first.members.iter_mut().zip(&next.members) {
@@ -122,7 +126,7 @@ impl<I: Inlet> RecordFeed<I> {
 
 fn following_on(member: &MemberWriter) -> MemberSetup {
     MemberSetup {
-        next_slot_serial: member.slots_begun(),
+        next_slot_serial: member.next_slot().unwrap_or(member.slots_begun()),
         previous: member.previous,
         previous_start: member.start.or(member.setup.previous_start),
         ..member.setup.clone()
@@ -136,9 +140,9 @@ fn just_ended(setup: &RecordSetup, members: &[MemberWriter]) -> Earlier {
         framing: stream.framing.clone(),
         source: None,
     });
-    let lasts = members.iter().map(|member| {
-        let last = member.previous.filter(|_| member.start.is_some());
-        last.map(|place| place.slot_serial)
+    let slots = members.iter().map(|member| {
+        let last = member.previous.filter(|_| member.start.is_some())?;
+        Some((member.setup.next_slot_serial, last.slot_serial))
     });
     Earlier {
         note: EarlierNote {
@@ -148,6 +152,6 @@ fn just_ended(setup: &RecordSetup, members: &[MemberWriter]) -> Earlier {
             ring: setup.ring,
             streams: streams.collect(),
         },
-        last_slots: lasts.collect(),
+        slots: slots.collect(),
     }
 }

@@ -21,6 +21,7 @@ use super::frame_meter::{FrameMeter, FramePace};
 use super::inlet::{Inlet, Polled};
 use super::ledger::Ledger;
 use super::member::{MemberState, MemberWriter, Slowness, reserve_bytes};
+use super::pinning::Pinning;
 use super::write::PayloadView;
 use crate::format::{AppendPlace, Kind};
 
@@ -29,6 +30,7 @@ mod duty;
 mod failing;
 mod follow;
 mod given_up;
+mod pins;
 mod progress;
 mod retry;
 mod settle;
@@ -96,6 +98,8 @@ enum AppendInFlight {
         sequence: u64,
     },
     Flush,
+    /// A copy of a superblock with another table of pins.
+    Superblock,
     /// Its member was given up before it has returned; only its memory is wanted back.
     Abandoned {
         stream: u16,
@@ -157,6 +161,7 @@ pub struct RecordFeed<I: Inlet> {
     pub(super) frame_meters: Vec<Option<Box<FrameMeter>>>,
     /// How many frames each second the streams were declared to have.
     declared_frames_per_s: Vec<Option<f64>>,
+    pinning: Pinning,
 }
 
 impl<I: Inlet> RecordFeed<I> {
@@ -196,6 +201,7 @@ impl<I: Inlet> RecordFeed<I> {
             durable_latency: (0..streams).map(|_| LatencyMeter::new()).collect(),
             frame_meters: (0..streams).map(|_| None).collect(),
             declared_frames_per_s: Vec::new(),
+            pinning: Pinning::default(),
             next_sequence: setup.first_sequence,
             board_at: setup.start,
             board_lost_bytes: 0,
@@ -359,6 +365,7 @@ impl<I: Inlet> Feed for RecordFeed<I> {
     fn has_news(&mut self, now: Timestamp) -> bool {
         self.give_up_late(now);
         self.watch(now);
+        self.see_pins(now);
         if self.pending.is_empty() || self.is_stuck() {
             self.pull(now);
             self.has_changed |= !self.pending.is_empty();
@@ -442,6 +449,9 @@ impl<I: Inlet> RecordFeed<I> {
         let mut standing = standing::of(self, now);
         standing.is_over = !self.is_cut;
         self.board.write(|entry| *entry = standing);
+        if !self.is_cut {
+            self.board.pins().close();
+        }
     }
 }
 

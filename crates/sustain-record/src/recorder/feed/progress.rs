@@ -78,6 +78,7 @@ impl<I: Inlet> RecordFeed<I> {
             AppendInFlight::Data { filled, .. } => is_as_old(filled, HANGS_NS),
             AppendInFlight::Mark { .. }
             | AppendInFlight::Flush
+            | AppendInFlight::Superblock
             | AppendInFlight::Abandoned { .. } => false,
         };
         let oldest = self.pending.front();

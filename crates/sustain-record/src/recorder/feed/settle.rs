@@ -1,7 +1,7 @@
 //! What becomes of a request that is over for good. The feed calls it when a request has come back
 //! and is not tried again.
 
-use sustain_disk::engine::{Completion, Operation};
+use sustain_disk::engine::{Completion, Operation, Vectors};
 
 use super::data::Written;
 use super::{AppendInFlight, RecordFeed};
@@ -50,9 +50,7 @@ impl<I: Inlet> RecordFeed<I> {
                 sequence,
             } => {
                 self.end_waits_since = self.end_waits_since.max(now);
-                if let Some(memory) = write::take_apart(completion.request.vectors, true) {
-                    self.give_back(queue, CONTROL_STREAM, memory);
-                }
+                self.give_back_own(queue, completion.request.vectors);
                 self.members[queue].landed(place, bytes);
                 self.marked(queue, kind, place, sequence);
             }
@@ -75,6 +73,10 @@ impl<I: Inlet> RecordFeed<I> {
                 };
                 self.landed(queue, written, completion);
             }
+            AppendInFlight::Superblock => {
+                self.give_back_own(queue, completion.request.vectors);
+                self.superblock_written(queue, has_failed);
+            }
             AppendInFlight::Abandoned { stream, is_own, .. } => {
                 if let Some(memory) = write::take_apart(completion.request.vectors, is_own) {
                     self.give_back(queue, stream, memory);
@@ -83,12 +85,21 @@ impl<I: Inlet> RecordFeed<I> {
         }
     }
 
-    /// Whether what was under way is durable once it has returned.
+    /// Whether all that was written before is durable if this has come back without an error.
     fn makes_durable(&self, flight: &AppendInFlight) -> bool {
         match flight {
-            AppendInFlight::Flush | AppendInFlight::Mark { .. } => true,
+            AppendInFlight::Flush | AppendInFlight::Mark { .. } | AppendInFlight::Superblock => {
+                true
+            }
             AppendInFlight::Data { .. } => self.setup.durability.each,
             AppendInFlight::Abandoned { .. } => false,
+        }
+    }
+
+    /// Gives back the memory of a mark or a superblock.
+    fn give_back_own(&mut self, queue: usize, vectors: Vectors) {
+        if let Some(memory) = write::take_apart(vectors, true) {
+            self.give_back(queue, CONTROL_STREAM, memory);
         }
     }
 }

@@ -45,7 +45,9 @@ impl Flying {
         let accepted_at = match &self.flight {
             AppendInFlight::Data { filled, .. } => Some(filled.accepted_at),
             AppendInFlight::Abandoned { accepted_at, .. } => *accepted_at,
-            AppendInFlight::Mark { .. } | AppendInFlight::Flush => None,
+            AppendInFlight::Mark { .. } | AppendInFlight::Flush | AppendInFlight::Superblock => {
+                None
+            }
         };
         accepted_at.map(|accepted_at| now.since_ns(accepted_at))
     }
@@ -270,6 +272,7 @@ impl<I: Inlet> RecordFeed<I> {
         self.members[queue].unflushed_since = None;
         let flushing = self.members[queue].flushing.take();
         self.members[queue].marking = None;
+        self.members[queue].renewing = None;
         let mut lost = Vec::new();
         for flying in self.in_flight.values_mut() {
             if flying.queue != queue {

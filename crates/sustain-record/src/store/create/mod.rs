@@ -400,6 +400,7 @@ fn found(
             has_ended: false,
             recordings_begun: 0,
             end_slot: None,
+            pins: Vec::new(),
             slots_begun: 0,
         })
         .collect();

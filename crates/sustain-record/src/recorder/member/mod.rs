@@ -1,7 +1,9 @@
 //! One member as the recorder sees it: where its next append goes, what is in flight on it, what is
 //! written and not flushed, and whether it still works.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod course;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use sustain_disk::clock::Timestamp;
 use sustain_disk::units::Size;
@@ -9,9 +11,11 @@ use uuid::Uuid;
 
 use super::member_file::MemberFile;
 use super::scatter::{RateEstimate, ScatterCandidate};
-use crate::format::{AppendPlace, BLOCK_BYTES, Gap, Geometry, Kind, append_bytes_for};
+use crate::format::{
+    AppendPlace, BLOCK_BYTES, Course, Gap, Geometry, Kind, Superblock, append_bytes_for,
+};
 use crate::opening::durable_end_slot;
-use crate::store::Store;
+use crate::store::{Store, next_slot};
 
 /// A slot is not begun before the one this many slots back is flushed. So after a crash, nothing
 /// lies further out than a search of this many slots.
@@ -41,6 +45,18 @@ pub struct MemberSetup {
     pub shares_errors: bool,
     /// The file of the member, if it is one.
     pub file: Option<MemberFile>,
+    /// The superblock as it is on the member.
+    pub superblock: Superblock,
+    /// When the slots that this run has begun got their first appends, as far as they are not
+    /// overwritten.
+    pub(super) slot_times: VecDeque<SlotTime>,
+}
+
+/// When a slot got its first append, in nanoseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SlotTime {
+    pub(super) slot_serial: u64,
+    pub(super) made_time_ns: i64,
 }
 
 impl MemberSetup {
@@ -52,13 +68,15 @@ impl MemberSetup {
                 name: member.name.clone(),
                 uuid: member.superblock.member,
                 geometry: member.superblock.geometry,
-                next_slot_serial: tail.next_slot_serial,
+                next_slot_serial: next_slot(member, tail).unwrap_or(tail.next_slot_serial),
                 previous: tail.last.as_ref().map(|last| last.place),
                 previous_start: tail.start,
                 follows_end: member.superblock.has_ended,
                 end_slot: durable_end_slot(&member.superblock),
                 shares_errors: member.target.is_cached(),
                 file: MemberFile::of(&member.target, member.superblock.geometry.member_bytes),
+                superblock: member.superblock.clone(),
+                slot_times: VecDeque::new(),
             })
             .collect()
     }
@@ -112,6 +130,12 @@ pub(super) struct MemberWriter {
     /// Whether it was slow before it had a start, so that nobody waits for its start any more.
     is_start_waived: bool,
     ring: bool,
+    /// The order in which its slots are written, as its superblock on the member tells.
+    course: Course,
+    /// The superblock that is being written.
+    pub(super) renewing: Option<super::pinning::Renewing>,
+    /// The slots that pins have left out since the recording began.
+    slots_left_out: u64,
     /// Bytes kept free for the last accounts and the end mark.
     reserve_bytes: u32,
     /// Those bytes of `reserve_bytes` that are kept for the end mark.
@@ -173,6 +197,9 @@ impl MemberWriter {
             has_end: false,
             is_start_waived: false,
             ring,
+            course: setup.superblock.course(),
+            renewing: None,
+            slots_left_out: 0,
             reserve_bytes: reserve,
             end_bytes: end_mark_bytes(streams),
             slot_serial: setup.next_slot_serial,
@@ -203,37 +230,6 @@ impl MemberWriter {
         }
     }
 
-    /// The place for an append of `bytes`.
-    fn place_for(&self, bytes: u32) -> AppendPlace {
-        if bytes > self.setup.geometry.slot_bytes - self.slot_offset_bytes {
-            AppendPlace {
-                slot_serial: self.slot_serial + 1,
-                slot_offset_bytes: 0,
-            }
-        } else {
-            AppendPlace {
-                slot_serial: self.slot_serial,
-                slot_offset_bytes: self.slot_offset_bytes,
-            }
-        }
-    }
-
-    /// Whether `bytes` fit, and behind them still `reserve`.
-    fn has_room(&self, bytes: u32, reserve: u32) -> bool {
-        let geometry = &self.setup.geometry;
-        if bytes > geometry.slot_bytes {
-            return false;
-        }
-        if self.ring {
-            // If there are only two slots, each begins with a copy of the start.
-            return geometry.slot_count > 2 || bytes <= geometry.slot_bytes - self.reserve_bytes;
-        }
-        let place = self.place_for(bytes);
-        let is_last = place.slot_serial + 1 == geometry.slot_count;
-        let behind = geometry.slot_bytes - place.slot_offset_bytes - bytes;
-        place.slot_serial < geometry.slot_count && (!is_last || behind >= reserve)
-    }
-
     /// Whether an append of data fits in front of what is kept for the last accounts.
     pub(super) fn has_room_for_data(&self, bytes: u32) -> bool {
         self.has_room(bytes, self.reserve_bytes)
@@ -242,26 +238,6 @@ impl MemberWriter {
     /// Whether an account fits, and behind it still the end mark.
     pub(super) fn has_room_for_account(&self, bytes: u32) -> bool {
         self.has_room(bytes, self.end_bytes)
-    }
-
-    /// How many accounts of so many bytes fit, and behind them still the end mark.
-    pub(super) fn accounts_that_fit(&self, bytes: u32) -> u64 {
-        let geometry = &self.setup.geometry;
-        if self.ring {
-            return u64::MAX;
-        }
-        let Some(later) = geometry.slot_count.checked_sub(self.slot_serial + 1) else {
-            return 0;
-        };
-        let fit = |free_bytes: u32| u64::from(free_bytes / bytes);
-        let here_bytes = geometry.slot_bytes - self.slot_offset_bytes;
-        match later {
-            0 => fit(here_bytes.saturating_sub(self.end_bytes)),
-            _ => {
-                let last = fit(geometry.slot_bytes.saturating_sub(self.end_bytes));
-                fit(here_bytes) + (later - 1) * fit(geometry.slot_bytes) + last
-            }
-        }
     }
 
     /// Whether a start or an end mark fits.
@@ -274,50 +250,23 @@ impl MemberWriter {
         self.has_room_for_mark(append_bytes_for(note_bytes as u32, 0))
     }
 
-    /// Whether an append of `bytes` may be placed. [`UNFLUSHED_SLOTS_MAX`] holds back the slot that
-    /// it begins, and in a ring the start must be repeated, and durable, before.
-    pub(super) fn may_begin_slot_for(&self, bytes: u32) -> bool {
-        let slot_serial = self.place_for(bytes).slot_serial;
-        let keeps_start = self.start.is_none_or(|start| {
-            !self.ring || slot_serial < start.slot_serial + self.setup.geometry.start_repeat_slots()
-        });
-        keeps_start && self.may_begin_slot(slot_serial)
-    }
-
-    fn may_begin_slot(&self, slot_serial: u64) -> bool {
-        let oldest = self.oldest_unflushed_slot();
-        oldest.is_none_or(|oldest| slot_serial < oldest + self.unflushed_slots_max())
-    }
-
-    /// In a ring the slots of one lap must be flushed before the next lap reaches them.
-    fn unflushed_slots_max(&self) -> u64 {
-        UNFLUSHED_SLOTS_MAX.min(self.setup.geometry.slot_count)
-    }
-
-    /// The lowest slot whose beginning, or other content, is not durable.
-    fn oldest_unflushed_slot(&self) -> Option<u64> {
-        let flushing = self.flushing.as_ref().and(self.flushing_slot);
-        let in_flight = self.in_flight_slots.keys().next().copied();
-        let headless = self.headless_slots.first().copied();
-        let all = [flushing, self.unflushed_slot, in_flight, headless];
-        all.into_iter().flatten().min()
-    }
-
-    /// How many slots there are from the lowest with unflushed content to the one being filled.
-    pub(super) fn unflushed_slots(&self) -> u64 {
-        self.oldest_unflushed_slot()
-            .map_or(0, |oldest| self.slot_serial + 1 - oldest)
-    }
-
-    /// Whether so many slots are unflushed that the flush should come early.
-    pub(super) fn needs_flush_for_slots(&self) -> bool {
-        self.unflushed_slots() * 2 > self.unflushed_slots_max()
-    }
-
     /// Takes the place for an append with this sequence.
-    pub(super) fn take_place(&mut self, bytes: u32, sequence: u64) -> AppendPlace {
+    ///
+    /// # Panics
+    /// If there is no room for it, which is to be asked before.
+    pub(super) fn take_place(
+        &mut self,
+        bytes: u32,
+        sequence: u64,
+        made_time_ns: i64,
+    ) -> AppendPlace {
         self.undurable.insert(sequence);
-        let place = self.place_for(bytes);
+        let place = self.place_for(bytes).expect("there is room for it");
+        if place.slot_offset_bytes == 0 {
+            let between = place.slot_serial.saturating_sub(self.slot_serial + 1);
+            self.slots_left_out += between;
+            self.note_slot(place.slot_serial, made_time_ns);
+        }
         self.slot_serial = place.slot_serial;
         self.slot_offset_bytes = place.slot_offset_bytes + bytes;
         self.in_flight += 1;
@@ -356,24 +305,11 @@ impl MemberWriter {
         match (self.start, next_bytes) {
             (None, _) => true,
             (Some(start), Some(bytes)) => {
-                let next = self.place_for(bytes).slot_serial;
-                self.ring && next >= start.slot_serial + self.setup.geometry.start_repeat_slots()
+                let next = self.place_for(bytes).map(|place| place.slot_serial);
+                self.ring && next.is_some_and(|next| self.is_start_due(start, next))
             }
             (Some(_), None) => false,
         }
-    }
-
-    /// Makes sure that a repeated start lies in a new slot. Behind the content of the last one, it
-    /// would lie in the slot after the next, which may have the last copy.
-    pub(super) fn begin_slot_for_start(&mut self) -> bool {
-        if self.start.is_none() {
-            return true;
-        }
-        let may_begin = self.may_begin_slot(self.slot_serial + 1);
-        if may_begin {
-            self.slot_offset_bytes = self.setup.geometry.slot_bytes;
-        }
-        may_begin
     }
 
     /// Whether its start is written, or it has no space for one.
@@ -381,11 +317,14 @@ impl MemberWriter {
         self.start.is_some() || self.state == MemberState::Full
     }
 
-    /// Share of its slots that have been used.
-    fn filled(&self) -> f64 {
-        let geometry = &self.setup.geometry;
-        let in_slot = f64::from(self.slot_offset_bytes) / f64::from(geometry.slot_bytes);
-        (self.slot_serial as f64 + in_slot) / geometry.slot_count as f64
+    /// The slot that is being filled, or comes next.
+    pub(super) fn slot_serial(&self) -> u64 {
+        self.slot_serial
+    }
+
+    /// The newest sequence on it that is durable.
+    pub(super) fn newest_durable(&self) -> u64 {
+        self.newest_durable
     }
 
     /// Slot serials that have been begun.
@@ -395,21 +334,6 @@ impl MemberWriter {
         } else {
             self.slot_serial + 1
         }
-    }
-
-    /// Bytes that are free for data, so without those kept for the end; `None` in a ring.
-    pub(super) fn free_bytes(&self) -> Option<u64> {
-        if self.ring {
-            return None;
-        }
-        let geometry = &self.setup.geometry;
-        if self.slot_serial >= geometry.slot_count {
-            return Some(0);
-        }
-        let slots = geometry.slot_count - self.slot_serial - 1;
-        let rest = u64::from(geometry.slot_bytes - self.slot_offset_bytes);
-        let free_bytes = slots * u64::from(geometry.slot_bytes) + rest;
-        Some(free_bytes.saturating_sub(u64::from(self.reserve_bytes)))
     }
 
     /// Notes how long a request has been in flight, or that none has been in flight for long.
@@ -460,7 +384,11 @@ impl MemberWriter {
     /// slow.
     pub(super) fn may_make_durable(&self, is_each_durable: bool) -> bool {
         let waits_for_data = is_each_durable && self.setup.shares_errors;
-        self.flushing.is_none() && self.marking.is_none() && !(waits_for_data && self.in_flight > 0)
+        let is_renewing = self.renewing.as_ref().is_some_and(|one| one.is_in_flight);
+        self.flushing.is_none()
+            && self.marking.is_none()
+            && !is_renewing
+            && !(waits_for_data && self.in_flight > 0)
     }
 
     /// Says what happened to its file, if the file was deleted or cut off. What was durable there

@@ -1,0 +1,114 @@
+//! Finds what a pin keeps of recordings on one member: the same as of the whole member, but from the
+//! pin's first slot on, and up to its end.
+
+use super::catalog::{earlier_notes, merge_with};
+use super::chapters::chapter;
+use super::facts::MemberEvidence;
+use super::lost_marks::LastEnded;
+use super::tail::last_before;
+use super::{Apart, Asked, Chapter, MemberTail, Recording};
+use crate::format::{Descriptor, EarlierNote, Pin};
+
+/// Appends of the last slot that are passed over, one by one, because they came behind the end.
+const STEPS_MAX: usize = 1 << 16;
+
+/// Adds the recordings that a pin keeps to those that are known, newest first.
+pub(super) fn chapters(
+    facts: &MemberEvidence,
+    tail: &MemberTail,
+    pin: Pin,
+    known: &mut Vec<Chapter>,
+) -> Asked<()> {
+    let is_open = pin.end_slot.is_none();
+    // All that was found is kept as long as the end is open.
+    let pin = pin.closed_at(tail.next_slot_serial, u64::MAX);
+    let end_slot = pin.end_slot.unwrap_or(tail.next_slot_serial);
+    let pinned = MemberTail {
+        newest_serial: end_slot.checked_sub(1),
+        next_slot_serial: end_slot,
+        written_slots_end: end_slot,
+        from_slot: pin.from_slot,
+        ..tail.clone()
+    };
+    let none_ended = LastEnded {
+        has_ended: false,
+        end_slot: None,
+    };
+    loop {
+        let next = match known.last() {
+            Some(newer) => newer.before.clone(),
+            None if is_open => tail.last.clone(),
+            None => last_below(facts, pin, end_slot)?,
+        };
+        let is_kept = |last: &Descriptor| last.place.slot_serial >= pin.from_slot;
+        let Some(last) = next.filter(is_kept) else {
+            return Ok(());
+        };
+        let chapter = chapter(facts, &pinned, &last, known, none_ended)?;
+        known.push(chapter);
+    }
+}
+
+/// The last append of the pin's slots that was made before its end was known.
+fn last_below(facts: &MemberEvidence, pin: Pin, end_slot: u64) -> Asked<Option<Descriptor>> {
+    let mut last = last_before(facts, end_slot.saturating_sub(1))?;
+    for _ in 0..STEPS_MAX {
+        let Some(found) = last.filter(|found| found.sequence >= pin.end_sequence) else {
+            return Ok(last.cloned());
+        };
+        last = match found.previous {
+            // Links only lead back.
+            Some(place) if place < found.place => facts.descriptor(place)?,
+            _ => None,
+        };
+    }
+    Ok(None)
+}
+
+/// Merges what each member tells of what a pin keeps, as [`super::merge`] does. `all` is what they tell of
+/// the whole store: the starts there have the names of streams, too.
+///
+/// # Errors
+/// The same as of [`super::merge`].
+pub fn merge_pinned(
+    number: u32,
+    is_cut: bool,
+    pinned: &[Option<Vec<Chapter>>],
+    all: &[Option<Vec<Chapter>>],
+) -> Result<Vec<Recording>, Apart> {
+    let starts: Vec<EarlierNote> = all
+        .iter()
+        .flatten()
+        .flatten()
+        .filter_map(own_note)
+        .collect();
+    let mut notes = earlier_notes(all);
+    notes.extend(earlier_notes(pinned));
+    notes.extend(starts.iter().map(|note| (note.id, note)));
+    let mut merged = merge_with(pinned, &notes)?;
+    for recording in &mut merged {
+        recording.pin = Some(number);
+        let mut extents = recording.per_member.iter().flatten();
+        if is_cut && extents.any(|extent| !extent.has_end) {
+            // It went on behind the pin. Only what the appends that are kept call settled was in
+            // slots that are kept.
+            recording.under_way = true;
+            for stream in &mut recording.streams {
+                stream.offered_bytes = stream.settled_bytes.max(stream.readable_from_bytes);
+            }
+        }
+    }
+    Ok(merged)
+}
+
+/// What the start of a recording says, as a later one would repeat it.
+fn own_note(chapter: &Chapter) -> Option<EarlierNote> {
+    let start = chapter.start.as_ref()?;
+    Some(EarlierNote {
+        id: chapter.recording_id,
+        number: chapter.recording,
+        started_ns: start.started_ns,
+        ring: start.ring,
+        streams: start.streams.clone(),
+    })
+}

@@ -1,0 +1,408 @@
+//! Changes the tables of pins while the recording runs. A member begins no slot as long as its
+//! superblock is being written, so that nothing is overwritten that is about to be kept, and nothing
+//! is left out before the superblock tells so.
+
+use sustain_disk::clock::Timestamp;
+use sustain_disk::engine::{Operation, Request, Vector, Vectors};
+
+use super::{AppendInFlight, RecordFeed};
+use crate::format::{BLOCK_BYTES, Course, PINS_MAX, Pin};
+use crate::opening::PATIENCE_SLOTS;
+use crate::recorder::inlet::Inlet;
+use crate::recorder::member::MemberWriter;
+use crate::recorder::pinning::{
+    OpenPin, OpenStage, PinChange, PinKept, PinOutcome, PinWish, Renewing,
+};
+use crate::store::{FREE_SLOTS_MIN, Store, first_sequence_above};
+use crate::time_text::time_text;
+
+/// Copies A and C, then B and D: so a whole one is on the member at every instant.
+const COPIES: [u32; 4] = [0, 2, 1, 3];
+/// How far the end of a pin may lie ahead.
+const AHEAD_MAX_NS: i64 = 86_400_000_000_000;
+
+impl<I: Inlet> RecordFeed<I> {
+    /// Takes over the superblocks as they are on the members by now.
+    pub fn know_superblocks(&mut self, store: &Store) {
+        for (member, open) in self.members.iter_mut().zip(&store.members) {
+            member.know_superblock(open.superblock.clone());
+        }
+    }
+
+    /// Lets the store know what pins there are, for the superblocks behind this recording. An end
+    /// whose time has not come stays open only where another recording follows.
+    pub fn tell_superblocks(&self, store: &mut Store) {
+        let end_sequence = first_sequence_above(self.next_sequence.saturating_sub(1));
+        for (member, open) in self.members.iter().zip(&mut store.members) {
+            let known = &member.setup.superblock;
+            open.superblock.generation = open.superblock.generation.max(known.generation);
+            open.superblock.pins = known.pins.clone();
+            if !self.is_cut {
+                for pin in &mut open.superblock.pins {
+                    *pin = pin.closed_at(member.slots_begun(), end_sequence);
+                }
+            }
+        }
+    }
+
+    /// Goes on with what pins wait for.
+    pub(super) fn see_pins(&mut self, now: Timestamp) {
+        if let Some(change) = self.pinning.changing {
+            let is_pending = |one: &MemberWriter| one.works() && one.renewing.is_some();
+            if self.members.iter().any(is_pending) {
+                return;
+            }
+            self.pinning.changing = None;
+            self.has_changed = true;
+            self.changed(change);
+        }
+        // Starts have slots of their own, which are begun before anything is kept from now on.
+        if self.members.iter().any(|one| one.marking.is_some()) {
+            return;
+        }
+        if let Some(number) = self.pinning.failed.pop_front() {
+            self.free(number, None);
+        } else if let Some(number) = self.next_to_close(now) {
+            self.close_pin(number);
+        } else if self.ending.is_none()
+            && let Some((wish, what)) = self.board.pins().take_wish()
+        {
+            let refusal = match what {
+                PinWish::Pin { from_ns, to_ns } => self.set_pin(wish, (from_ns, to_ns), now).err(),
+                PinWish::Unpin { number } => self.unpin(wish, number).err(),
+            };
+            if let Some(why) = refusal {
+                self.board.pins().answer(wish, Err(why));
+            }
+        }
+    }
+
+    /// A change is on all members that work.
+    fn changed(&mut self, change: PinChange) {
+        let (wish, outcome): (Option<u32>, PinOutcome) = match change {
+            PinChange::Close => return,
+            PinChange::Free { wish } => (wish, Ok(None)),
+            PinChange::Set { wish, kept } => match self.members.iter().all(MemberWriter::works) {
+                true => (Some(wish), Ok(Some(kept))),
+                false => {
+                    self.pinning.open.retain(|open| open.number != kept.number);
+                    self.pinning.failed.push_back(kept.number);
+                    let why = "a member failed meanwhile, and a pin needs all members: nothing is \
+                               kept";
+                    (Some(wish), Err(why.to_owned()))
+                }
+            },
+        };
+        if let Some(wish) = wish {
+            self.board.pins().answer(wish, outcome);
+        }
+    }
+
+    fn set_pin(
+        &mut self,
+        wish: u32,
+        (from_ns, to_ns): (i64, i64),
+        now: Timestamp,
+    ) -> Result<(), String> {
+        self.check_members()?;
+        let now_ns = self.setup.unix_clock.unix_ns(now);
+        check_times(from_ns, to_ns, now_ns)?;
+        let kept_from_ns = self.kept_from_ns(from_ns)?;
+        if to_ns <= kept_from_ns {
+            return Err(format!(
+                "all of that is gone: what this recorder has written and the ring still has begins \
+                 at {}",
+                time_text(kept_from_ns)
+            ));
+        }
+        let members = self.members.iter();
+        let tables: Vec<Vec<Pin>> = members.map(MemberWriter::pins_left).collect();
+        if tables.iter().any(|pins| pins.len() >= PINS_MAX) {
+            return Err(format!(
+                "a store has at most {PINS_MAX} pins, and those that were freed count until the \
+                 ring has come round: free one, or wait for that"
+            ));
+        }
+        let numbers = tables.iter().flatten().map(|pin| pin.number);
+        let number = numbers.max().unwrap_or(0).max(self.pinning.numbered) + 1;
+        let mut renewed = Vec::new();
+        for (member, mut pins) in self.members.iter().zip(tables) {
+            pins.push(Pin {
+                number,
+                from_slot: member.slot_at(from_ns),
+                end_slot: None,
+                end_sequence: 0,
+                freed_slot: None,
+                from_time_ns: from_ns,
+                to_time_ns: to_ns,
+            });
+            let free = Course::new(member.setup.geometry.slot_count, &pins)
+                .free_slots(member.slots_begun() + 1);
+            if free < FREE_SLOTS_MIN {
+                return Err(format!(
+                    "the ring would have only {free} slots left on {}, and it needs \
+                     {FREE_SLOTS_MIN}: pin less, or free a pin",
+                    member.setup.name
+                ));
+            }
+            renewed.push(pins);
+        }
+        self.pinning.numbered = number;
+        self.pinning.open.push(OpenPin {
+            number,
+            to_ns,
+            stage: OpenStage::Comes,
+        });
+        let kept = PinKept {
+            number,
+            from_ns: kept_from_ns,
+            to_ns,
+        };
+        self.renew(renewed, PinChange::Set { wish, kept });
+        Ok(())
+    }
+
+    fn unpin(&mut self, wish: u32, number: u32) -> Result<(), String> {
+        self.check_members()?;
+        let is_set = |pin: &Pin| pin.is_set() && pin.number == number;
+        let mut pins = self
+            .members
+            .iter()
+            .flat_map(|one| &one.setup.superblock.pins);
+        if !pins.any(is_set) {
+            let pins = self.members.first().map(|one| &one.setup.superblock.pins);
+            let set = pins.into_iter().flatten().filter(|pin| pin.is_set());
+            let numbers: Vec<String> = set.map(|pin| pin.number.to_string()).collect();
+            return Err(match numbers.is_empty() {
+                true => format!("there is no pin {number}, nor any other"),
+                false => format!(
+                    "there is no pin {number}: the pins are {}",
+                    numbers.join(", ")
+                ),
+            });
+        }
+        self.free(number, Some(wish));
+        Ok(())
+    }
+
+    fn free(&mut self, number: u32, wish: Option<u32>) {
+        self.pinning.open.retain(|open| open.number != number);
+        let end_sequence = self.take_sequence();
+        let members = self.members.iter();
+        let tables = members.map(|member| {
+            let (mut pins, begun) = (member.pins_left(), member.slots_begun());
+            for pin in pins.iter_mut().filter(|pin| pin.number == number) {
+                *pin = pin.closed_at(begun, end_sequence);
+                pin.freed_slot.get_or_insert(begun);
+            }
+            pins
+        });
+        let tables = tables.collect();
+        self.renew(tables, PinChange::Free { wish });
+    }
+
+    /// The first pin whose end can be told now.
+    fn next_to_close(&mut self, now: Timestamp) -> Option<u32> {
+        let now_ns = self.setup.unix_clock.unix_ns(now);
+        for index in 0..self.pinning.open.len() {
+            let stage = match &self.pinning.open[index].stage {
+                OpenStage::Comes if now_ns >= self.pinning.open[index].to_ns => {
+                    let streams = 0..self.ledgers.len();
+                    let offered = streams.map(|stream| self.offered_bytes(stream));
+                    OpenStage::Placed(offered.collect())
+                }
+                OpenStage::Placed(targets) => {
+                    let mut streams = targets.iter().enumerate();
+                    let is_settled =
+                        |(stream, target): (usize, &u64)| self.watermark_bytes(stream) >= *target;
+                    if !streams.all(is_settled) {
+                        continue;
+                    }
+                    OpenStage::Told(self.next_sequence)
+                }
+                OpenStage::Told(sequence) => {
+                    let is_durable = |member: &MemberWriter| {
+                        member.works() && member.newest_durable() >= *sequence
+                    };
+                    let is_told = *sequence == 0 || self.members.iter().any(is_durable);
+                    if is_told && self.leaves_enough(self.pinning.open[index].number) {
+                        return Some(self.pinning.open.remove(index).number);
+                    }
+                    continue;
+                }
+                OpenStage::Comes => continue,
+            };
+            self.pinning.open[index].stage = stage;
+        }
+        None
+    }
+
+    /// Whether a ring can go on beside this pin. If not, its end stays open: then the ring goes on
+    /// up to its beginning.
+    fn leaves_enough(&self, number: u32) -> bool {
+        self.members.iter().all(|member| {
+            let pins = &member.setup.superblock.pins;
+            let closed = pins.iter().map(|pin| match pin.number == number {
+                true => pin.closed_at(member.slots_begun(), 0),
+                false => *pin,
+            });
+            let closed: Vec<Pin> = closed.collect();
+            let course = Course::new(member.setup.geometry.slot_count, &closed);
+            course.free_slots(member.slots_begun()) >= FREE_SLOTS_MIN
+        })
+    }
+
+    fn close_pin(&mut self, number: u32) {
+        // A multiple of the step would say that nothing came behind it.
+        let sequence = self.take_sequence();
+        let is_step = first_sequence_above(sequence.saturating_sub(1)) == sequence;
+        let end_sequence = if is_step {
+            self.take_sequence()
+        } else {
+            sequence
+        };
+        let members = self.members.iter();
+        let tables = members.map(|member| {
+            let mut pins = member.pins_left();
+            for pin in pins.iter_mut().filter(|pin| pin.number == number) {
+                *pin = pin.closed_at(member.slots_begun(), end_sequence);
+            }
+            pins
+        });
+        let tables = tables.collect();
+        self.renew(tables, PinChange::Close);
+    }
+
+    /// Begins to write superblocks with these tables to all members that work.
+    fn renew(&mut self, tables: Vec<Vec<Pin>>, change: PinChange) {
+        for (member, pins) in self.members.iter_mut().zip(tables) {
+            if !member.works() {
+                continue;
+            }
+            let mut superblock = member.setup.superblock.clone();
+            superblock.generation = superblock.generation.saturating_add(1);
+            superblock.pins = pins;
+            member.renewing = Some(Renewing {
+                superblock,
+                copies: 0,
+                is_in_flight: false,
+            });
+        }
+        self.pinning.changing = Some(change);
+        self.has_changed = true;
+    }
+
+    /// The next copy of a superblock that is to be written. It is durable when it completes.
+    pub(super) fn superblock_request(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
+        self.members[queue].renewing.as_ref()?;
+        if !self.may_make_durable(queue) {
+            return None;
+        }
+        let mut buffer = self.controls[queue].take()?;
+        let renewing = self.members[queue].renewing.as_mut()?;
+        let copy = COPIES[renewing.copies];
+        renewing.is_in_flight = true;
+        let superblock = &renewing.superblock;
+        buffer.bytes_mut()[..BLOCK_BYTES].copy_from_slice(&superblock.encode(copy));
+        let request = Request {
+            operation: Operation::Write,
+            offset_bytes: superblock.geometry.superblock_offsets()[copy as usize],
+            vectors: Vectors::One(Vector::new(buffer, 0, BLOCK_BYTES)),
+            durable: true,
+            ..Request::flush(queue)
+        };
+        Some(self.enter(request, AppendInFlight::Superblock, now))
+    }
+
+    /// Notes that a copy of a superblock is durable, or that its member has failed.
+    pub(super) fn superblock_written(&mut self, queue: usize, has_failed: bool) {
+        let member = &mut self.members[queue];
+        let Some(mut renewing) = member.renewing.take() else {
+            return;
+        };
+        if has_failed || !member.works() {
+            return;
+        }
+        renewing.copies += 1;
+        renewing.is_in_flight = false;
+        match renewing.copies < COPIES.len() {
+            true => member.renewing = Some(renewing),
+            false => member.know_superblock(renewing.superblock),
+        }
+    }
+
+    /// Why nothing can be pinned or freed now.
+    fn check_members(&self) -> Result<(), String> {
+        if !self.setup.ring {
+            return Err(
+                "this recording is no ring, and overwrites nothing: there is nothing to pin"
+                    .to_owned(),
+            );
+        }
+        for member in &self.members {
+            let name = &member.setup.name;
+            if !member.works() {
+                return Err(format!(
+                    "{name} has failed, and a pin lies on all members: nothing was pinned or freed"
+                ));
+            }
+            if member.is_slow || !member.has_begun() {
+                return Err(format!(
+                    "{name} does not answer, and a pin lies on all members: nothing was pinned or \
+                     freed. Ask again when `status` says that it is active"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// From when on all is kept of what is asked for from this time on.
+    fn kept_from_ns(&self, from_ns: i64) -> Result<i64, String> {
+        let oldest = self.members.iter().map(|one| one.setup.slot_times.front());
+        let oldest: Option<Vec<i64>> = oldest.map(|oldest| Some(oldest?.made_time_ns)).collect();
+        match oldest {
+            Some(oldest) => Ok(oldest.into_iter().fold(from_ns, i64::max)),
+            None => Err("nothing is recorded yet: ask again in a moment".to_owned()),
+        }
+    }
+}
+
+impl MemberWriter {
+    /// The pins in its table, without those that nothing depends on any more.
+    fn pins_left(&self) -> Vec<Pin> {
+        let superblock = &self.setup.superblock;
+        let (course, begun) = (superblock.course(), self.slots_begun());
+        let pins = superblock.pins.iter();
+        pins.filter(|pin| !course.has_outlived(pin, begun, PATIENCE_SLOTS))
+            .copied()
+            .collect()
+    }
+
+    /// The last slot that was begun by this time, or else the first that is known. All that was
+    /// placed later lies behind its first append.
+    fn slot_at(&self, time_ns: i64) -> u64 {
+        let times = &self.setup.slot_times;
+        let begun = times.partition_point(|slot| slot.made_time_ns <= time_ns);
+        let slot = times.get(begun.saturating_sub(1));
+        slot.map_or(self.slot_serial(), |slot| slot.slot_serial)
+    }
+}
+
+fn check_times(from_ns: i64, to_ns: i64, now_ns: i64) -> Result<(), String> {
+    if from_ns >= to_ns {
+        return Err("the beginning of a pin lies before its end".to_owned());
+    }
+    if from_ns > now_ns {
+        return Err(format!(
+            "a pin begins with what is there, and {} is to come: ask again then",
+            time_text(from_ns)
+        ));
+    }
+    if to_ns.saturating_sub(now_ns) > AHEAD_MAX_NS {
+        return Err(
+            "the end of a pin lies at most a day ahead: a store without a ring keeps all"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! The pins of a store: what they keep, and what becomes of them when somebody opens it to record.
+
+use super::{OpenMember, Store};
+use crate::error::RecordError;
+use crate::format::Pin;
+use crate::opening::{MemberTail, Opening, PATIENCE_SLOTS, Recording, merge_pinned};
+
+/// A ring needs so many slots of a lap on each member that no pin keeps: a start is repeated before
+/// its last copy is overwritten, and an append may take a slot.
+pub(crate) const FREE_SLOTS_MIN: u64 = 4;
+
+/// A stretch of the ring that is kept, as all members that are there tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StorePin {
+    /// Its number.
+    pub number: u32,
+    /// What was asked for, in nanoseconds since 1970.
+    pub from_time_ns: i64,
+    /// The end of the same.
+    pub to_time_ns: i64,
+    /// Whether all that comes is kept, because the end was not reached when this was looked at.
+    pub is_open: bool,
+    /// The space that it takes in the ring, on the members that are there.
+    pub kept_bytes: u64,
+}
+
+impl Store {
+    /// The pins of the store, in the order of their numbers. One that not all members have was
+    /// never acknowledged, and is none.
+    pub fn pins(&self) -> Vec<StorePin> {
+        let Some(first) = self.members.first() else {
+            return Vec::new();
+        };
+        let set = first.superblock.pins.iter().filter(|pin| pin.is_set());
+        let mut pins: Vec<StorePin> = set
+            .filter_map(|pin| {
+                let members = self.members.iter().zip(&self.tails);
+                let on_members: Option<Vec<(Pin, u64)>> = members
+                    .map(|(member, tail)| {
+                        let pin = pin_of(member, pin.number)?;
+                        let closed = pin.closed_at(tail.next_slot_serial, 0);
+                        let end_slot = closed.end_slot.unwrap_or(pin.from_slot);
+                        Some((pin, end_slot - pin.from_slot))
+                    })
+                    .collect();
+                let on_members = on_members?;
+                let slots: u64 = on_members.iter().map(|(_, slots)| slots).sum();
+                Some(StorePin {
+                    number: pin.number,
+                    from_time_ns: pin.from_time_ns,
+                    to_time_ns: pin.to_time_ns,
+                    is_open: on_members.iter().any(|(pin, _)| pin.end_slot.is_none()),
+                    kept_bytes: slots * u64::from(self.slot_bytes),
+                })
+            })
+            .collect();
+        pins.sort_by_key(|pin| pin.number);
+        pins
+    }
+
+    /// Returns what a pin keeps of recordings, newest first: all that arrived in the time that was
+    /// asked for, and whatever else lies in the same slots.
+    ///
+    /// # Errors
+    /// [`RecordError::Usage`] if there is no such pin; otherwise as of [`Store::recordings`].
+    pub fn pinned(&mut self, number: u32) -> Result<Vec<Recording>, RecordError> {
+        let pins = self.pins();
+        let Some(pin) = pins.iter().find(|pin| pin.number == number) else {
+            return Err(self.no_pin(number));
+        };
+        let members = self.members.iter();
+        let mut ends = members.filter_map(|member| pin_of(member, number));
+        // An end that whoever opened the store next has told lies behind all that there was.
+        let is_at_rest = ends.all(|pin| {
+            pin.end_slot.is_some() && pin.end_sequence.is_multiple_of(super::SEQUENCE_STEP)
+        });
+        let is_cut = match pin.is_open {
+            true => self.is_recorded_to() != Some(false),
+            false => !is_at_rest,
+        };
+        let all = self.ask(Opening::chapters)?;
+        let pinned = self.ask(|opening| opening.pinned(number))?;
+        let (pinned, all) = (self.by_index(pinned), self.by_index(all));
+        merge_pinned(number, is_cut, &pinned, &all).map_err(|apart| self.recorded_apart(apart))
+    }
+
+    /// What is to become of pins when somebody records to the store next: open ends lie behind all
+    /// that was found, what not all members have was never acknowledged, and what was freed for long
+    /// is forgotten. The superblocks tell it when they are renewed next.
+    pub(super) fn settle_pins(&mut self) {
+        let first_sequence = self.first_sequence();
+        let is_on_all = |number: u32| {
+            let mut members = self.members.iter();
+            members.all(|member| pin_of(member, number).is_some())
+        };
+        let numbers = self.members.iter().flat_map(|one| &one.superblock.pins);
+        let lost: Vec<u32> = numbers
+            .map(|pin| pin.number)
+            .filter(|number| !is_on_all(*number))
+            .collect();
+        for (member, tail) in self.members.iter_mut().zip(&self.tails) {
+            let (next, course) = (tail.next_slot_serial, member.superblock.course());
+            let pins = &mut member.superblock.pins;
+            for pin in pins.iter_mut() {
+                if lost.contains(&pin.number) && pin.is_set() {
+                    pin.freed_slot = Some(next);
+                }
+                *pin = pin.closed_at(next, first_sequence);
+            }
+            pins.retain(|pin| !course.has_outlived(pin, next, PATIENCE_SLOTS));
+        }
+    }
+
+    /// Frees a pin while nobody records. The superblocks tell it when they are renewed next.
+    ///
+    /// # Errors
+    /// [`RecordError::Usage`] if there is no such pin.
+    pub fn free_pin(&mut self, number: u32) -> Result<(), RecordError> {
+        if !self.pins().iter().any(|pin| pin.number == number) {
+            return Err(self.no_pin(number));
+        }
+        for (member, tail) in self.members.iter_mut().zip(&self.tails) {
+            let mut pins = member.superblock.pins.iter_mut();
+            if let Some(pin) = pins.find(|pin| pin.number == number) {
+                pin.freed_slot = Some(tail.next_slot_serial);
+            }
+        }
+        Ok(())
+    }
+
+    fn no_pin(&self, number: u32) -> RecordError {
+        let pins = self.pins();
+        let numbers: Vec<String> = pins.iter().map(|pin| pin.number.to_string()).collect();
+        RecordError::Usage(match numbers.is_empty() {
+            true => format!("the store has no pin {number}, nor any other"),
+            false => format!(
+                "the store has no pin {number}: its pins are {}",
+                numbers.join(", ")
+            ),
+        })
+    }
+
+    /// Fails if pins leave too little of some member for a ring.
+    pub(super) fn check_room_beside_pins(&self) -> Result<(), RecordError> {
+        for (member, tail) in self.members.iter().zip(&self.tails) {
+            let course = member.superblock.course();
+            let free = course.free_slots(tail.next_slot_serial);
+            if member.superblock.pins.iter().any(Pin::is_set) && free < FREE_SLOTS_MIN {
+                return Err(RecordError::Usage(format!(
+                    "pins keep all but {free} of the {} slots of {}, and a ring needs \
+                     {FREE_SLOTS_MIN}, so nothing was read or recorded: read what they keep, then \
+                     free one (`Store::free_pin`), or record to another store",
+                    member.superblock.geometry.slot_count, member.name
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The slot in which the next recording begins on a member; none if pins keep all slots.
+pub(crate) fn next_slot(member: &OpenMember, tail: &MemberTail) -> Option<u64> {
+    let course = member.superblock.course();
+    course.at_or_after(tail.next_slot_serial)
+}
+
+/// A pin as it lies on one member, if it is set there.
+fn pin_of(member: &OpenMember, number: u32) -> Option<Pin> {
+    let mut pins = member.superblock.pins.iter().filter(|pin| pin.is_set());
+    pins.find(|pin| pin.number == number).copied()
+}

@@ -31,7 +31,7 @@ pub use notes::{
     EarlierNote, EndNote, MARKS_FRAMING, MARKS_STREAM, NoteError, PlaceNote, StartNote, StreamNote,
     StreamTotal, TornNote,
 };
-pub use pins::{Course, PINS_MAX, Pin};
+pub use pins::{PINS_MAX, Pin, SlotCourse};
 pub use seal::Seal;
 pub use superblock::{Superblock, SuperblockError, newest};
 

@@ -106,20 +106,20 @@ impl Pin {
 
 /// The order in which a member's slots are written: all serials but those that pins leave out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Course {
+pub struct SlotCourse {
     slot_count: u64,
     pins: Vec<Pin>,
 }
 
-impl Course {
+impl SlotCourse {
     /// The course of a member with so many slots and these pins.
     ///
     /// # Panics
     /// If a pin is not one of such a member.
-    pub fn new(slot_count: u64, pins: &[Pin]) -> Course {
+    pub fn new(slot_count: u64, pins: &[Pin]) -> SlotCourse {
         let are_valid = pins.iter().all(|pin| pin.is_valid(slot_count));
         assert!(are_valid, "pins of {slot_count} slots: {pins:?}");
-        Course {
+        SlotCourse {
             slot_count,
             pins: pins.to_vec(),
         }
@@ -321,7 +321,7 @@ mod tests {
         }
     }
 
-    fn course_of(course: &Course, from_slot: u64, count: u64) -> Vec<u64> {
+    fn course_of(course: &SlotCourse, from_slot: u64, count: u64) -> Vec<u64> {
         let first = course.at_or_after(from_slot).into_iter();
         let rest = first
             .clone()
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn without_pins_every_serial_has_its_turn() {
-        let course = Course::new(8, &[]);
+        let course = SlotCourse::new(8, &[]);
         assert_eq!(course_of(&course, 6, 4), [6, 7, 8, 9]);
         assert_eq!(course.ahead(5, 16), 21);
         assert_eq!(course.steps(5, 21, 100), 16);
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn what_a_pin_keeps_is_left_out_from_the_next_lap_on() {
-        let course = Course::new(8, &[pin(3, Some(6))]);
+        let course = SlotCourse::new(8, &[pin(3, Some(6))]);
         assert_eq!(course_of(&course, 3, 3), [3, 4, 5], "it has its own turn");
         assert_eq!(course_of(&course, 9, 6), [9, 10, 14, 15, 16, 17]);
         assert_eq!(course_of(&course, 19, 2), [22, 23]);
@@ -352,7 +352,7 @@ mod tests {
             freed_slot: Some(20),
             ..pin(3, Some(6))
         };
-        let course = Course::new(8, &[freed]);
+        let course = SlotCourse::new(8, &[freed]);
         assert_eq!(course_of(&course, 10, 7), [10, 14, 15, 16, 17, 18, 20]);
         assert_eq!(course.free_slots(20), 8);
         assert!(!course.has_outlived(&freed, 44, 16));
@@ -361,26 +361,29 @@ mod tests {
 
     #[test]
     fn an_open_end_keeps_all_that_comes() {
-        let course = Course::new(8, &[pin(5, None)]);
+        let course = SlotCourse::new(8, &[pin(5, None)]);
         assert_eq!(course_of(&course, 11, 9), [11, 12]);
         assert_eq!(course.after(12), None);
         assert_eq!(course.ahead(10, 9), 12);
         assert_eq!(course.at_or_before(40), Some(12));
         assert_eq!(course.free_slots(9), 4);
         let closed = pin(5, None).closed_at(9, 7);
-        assert_eq!(course_of(&Course::new(8, &[closed]), 12, 3), [12, 17, 18]);
+        assert_eq!(
+            course_of(&SlotCourse::new(8, &[closed]), 12, 3),
+            [12, 17, 18]
+        );
         assert_eq!(pin(5, None).closed_at(2, 7).end_slot, Some(6));
     }
 
     #[test]
     fn pins_that_keep_all_leave_nothing_until_one_is_freed() {
         let [low, high] = [pin(0, Some(4)), pin(4, Some(8))];
-        assert_eq!(Course::new(8, &[low, high]).at_or_after(8), None);
+        assert_eq!(SlotCourse::new(8, &[low, high]).at_or_after(8), None);
         let freed = Pin {
             freed_slot: Some(1_000_000_005),
             ..high
         };
-        let course = Course::new(8, &[low, freed]);
+        let course = SlotCourse::new(8, &[low, freed]);
         assert_eq!(course.at_or_after(8), Some(1_000_000_005));
     }
 
@@ -403,7 +406,7 @@ mod tests {
             }),
             from in 0..100_u64,
         ) {
-            let course = Course::new(slot_count, &pins);
+            let course = SlotCourse::new(slot_count, &pins);
             let is_left_out = |serial: u64| pins.iter().any(|pin| {
                 let is_kept = |kept: u64| {
                     kept >= pin.from_slot && pin.end_slot.is_none_or(|end| kept < end)
@@ -449,7 +452,7 @@ mod tests {
                 })
                 .filter(|pin| pin.is_valid(slot_count))
                 .collect();
-            let course = Course::new(slot_count, &pins);
+            let course = SlotCourse::new(slot_count, &pins);
             if let Some(found) = course.at_or_after(serial) {
                 prop_assert!(found >= serial);
                 prop_assert_eq!(course.at_or_after(found), Some(found));

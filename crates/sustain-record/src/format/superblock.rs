@@ -11,7 +11,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::checksum::crc32c_without_field;
 use super::geometry::Geometry;
-use super::pins::{Course, PINS_MAX, Pin, PinBytes};
+use super::pins::{PINS_MAX, Pin, PinBytes, SlotCourse};
 use super::{BLOCK_BYTES, MEMBERS_MAX, VERSION};
 
 const MAGIC: [u8; 16] = *b"sustain-store\r\n\x1a";
@@ -82,8 +82,8 @@ pub struct Superblock {
     /// The slot of the last end mark here that became durable; none if an older recorder does not
     /// tell.
     pub end_slot: Option<u64>,
-    /// What is kept of a ring, and what was until lately: at most [`PINS_MAX`], no two with the same
-    /// number.
+    /// What is kept of a ring, and what was until lately: at most [`PINS_MAX`], no two with the
+    /// same number.
     pub pins: Vec<Pin>,
 }
 
@@ -226,8 +226,8 @@ impl Superblock {
     }
 
     /// The order in which the slots of this member are written.
-    pub fn course(&self) -> Course {
-        Course::new(self.geometry.slot_count, &self.pins)
+    pub fn course(&self) -> SlotCourse {
+        SlotCourse::new(self.geometry.slot_count, &self.pins)
     }
 }
 

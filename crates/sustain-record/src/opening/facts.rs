@@ -7,7 +7,7 @@ use sustain_disk::error::IoFault;
 
 use super::Asked;
 use super::search::{NOTHING, SlotContent, TailSearch};
-use crate::format::{AppendPlace, BLOCK_BYTES, Course, Descriptor, verify_payload};
+use crate::format::{AppendPlace, BLOCK_BYTES, Descriptor, SlotCourse, verify_payload};
 use crate::walk::{AppendIdentity, Head};
 
 /// More than any start or end mark needs. Longer notes are not believed.
@@ -37,7 +37,7 @@ enum EvidenceKind {
 #[derive(Debug)]
 pub(super) struct MemberEvidence {
     identity: AppendIdentity,
-    course: Course,
+    course: SlotCourse,
     /// The append that begins at an offset of the member, if one does.
     heads: HashMap<u64, Option<Head>>,
     searches: HashMap<u64, TailSearch>,
@@ -51,7 +51,7 @@ pub(super) struct MemberEvidence {
 }
 
 impl MemberEvidence {
-    pub(super) fn new(identity: AppendIdentity, course: Course) -> MemberEvidence {
+    pub(super) fn new(identity: AppendIdentity, course: SlotCourse) -> MemberEvidence {
         MemberEvidence {
             identity,
             course,
@@ -74,7 +74,7 @@ impl MemberEvidence {
     }
 
     /// The order in which its slots are written.
-    pub(super) fn course(&self) -> &Course {
+    pub(super) fn course(&self) -> &SlotCourse {
         &self.course
     }
 

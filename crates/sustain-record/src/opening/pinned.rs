@@ -1,5 +1,5 @@
-//! Finds what a pin keeps of recordings on one member: the same as of the whole member, but from the
-//! pin's first slot on, and up to its end.
+//! Finds what a pin keeps of recordings on one member: the same as of the whole member, but from
+//! the pin's first slot on, and up to its end.
 
 use super::catalog::{earlier_notes, merge_with};
 use super::chapters::chapter;
@@ -65,7 +65,8 @@ fn last_below(facts: &MemberEvidence, pin: Pin, end_slot: u64) -> Asked<Option<D
     Ok(None)
 }
 
-/// Merges what each member tells of what a pin keeps, as [`super::merge`] does. `all` is what they tell of
+/// Merges what each member tells of what a pin keeps, as [`super::merge`] does. `all` is what they
+/// tell of
 /// the whole store: the starts there have the names of streams, too.
 ///
 /// # Errors

@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::located_byte::LocatedByte;
 use super::merge::Wanted;
 use super::order::{HOLD_BYTES_MAX, PartOrder};
-use crate::format::{AppendPlace, ClockDrift, Course};
+use crate::format::{AppendPlace, ClockDrift, SlotCourse};
 use crate::member_io::{MemberIo, READS_ARE_GIVEN};
 use crate::opening::Recording;
 use crate::source::framing::Framing;
@@ -77,7 +77,7 @@ pub struct ScopeMember {
     /// The identity that every descriptor on it must carry.
     pub identity: AppendIdentity,
     /// The order in which its slots are written.
-    pub course: Course,
+    pub course: SlotCourse,
     /// Serials of the slots that have anything of the recording.
     pub slots: Range<u64>,
     /// The newest append of it. What is found behind that has come since, and what came since on

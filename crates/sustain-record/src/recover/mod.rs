@@ -350,7 +350,7 @@ mod tests {
     use sustain_disk::engine::Operation;
 
     use super::*;
-    use crate::format::{Course, Geometry, SLOT_BYTES_MIN};
+    use crate::format::{Geometry, SLOT_BYTES_MIN, SlotCourse};
     use crate::member_io::GIVEN_UP_AFTER_NS;
     use crate::reading::pump::{MemberReads, Pump, ReadWindow};
     use crate::store::superblocks::tests::{CAPACITY_BYTES, patchy_engine};
@@ -362,7 +362,7 @@ mod tests {
             member,
             name: name.to_owned(),
             geometry: Geometry::of_member(CAPACITY_BYTES, SLOT_BYTES_MIN).unwrap(),
-            course: Course::new(4, &[]),
+            course: SlotCourse::new(4, &[]),
             slots: 0..4,
         };
         let members: Vec<MemberReads> = ["slow", "silent"]

@@ -20,7 +20,7 @@ use self::mend::{Mending, PIECE_LARGE, PIECE_SMALL, ReadPiece};
 use super::bytes::SharedBytes;
 use super::examine::Unreadable;
 use crate::error::RecordError;
-use crate::format::{AppendPlace, BLOCK_BYTES, Course, Geometry};
+use crate::format::{AppendPlace, BLOCK_BYTES, Geometry, SlotCourse};
 use crate::member_io::words_of_silence;
 
 /// Reads up to this length are tried block by block even if no piece of them could be read, because
@@ -42,7 +42,7 @@ pub struct MemberReads {
     /// How it is divided into slots.
     pub geometry: Geometry,
     /// The order in which they are written: what pins leave out is not read.
-    pub course: Course,
+    pub course: SlotCourse,
     /// Serials of the slots.
     pub slots: Range<u64>,
 }

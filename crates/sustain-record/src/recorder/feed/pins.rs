@@ -1,12 +1,13 @@
 //! Changes the tables of pins while the recording runs. A member begins no slot as long as its
-//! superblock is being written, so that nothing is overwritten that is about to be kept, and nothing
+//! superblock is being written, so that nothing is overwritten that is about to be kept, and
+//! nothing
 //! is left out before the superblock tells so.
 
 use sustain_disk::clock::Timestamp;
 use sustain_disk::engine::{Operation, Request, Vector, Vectors};
 
 use super::{AppendInFlight, RecordFeed};
-use crate::format::{BLOCK_BYTES, Course, PINS_MAX, Pin};
+use crate::format::{BLOCK_BYTES, PINS_MAX, Pin, SlotCourse};
 use crate::opening::PATIENCE_SLOTS;
 use crate::recorder::inlet::Inlet;
 use crate::recorder::member::MemberWriter;
@@ -136,7 +137,7 @@ impl<I: Inlet> RecordFeed<I> {
                 from_time_ns: from_ns,
                 to_time_ns: to_ns,
             });
-            let free = Course::new(member.setup.geometry.slot_count, &pins)
+            let free = SlotCourse::new(member.setup.geometry.slot_count, &pins)
                 .free_slots(member.slots_begun() + 1);
             if free < FREE_SLOTS_MIN {
                 return Err(format!(
@@ -247,7 +248,7 @@ impl<I: Inlet> RecordFeed<I> {
                 false => *pin,
             });
             let closed: Vec<Pin> = closed.collect();
-            let course = Course::new(member.setup.geometry.slot_count, &closed);
+            let course = SlotCourse::new(member.setup.geometry.slot_count, &closed);
             course.free_slots(member.slots_begun()) >= FREE_SLOTS_MIN
         })
     }

@@ -1,5 +1,5 @@
-//! Which slot of a member comes next, and what fits there: the order in which slots are written, the
-//! flushes and starts that it waits for, and what pins leave of a ring.
+//! Which slot of a member comes next, and what fits there: the order in which slots are written,
+//! the flushes and starts that it waits for, and what pins leave of a ring.
 
 use super::{MemberWriter, SlotTime, UNFLUSHED_SLOTS_MAX};
 use crate::format::{AppendPlace, Pin, Superblock};

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::member_file::MemberFile;
 use super::scatter::{RateEstimate, ScatterCandidate};
 use crate::format::{
-    AppendPlace, BLOCK_BYTES, Course, Gap, Geometry, Kind, Superblock, append_bytes_for,
+    AppendPlace, BLOCK_BYTES, Gap, Geometry, Kind, SlotCourse, Superblock, append_bytes_for,
 };
 use crate::opening::durable_end_slot;
 use crate::store::{Store, next_slot};
@@ -131,7 +131,7 @@ pub(super) struct MemberWriter {
     is_start_waived: bool,
     ring: bool,
     /// The order in which its slots are written, as its superblock on the member tells.
-    course: Course,
+    course: SlotCourse,
     /// The superblock that is being written.
     pub(super) renewing: Option<super::pinning::Renewing>,
     /// The slots that pins have left out since the recording began.

@@ -429,7 +429,7 @@ fn pinned(board: &RecordingBoard, wish: PinWish) -> PinOutcome {
 fn ring(place: &Place) -> (Recorder, StreamWriter) {
     let options = RecordOptions {
         buffer_bytes: 16 << 20,
-        append_bytes: 256 << 10,
+        append_size: AppendSize::Exactly(256 << 10),
         ring: true,
         ..RecordOptions::default()
     };

@@ -121,7 +121,9 @@ impl<I: Inlet> RecordFeed<I> {
                 *is_lent && ledger.has_for_good(filled.start_bytes())
             }
             AppendInFlight::Abandoned { is_lent, .. } => *is_lent,
-            AppendInFlight::Mark { .. } | AppendInFlight::Flush => false,
+            AppendInFlight::Mark { .. } | AppendInFlight::Flush | AppendInFlight::Superblock => {
+                false
+            }
         };
         let kept = match self.members.iter().any(keeps) {
             true => self.in_flight.values().filter(is_kept).count(),

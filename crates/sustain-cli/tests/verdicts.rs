@@ -157,7 +157,7 @@ fn a_target_that_fails_in_the_run_that_confirms_a_rate_is_told_everywhere() {
     ");
     let alarm = run.page.split("class=\"alarm\"").nth(1).unwrap();
     let alarm = alarm.split("</div>").next().unwrap();
-    insta::assert_snapshot!(words_of_markup(alarm), @"target | time of error | operation | offset | error | a | 3.3 s in the run paced at 150 MB/s that was to confirm it | write | 5.00 GB | Input/output error (os error 5). The device could not do it: look at the kernel log (dmesg) and the disk&#39;s own error counters (smartctl -x)");
+    insta::assert_snapshot!(words_of_markup(alarm), @"Errors | target | time of error | operation | offset | error | a | 3.3 s in the run paced at 150 MB/s that was to confirm it | write | 5.00 GB | Input/output error (os error 5). The device could not do it: look at the kernel log (dmesg) and the disk&#39;s own error counters (smartctl -x)");
     insta::assert_snapshot!(cell_beside(&run.page, "targets failed"), @"3.3 s in the run paced at 150 MB/s that was to confirm it");
 }
 

@@ -237,6 +237,7 @@ fn a_collapse_whose_members_reach_the_most_together_tells_which_fell() {
     Walls: limits that several disks share
     Wall 1: 58.6 MB/s shared by 4 of 5 targets
     shared by 4 of 5 targets
+    The wall
     shared by | sda, sdb, sdc, sdd
     limit | 58.6 MB/s ± 400 kB/s; without it, its members would reach 66 % more
     kind | collapse: sda, sdb together reach less than sda (33.1 MB/s against 35.0 MB/s); all of them together reach the most, 58.6 MB/s; rates fall to a half, a third or less of those alone, as where disks miss revolutions
@@ -263,6 +264,7 @@ fn many_disks_have_small_cells_and_short_lists() {
     Walls: limits that several disks share
     Wall 1: 190 MB/s shared by 64 of 64 targets
     shared by 64 of 64 targets
+    The wall
     shared by | d00, d01, d02, d03, d04, d05, d06, d07, d08, d09, d10 and 53 more
     limit | 190 MB/s ± 400 kB/s; without it, its members would reach 66 % more
     kind | limit: the sum stays the same when more disks are active
@@ -491,6 +493,7 @@ fn only_certain_walls_are_counted_and_what_is_open_is_never_under_a_fold() {
     Walls: limits that several disks share
     Wall 1, not certain: 300 MB/s shared by 4 of 5 targets
     shared by 4 of 5 targets
+    The wall
     shared by | sda, sdb, sdc, sdd
     limit | 300 MB/s ± 400 kB/s; without it, its members would reach 66 % more
     kind | collapse: the sum falls when more of them are active, to 252 MB/s with all; rates fall to a half, a third or less of those alone, as where disks miss revolutions

@@ -72,8 +72,9 @@ fn what_may_be_chance_is_not_called_a_shared_cause() {
     }
     let page = sample::words_of(&measure_html(&[result]).unwrap());
     let (_, stalls) = page.split_once("\nStalls").unwrap();
-    let rows = stalls.lines().skip(1).take(5).collect::<Vec<_>>();
+    let rows = stalls.lines().skip(1).take(6).collect::<Vec<_>>();
     insta::assert_snapshot!(rows.join("\n"), @"
+    Stalls, longest first
     target | start | length | offset | stalled at the same moment
     /dev/nvme0n1 | 12.300 s | 41.2 ms | 3.10 GB | /dev/sdb (perhaps by chance)
     /dev/sdb | 12.300 s | 40.1 ms | 3.10 GB | /dev/nvme0n1 (perhaps by chance)

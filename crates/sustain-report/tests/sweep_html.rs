@@ -121,6 +121,8 @@ fn the_map_has_every_pair_and_says_what_is_not_known() {
     assert_eq!(map.matches(" best\"").count(), 1);
     assert_eq!(map.matches(" cheapest\"").count(), 1);
     insta::assert_snapshot!(words_within(map), @"
+
+    Rate in MB/s by record size and depth
     Rate in MB/s by record size and depth
     depth, requests in flight per target
     record size | 1 | 2 | 4 | 8
@@ -157,6 +159,8 @@ fn of_many_failures_some_are_told_and_the_rest_counted() {
     let page = page(result);
     let alarm = &page[page.find("class=\"alarm\"").unwrap()..page.find("<h2>").unwrap()];
     insta::assert_snapshot!(words_within(alarm), @"
+
+    Settings that failed
     64 KiB, depth 2 failed | I/O error
     64 KiB, depth 4 failed | I/O error
     64 KiB, depth 8 failed | I/O error
@@ -232,6 +236,8 @@ fn both_directions_have_their_pictures_of_every_axis() {
     Each depth has a colour; each dot is the fastest setting with both values, whatever its record size, path, engine, chunk and layout. The bar of a rate is its 95 % interval; the bar of any other figure reaches from the lowest to the highest of the runs. The figures of all dots are in the table of settings.
     ");
     insta::assert_snapshot!(words_within(part(&page, "h2", "How steady")), @"
+
+    How steady the disks were
     How steady the disks were
     change of all write rates | 4.3 % from round to round, more than noise explains; the rates are corrected for it
     change of all read rates | 4.3 % from round to round, no more than noise explains

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::{RecordFeed, RecordSetup, standing};
 use crate::format::{EarlierNote, StreamNote};
 use crate::recorder::earlier::Earlier;
+use crate::recorder::frame_meter::FrameMeter;
 use crate::recorder::inlet::Inlet;
 use crate::recorder::member::{MemberSetup, MemberState, MemberWriter};
 use crate::store::{first_sequence_above, slots_begun_for};
@@ -81,6 +82,18 @@ impl<I: Inlet> RecordFeed<I> {
         }
         next.board.begin_next(first);
         next
+    }
+
+    /// What the frames of each stream were like; none of a stream without frames.
+    pub fn take_frame_meters(&mut self) -> Vec<Option<Box<FrameMeter>>> {
+        let meters = self.frame_meters.iter();
+        let following = meters.map(|meter| meter.as_ref().map(|one| Box::new(one.following())));
+        let following = following.collect();
+        let mut meters = std::mem::replace(&mut self.frame_meters, following);
+        meters.iter_mut().flatten().for_each(|meter| meter.finish());
+        let told = meters.into_iter();
+        told.map(|meter| meter.filter(|meter| meter.has_figures()))
+            .collect()
     }
 
     /// Whether some member takes anything of a recording that is about to begin.

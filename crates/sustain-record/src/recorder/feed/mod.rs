@@ -486,16 +486,4 @@ impl<I: Inlet> RecordFeed<I> {
     pub fn take_durable_latency(&mut self) -> Vec<LatencyMeter> {
         std::mem::take(&mut self.durable_latency)
     }
-
-    /// What the frames of each stream were like; none of a stream without frames.
-    pub fn take_frame_meters(&mut self) -> Vec<Option<Box<FrameMeter>>> {
-        let meters = self.frame_meters.iter();
-        let following = meters.map(|meter| meter.as_ref().map(|one| Box::new(one.following())));
-        let following = following.collect();
-        let mut meters = std::mem::replace(&mut self.frame_meters, following);
-        meters.iter_mut().flatten().for_each(|meter| meter.finish());
-        let told = meters.into_iter();
-        told.map(|meter| meter.filter(|meter| meter.has_figures()))
-            .collect()
-    }
 }

@@ -66,8 +66,7 @@ fn last_below(facts: &MemberEvidence, pin: Pin, end_slot: u64) -> Asked<Option<D
 }
 
 /// Merges what each member tells of what a pin keeps, as [`super::merge`] does. `all` is what they
-/// tell of
-/// the whole store: the starts there have the names of streams, too.
+/// tell of the whole store: the starts there have the names of streams, too.
 ///
 /// # Errors
 /// The same as of [`super::merge`].

@@ -86,8 +86,7 @@ impl Store {
 
     /// What is to become of pins when somebody records to the store next: open ends lie behind all
     /// that was found, what not all members have was never acknowledged, and what was freed for
-    /// long
-    /// is forgotten. The superblocks tell it when they are renewed next.
+    /// long is forgotten. The superblocks tell it when they are renewed next.
     pub(super) fn settle_pins(&mut self) {
         let first_sequence = self.first_sequence();
         let is_on_all = |number: u32| {

@@ -60,7 +60,7 @@ const SEEDS_OF_SPLITS: u64 = 1000;
 const SEEDS_OF_RINGS: u64 = 60;
 
 /// And of rings of which stretches are pinned.
-const SEEDS_OF_PINS: u64 = 500;
+const SEEDS_OF_PINS: u64 = 150;
 
 /// Others that have found what none of those does.
 const SEEDS_THAT_FAILED: [u64; 24] = [

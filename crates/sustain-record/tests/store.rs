@@ -466,7 +466,7 @@ fn any_one_whole_copy_of_the_superblock_is_enough() {
         let file = OpenOptions::new().write(true).open(&path).unwrap();
         file.write_all_at(&[9], offset + 16).unwrap();
     }
-    insta::assert_snapshot!(place.words(refusal(&names, Mode::Read)), @"/a: this store has format version 9, and version 1 is the newest known here: use a newer sustain");
+    insta::assert_snapshot!(place.words(refusal(&names, Mode::Read)), @"/a: this store has format version 9, and version 2 is the newest known here: use a newer sustain");
 }
 
 /// Writes uberblocks of ZFS to all four labels, which lie in pairs at either end.
@@ -548,6 +548,8 @@ fn two_recorders_cannot_have_one_store_but_readers_can() {
     insta::assert_snapshot!(place.words(make(&destroying).unwrap_err()), @"
     refusing to write /a: it is being recorded to, or measured: another run of sustain writes to it.
     Wait for that to end (fuser -v /a shows which it is), or choose another
+    refusing to write /b: it is being recorded to, or measured: another run of sustain writes to it.
+    Wait for that to end (fuser -v /b shows which it is), or choose another
     ");
     drop(recorder);
     assert!(open(&names, Mode::Record).is_ok());

@@ -165,6 +165,50 @@ fn three_walls_of_four_quiet_disks_cost_five_readings_a_disk() {
     assert!(readings_a_disk <= 5.0, "{readings_a_disk}");
 }
 
+/// Which readings a diagnosis of quiet, equal disks takes, by their steps, with a limit of all of
+/// them or without one.
+fn steps_of_quiet_disks(count: usize, limit_of_rates: Option<f64>) -> Vec<SearchStep> {
+    let mut machine = Machine::plain(&mut Chance::new(1), count, Sharing::MaxMin);
+    machine.rates.fill(70e6);
+    if let Some(limit_of_rates) = limit_of_rates {
+        machine.limit(0, count, limit_of_rates);
+    }
+    let mut bench = Bench::new(&machine, 0.003, 1);
+    bench.dummy = machine.rates[0] / 4.0;
+    let findings = diagnose(&mut bench, true, 0.003);
+    assert!(findings.complete);
+    assert_eq!(
+        findings.walls.len(),
+        usize::from(limit_of_rates.is_some()),
+        "{count} disks"
+    );
+    let read = findings.measurements.iter();
+    read.map(|measured| measured.step).collect()
+}
+
+#[test]
+fn a_diagnosis_ends_when_no_reading_could_change_its_answer() {
+    // Disks that bring together what they bring alone share nothing in any smaller set either.
+    for count in 2..16 {
+        let mut only = vec![SearchStep::Alone; count];
+        only.extend([SearchStep::All, SearchStep::Anchor]);
+        assert_eq!(steps_of_quiet_disks(count, None), only, "{count} disks");
+    }
+    // The limit of two disks has no smaller set in which another one could be, and none that could
+    // be predicted.
+    let steps = steps_of_quiet_disks(2, Some(1.2));
+    let of_two = [
+        SearchStep::Alone,
+        SearchStep::Alone,
+        SearchStep::All,
+        SearchStep::Confirm,
+        SearchStep::Anchor,
+        SearchStep::Tool,
+        SearchStep::Tool,
+    ];
+    assert_eq!(steps, of_two);
+}
+
 #[test]
 fn limit_collapse_and_tool_are_told_apart() {
     let count = |behaviour, tool, want: fn(WallKind) -> bool| {

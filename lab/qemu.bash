@@ -81,6 +81,7 @@ add_device() {
   esac
   # Else QEMU would stop the guest at some errors.
   [[ $driver == nvme ]] || device+=,rerror=report,werror=report
+  [[ -z ${disk_block[$name]} ]] || device+=,physical_block_size=${disk_block[$name]}
   # A device's id must not be the name of a property of its own, as drive is.
   qemu_arguments+=(-device "$device,drive=$node,serial=$name,id=device-$name")
 }

@@ -5,6 +5,7 @@
 limit_names=() disk_names=() driver_modules=()
 declare -A limit_parent=() limit_rate=()
 declare -A disk_place=() disk_size=() disk_rate=() disk_parent=() disk_medium=() disk_faults=()
+declare -A disk_block=()
 
 # Reads the file.
 read_topology() {
@@ -136,7 +137,7 @@ read_fault() {
   disk_faults[$name]+="$operation $error ${sector:--} $after $once"$'\n'
 }
 
-# disk NAME PLACE SIZE [RATE] [in LIMIT] [on MEDIUM]
+# disk NAME PLACE SIZE [RATE] [in LIMIT] [on MEDIUM] [block SIZE]
 read_disk() {
   local name=$1 rate="" used size
   disk_place[$name]=${2-}
@@ -151,11 +152,13 @@ read_disk() {
   disk_rate[$name]=$rate
   disk_parent[$name]=
   disk_medium[$name]=file
+  disk_block[$name]=
   while (($#)); do
     case "$1 ${2-}" in
       in\ *) disk_parent[$name]=${2-} && check_limit "${2-}" ;;
       on\ file | on\ null | on\ cache) disk_medium[$name]=$2 ;;
-      *) refuse "'$1 ${2-}' is none of: in LIMIT, on file, on null, on cache" ;;
+      block\ *) disk_block[$name]=$(bytes_of "${2-}") ;;
+      *) refuse "'$1 ${2-}' is none of: in LIMIT, on file, on null, on cache, block SIZE" ;;
     esac
     shift 2
   done

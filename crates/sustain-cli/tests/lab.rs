@@ -363,6 +363,61 @@ fn errors_of_every_driver_end_a_run_with_the_place_where_they_struck() {
 }
 
 #[test]
+#[ignore = "a minute in a guest"]
+fn blocks_larger_than_what_is_written_are_told_by_all_who_write() {
+    let Some(guest) = Guest::new("large-blocks") else {
+        return;
+    };
+    let script = "sustain devices
+        use() {
+            echo using $1 >&2
+            sustain create $1 --destroy $1 >/dev/null
+            sustain record $1 --from test:20MB/s --time 1s --buffer 64MiB >/dev/null
+            echo $?
+        }
+        use /dev/lab/usual
+        use /dev/lab/large
+        use /dev/lab/fast
+        dd if=/dev/zero of=/dev/lab/usual bs=1M count=4 2>/dev/null
+        printf 'o\\nn\\np\\n1\\n63\\n+64M\\nw\\n' | fdisk -u /dev/lab/usual >/dev/null
+        use $(readlink -f /dev/lab/usual)1";
+    let Some(ran) = guest.run(&[], &["sh", "-c", script]) else {
+        return;
+    };
+    let ran = ran.expect(0);
+    let codes: Vec<&str> = ran.stdout.lines().filter(|line| line.len() == 1).collect();
+    assert_eq!(codes, ["0", "0", "0", "0"], "{ran:#?}");
+    // `devices` names both disks, with the words of the two commands.
+    assert_eq!(
+        ran.stdout
+            .matches("physical blocks of 16384 bytes, more than")
+            .count(),
+        2
+    );
+    let used: Vec<&str> = ran.stderr.split("using ").skip(1).collect();
+    let told = [
+        "",
+        "of 16384 bytes, more",
+        "of 16384 bytes, more",
+        "does not begin at a boundary",
+    ];
+    for (disk, told) in used.iter().zip(told) {
+        let cautions: Vec<&str> = disk
+            .lines()
+            .filter(|line| line.contains("physical block"))
+            .collect();
+        let times = if told.is_empty() { 0 } else { 3 };
+        assert_eq!(
+            cautions.len(),
+            times,
+            "by create, and first and last by record: {disk}"
+        );
+        assert!(cautions.iter().all(|line| line.contains(told)), "{disk}");
+    }
+    assert_eq!(used.len(), told.len(), "{ran:#?}");
+}
+
+#[test]
 fn a_topology_that_cannot_be_is_refused_with_its_place() {
     let cases = [
         ("wire hda 1MB/s", "line 1: 'wire' is none of"),

@@ -11,6 +11,7 @@ use sustain::disk::target::DataPath;
 use sustain::disk::units::{parse_duration, parse_size};
 use sustain::document::profile::ProfileResult;
 use sustain::document::reader::{self, Document};
+use sustain::host::Roots;
 use sustain::measure::KnownProfile;
 use sustain::measure::{LoadPlan, MeasurePlan};
 
@@ -133,12 +134,17 @@ pub(crate) fn plan(flags: &MeasureFlags) -> Result<MeasurePlan, UsageError> {
     Ok(MeasurePlan {
         load,
         profile: known_profile(flags.profile.as_deref())?,
-        buffer_bytes: flags.buffer,
+        buffer_bytes: buffer_bytes(flags.buffer),
         confirm: !flags.no_confirm,
         read_back: flags.read_back,
         effect: flags.effect.plan(&flags.targets)?,
         arguments: arguments(),
     })
+}
+
+/// The recorder's buffer: what was asked for, or what suits this machine.
+pub(crate) fn buffer_bytes(asked_bytes: Option<u64>) -> u64 {
+    asked_bytes.unwrap_or_else(|| sustain::usual_buffer_bytes(&Roots::default()))
 }
 
 /// Reads a saved profile.

@@ -46,4 +46,4 @@ pub mod session;
 pub mod setup;
 pub mod watched;
 
-pub use sustain_targets::Stop;
+pub use sustain_targets::{Stop, usual_buffer_bytes};

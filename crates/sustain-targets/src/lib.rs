@@ -38,7 +38,9 @@ mod sample;
 mod stop;
 mod writers;
 
-pub use capacity::{Fitted, Growing, check_memory, fit_free_space, has_all_blocks};
+pub use capacity::{
+    Fitted, Growing, check_memory, fit_free_space, has_all_blocks, usual_buffer_bytes,
+};
 pub use counted_once::{Counted, CountedTarget, counted};
 pub use devices::{SharedDisk, devices_under, neighbour_cautions, shared_disks, whole_disks};
 pub use error::OpenError;

@@ -86,6 +86,9 @@ pub use record::{
 /// Ends a job from another thread, and keeps what was done.
 pub use sustain_load::Stop;
 
+/// The buffer that a recorder has if nobody says how large it is to be.
+pub use sustain_load::usual_buffer_bytes;
+
 /// Where the facts about the host are read; tests put other directories there.
 pub use sustain_host::Roots;
 

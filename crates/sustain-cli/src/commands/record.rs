@@ -30,7 +30,7 @@ use crate::flags::record::{
     DurableFlag, HoldBackFlag, OnFullFlag, RecordFlags, ShareFlag, SourceSpecArgument,
 };
 use crate::interrupt;
-use crate::request::{arguments, engine, known, known_profile};
+use crate::request::{arguments, buffer_bytes, engine, known, known_profile};
 use crate::usage_error::UsageError;
 
 pub(crate) fn run(flags: &RecordFlags) -> anyhow::Result<Exit> {
@@ -203,7 +203,7 @@ fn plan(flags: &RecordFlags) -> Result<RecordPlan, UsageError> {
         time_ns: flags.time,
         bytes: flags.bytes,
         options: RecordOptions {
-            buffer_bytes: flags.buffer,
+            buffer_bytes: buffer_bytes(flags.buffer),
             append_size: append_size(flags)?,
             depth: flags.depth,
             engine: engine(flags.engine),

@@ -105,10 +105,11 @@ pub(crate) struct MeasureFlags {
     #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
-    /// The buffer of the recorder that the answer is for.
+    /// The buffer of the recorder that the answer is for [default: 512MiB, or a quarter
+    /// of the memory if that is less].
     #[arg(help_heading = group::RARE, hide_short_help = true)]
-    #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = parse_size)]
-    pub(crate) buffer: u64,
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) buffer: Option<u64>,
     /// Length of the intervals in the result, in time or in bytes.
     #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long, value_name = "TIME|SIZE", default_value = "1s")]

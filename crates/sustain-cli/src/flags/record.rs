@@ -141,10 +141,11 @@ pub(crate) struct RecordFlags {
     #[arg(help_heading = group::HOW)]
     #[arg(long, value_enum, default_value_t = OnFullFlag::Block)]
     pub(crate) on_full: OnFullFlag,
-    /// Memory for bytes that the members have not taken yet.
+    /// Memory for bytes that the members have not taken yet [default: 512MiB, or a quarter
+    /// of the memory if that is less].
     #[arg(help_heading = group::HOW, hide_short_help = true)]
-    #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = parse_size)]
-    pub(crate) buffer: u64,
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) buffer: Option<u64>,
     /// Bytes that are written to a member at a time, from 256KiB to 16MiB and at most a slot
     /// [default: what --sweep found best, or else 1MiB].
     #[arg(help_heading = group::HOW, hide_short_help = true)]

@@ -138,6 +138,18 @@ fn missing_bytes(target: &Target) -> u64 {
     })
 }
 
+/// The buffer of a recorder whose user asks for none: 512 MiB, or a quarter of the memory in whole
+/// MiB on a machine that has less than 2 GiB.
+#[must_use]
+pub fn usual_buffer_bytes(roots: &Roots) -> u64 {
+    const USUAL_BYTES: u64 = 512 << 20;
+    const UNIT_BYTES: u64 = 1 << 20;
+    sustain_host::describe_host(roots).map_or(USUAL_BYTES, |host| {
+        let units = (host.memory_bytes / 4 / UNIT_BYTES).max(1);
+        USUAL_BYTES.min(units * UNIT_BYTES)
+    })
+}
+
 /// Refuses buffers that do not fit into memory, because they would bring down the machine rather
 /// than the run. `what` names what needs them, with that verb, and `instead` says what to do: "4
 /// streams need" and "use a smaller buffer".

@@ -125,23 +125,53 @@ fn holes_are_seen_and_only_files_have_them() {
     assert!(has_all_blocks(&scratch()));
 }
 
+/// A machine with so much memory.
+fn machine_with_kib(directory: &Path, memory_kib: u64) -> Roots {
+    let roots = Roots {
+        sys: directory.join("sys"),
+        proc: directory.join("proc"),
+    };
+    std::fs::create_dir_all(roots.proc.join("sys/kernel")).unwrap();
+    std::fs::write(roots.proc.join("cpuinfo"), "processor\t: 0\n").unwrap();
+    let memory = format!("MemTotal: {memory_kib} kB\n");
+    std::fs::write(roots.proc.join("meminfo"), memory).unwrap();
+    std::fs::write(roots.proc.join("sys/kernel/osrelease"), "6.12\n").unwrap();
+    roots
+}
+
+/// A machine that tells nothing of itself.
+fn silent_machine(directory: &Path) -> Roots {
+    Roots {
+        sys: directory.join("none"),
+        proc: directory.join("none"),
+    }
+}
+
 #[test]
 fn more_than_half_of_the_memory_is_refused() {
     let directory = tempfile::tempdir().unwrap();
-    let roots = Roots {
-        sys: directory.path().join("sys"),
-        proc: directory.path().join("proc"),
+    let check = |wanted, roots: &Roots| {
+        check_memory(wanted, "4 streams need", "use a smaller buffer", roots)
     };
-    let check = |wanted| check_memory(wanted, "4 streams need", "use a smaller buffer", &roots);
     // A machine that does not say what it has refuses nothing beforehand.
-    assert!(check(u64::MAX).is_ok());
-    std::fs::create_dir_all(roots.proc.join("sys/kernel")).unwrap();
-    std::fs::write(roots.proc.join("cpuinfo"), "processor\t: 0\n").unwrap();
-    std::fs::write(roots.proc.join("meminfo"), "MemTotal: 8192 kB\n").unwrap();
-    std::fs::write(roots.proc.join("sys/kernel/osrelease"), "6.12\n").unwrap();
-    assert!(check(4 * MIB).is_ok());
+    assert!(check(u64::MAX, &silent_machine(directory.path())).is_ok());
+    let roots = machine_with_kib(directory.path(), 8192);
+    assert!(check(4 * MIB, &roots).is_ok());
     assert_eq!(
-        check(4 * MIB + 1).unwrap_err().to_string(),
+        check(4 * MIB + 1, &roots).unwrap_err().to_string(),
         "4 streams need more than half of this machine's 8 MiB of memory: use a smaller buffer"
+    );
+}
+
+#[test]
+fn the_usual_buffer_fits_into_a_small_memory() {
+    let directory = tempfile::tempdir().unwrap();
+    let usual = |memory_kib| usual_buffer_bytes(&machine_with_kib(directory.path(), memory_kib));
+    assert_eq!(usual(16 << 20), 512 * MIB);
+    assert_eq!(usual(2 << 20), 512 * MIB);
+    assert_eq!(usual(985_300), 240 * MIB);
+    assert_eq!(
+        usual_buffer_bytes(&silent_machine(directory.path())),
+        512 * MIB
     );
 }

@@ -120,9 +120,10 @@ fn connect(path: &Path) -> anyhow::Result<UnixStream> {
                  has too many clients",
                 ANSWER_WITHIN.as_secs()
             ),
-            ErrorKind::ConnectionRefused => bail!(
-                "{name}: nobody listens there: the recording was killed, or the machine was \
-                 switched off. The next one with this --control takes its place"
+            ErrorKind::ConnectionRefused => usage(
+                "no recording listens on this socket: the recorder that made it was killed. The \
+                 next recording with this --control replaces the socket"
+                    .to_owned(),
             ),
             ErrorKind::NotFound => usage(
                 "there is no such socket: is a recording running with --control, under this name?"

@@ -19,8 +19,9 @@ Examples:
   printf '{\"command\":\"pause\"}\\n' | socat - UNIX-CONNECT:/run/left.control
       The protocol is a line of JSON each way; docs/control.md describes it.
 
-Exit codes: 0 it was done; 1 the recorder refused it, or ended before it answered; 2 usage error, no
-recording listens on this socket, or you may not use it.";
+Exit codes: 0 it was done; 1 the recorder refused it, ended before it answered, or did not answer in
+time; 2 usage error, no recording listens on this socket (there is no such socket, or its recorder
+was killed), or you may not use it.";
 
 const OUTPUT: &str = "\
 What the output means:

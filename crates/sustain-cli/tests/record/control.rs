@@ -360,8 +360,8 @@ fn marks_that_were_settled_outlive_a_kill() {
     assert_eq!(marks[..], made[..marks.len()]);
     // What the kill has left of the socket is no hindrance.
     assert!(members.place.path(SOCKET).exists());
-    let told = members.place.run(&["control", SOCKET, "status"]).expect(1);
-    told.says("nobody listens there");
+    let told = members.place.run(&["control", SOCKET, "status"]).expect(2);
+    told.says("no recording listens on this socket");
     let next = Commanded::start_on(members, &["--from", "test:1MB/s"]);
     next.mark("after the kill");
     let (members, _) = next.stop(0);

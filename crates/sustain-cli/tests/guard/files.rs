@@ -141,6 +141,23 @@ fn a_new_file_under_two_names_is_refused_and_not_left_behind() {
 }
 
 #[test]
+fn a_directory_under_two_names_is_refused() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("data")).unwrap();
+    symlink("data", place.path("link")).unwrap();
+    let flags = ["--size", "1MiB", "--bytes", "1MiB"];
+    let twice = [&["data", "./data/"][..], &flags].concat();
+    let linked = [&["data", "link"][..], &flags].concat();
+    insta::assert_snapshot!(place.refusals(&["measure"], &[&twice, &linked]), @"
+    $ sustain measure data ./data/ --size 1MiB --bytes 1MiB
+    sustain: data and ./data/ are the same thing: leave one out
+
+    $ sustain measure data link --size 1MiB --bytes 1MiB
+    sustain: data and link are the same thing: leave one out
+    ");
+}
+
+#[test]
 fn what_is_no_disk_is_refused_by_its_kind() {
     let place = Place::new();
     tool(&["mkfifo", path_text(&place.path("fifo"))]);

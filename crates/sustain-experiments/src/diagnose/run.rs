@@ -99,20 +99,6 @@ fn check(plan: &DiagnosePlan, roots: &Roots) -> Result<(), MeasureError> {
     plan.check()?;
     let names = plan.load.targets.iter().map(|name| TargetName::parse(name));
     let names: Vec<TargetName> = names.collect::<Result<_, _>>()?;
-    let mut folders = Vec::new();
-    for (typed, name) in plan.load.targets.iter().zip(&names) {
-        if let TargetName::Path(path) = name
-            && path.is_dir()
-            && let Ok(folder) = path.canonicalize()
-        {
-            if folders.contains(&folder) {
-                let text = format!("{typed} is given twice: leave one out");
-                return Err(MeasureError::Usage(text));
-            }
-            folders.push(folder);
-        }
-    }
-    // A disk and its partition are one disk, even if they are only read.
     check_distinct(&plan.load.targets, &names, Direction::Write, roots)?;
     Ok(())
 }

@@ -119,17 +119,21 @@ pub fn check_distinct(
     roots: &Roots,
 ) -> Result<(), OpenError> {
     let mut seen: Vec<(Inspection, &str)> = Vec::new();
-    let mut new_files: HashMap<PathBuf, &str> = HashMap::new();
+    // Directories, and files that do not exist yet, by their paths without links.
+    let mut seen_paths: HashMap<PathBuf, &str> = HashMap::new();
     for (typed, name) in typed.iter().zip(names) {
         let TargetName::Path(path) = name else {
             continue;
         };
-        if path.is_dir() {
-            continue;
-        }
-        let Ok(stat) = rustix::fs::stat(path) else {
-            if let (Ok(folder), Some(file)) = (folder_of(path).canonicalize(), path.file_name())
-                && let Some(earlier) = new_files.insert(folder.join(file), typed)
+        let stat = rustix::fs::stat(path).ok();
+        let Some(stat) = stat.filter(|_| !path.is_dir()) else {
+            let resolved = match (folder_of(path).canonicalize(), path.file_name()) {
+                _ if path.is_dir() => path.canonicalize().ok(),
+                (Ok(folder), Some(file)) => Some(folder.join(file)),
+                _ => None,
+            };
+            if let Some(resolved) = resolved
+                && let Some(earlier) = seen_paths.insert(resolved, typed)
             {
                 return Err(not_distinct(earlier, typed, "are the same thing"));
             }

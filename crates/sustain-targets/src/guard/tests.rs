@@ -130,13 +130,16 @@ fn one_thing_under_two_names_is_found() {
 }
 
 #[test]
-fn one_new_file_under_two_names_is_found_and_two_scratch_files_are_fine() {
+fn one_new_file_or_directory_under_two_names_is_found() {
     let directory = tempfile::tempdir().unwrap();
     let new = directory.path().join("new");
     let around = directory.path().join(".").join("new");
     assert!(distinct(&[&new, &around]).is_err());
     assert!(distinct(&[&new, &directory.path().join("newer")]).is_ok());
-    assert!(distinct(&[directory.path(), directory.path()]).is_ok());
+    let within = directory.path().join("within");
+    std::fs::create_dir(&within).unwrap();
+    assert!(distinct(&[directory.path(), &within]).is_ok());
+    assert!(distinct(&[&within, &within.join("..").join("within")]).is_err());
 }
 
 #[test]

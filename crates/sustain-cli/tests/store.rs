@@ -23,6 +23,8 @@ mod frames;
 mod index;
 #[path = "store/medium.rs"]
 mod medium;
+#[path = "store/pins.rs"]
+mod pins;
 #[path = "store/places.rs"]
 mod places;
 #[path = "store/recorded.rs"]

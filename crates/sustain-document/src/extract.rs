@@ -17,11 +17,16 @@ pub struct ExtractDocument {
     pub store: String,
     /// Number of the recording.
     pub recording: u32,
+    /// Number of the pin that keeps what was read, with `--pin`; else null.
+    #[serde(default)]
+    pub pin: Option<u32>,
     /// Name of the stream.
     pub stream: String,
-    /// Length of the stream, lost bytes included, as far as it is known.
+    /// Length of the stream, lost bytes included, as far as it is known; of what a pin keeps, as
+    /// far as that goes.
     pub stream_bytes: u64,
     /// Whether the recording has no end mark: a crash or a kill ended it, or it is still running.
+    /// Of what a pin keeps, also where it went on behind that.
     pub open_end: bool,
     /// The first byte of the stream that was looked at; null if none was.
     pub from_byte: Option<u64>,

@@ -19,10 +19,18 @@ Examples:
       The last five minutes of the recording.
   sustain extract /data1 --around 'door opened' --before 10s --after 5s -o door.raw
       What arrived around a mark that somebody has set during the recording.
+  sustain extract /data1 --pin 2 --stream left -o frames/
+      What pin 2 keeps of a stream, although the ring has gone round since.
   sustain extract /data1 -o camera.mjpg --index camera.csv
       And where each of its frames begins, in the stream and on the disk.
   sustain extract /data1 --holes fill -o image.raw
       Lost bytes become zeros, so that every other byte keeps its place.
+
+A pin keeps whole slots, which also have some of what came before its time and behind it: a
+range such as --from-time gets that, too. What --pin gives of a recording ends where the pin ends,
+and a pin whose time has not come to its end gives what is durable so far. Where the source gave
+times by a clock that differs from this machine's by more than a second, all that the pin keeps is
+given.
 
 The end of a range is exclusive. Times are those that the source gave with its data. If the clock
 of the source differs from this machine's, or was set during the recording, the clock of the
@@ -70,6 +78,11 @@ pub(crate) struct ExtractFlags {
     /// The recording's number [default: the newest].
     #[arg(long, value_name = "N")]
     pub(crate) recording: Option<u32>,
+    /// Read what this pin keeps of a ring, as `sustain list` numbers it. Without a range, that is
+    /// what arrived in the time for which it was set, in whole frames, or in whole appends of a
+    /// stream without frames.
+    #[arg(long, value_name = "N")]
+    pub(crate) pin: Option<u32>,
     /// The stream's name [default: the only one].
     #[arg(long, value_name = "NAME")]
     pub(crate) stream: Option<String>,

@@ -22,7 +22,7 @@ pub const FIRST_SLOT: u64 = 128 << 10;
 /// When the first byte of every recording here arrives, in nanoseconds since 1970.
 pub const ARRIVAL_NS: i64 = 1_700_000_000_000_000_000;
 /// More than any of these tests should wait for a disk.
-const AT_MOST: Duration = Duration::from_secs(60);
+pub const AT_MOST: Duration = Duration::from_secs(60);
 
 /// What a source offers.
 pub enum Offered<'a> {
@@ -153,8 +153,13 @@ pub fn file_of(path: &Path) -> std::path::PathBuf {
 }
 
 fn offer(writer: &mut StreamWriter, stream: &Stream<'_>) {
+    offer_from(writer, stream, ARRIVAL_NS, 1_000_000);
+}
+
+/// Offers what a source has, from this moment on, with so long between its frames.
+pub fn offer_from(writer: &mut StreamWriter, stream: &Stream<'_>, from_ns: i64, step_ns: i64) {
     let mut framer = Framer::new(stream.framing.parse::<Framing>().unwrap());
-    let mut arrival_ns = ARRIVAL_NS;
+    let mut arrival_ns = from_ns;
     for offered in &stream.offered {
         match offered {
             Offered::Lost(bytes) => writer.skip(*bytes, 0, GapReason::BufferFull),
@@ -167,19 +172,19 @@ fn offer(writer: &mut StreamWriter, stream: &Stream<'_>) {
                         offset_bytes: mark.offset as u64,
                         kind: mark.kind,
                         time_ns: (mark.kind != MarkKind::End).then(|| {
-                            arrival_ns += 1_000_000;
-                            arrival_ns - 1_000_000
+                            arrival_ns += step_ns;
+                            arrival_ns - step_ns
                         }),
                     })
                     .collect();
-                put(writer, bytes, &marks);
+                put(writer, bytes, &marks, from_ns);
             }
         }
     }
 }
 
-fn put(writer: &mut StreamWriter, bytes: &[u8], marks: &[PayloadMark]) {
-    let (mut at, mut entered, mut time_ns) = (0, 0, ARRIVAL_NS);
+fn put(writer: &mut StreamWriter, bytes: &[u8], marks: &[PayloadMark], from_ns: i64) {
+    let (mut at, mut entered, mut time_ns) = (0, 0, from_ns);
     while at < bytes.len() {
         let mut filling = writer.lend().expect("there is room for it");
         // Room for the marks stays.

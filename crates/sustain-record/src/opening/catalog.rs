@@ -150,6 +150,11 @@ impl Recording {
         self.open_end || self.is_recovered()
     }
 
+    /// Whether it went on behind what the pin keeps of it, if this is what a pin keeps.
+    pub fn is_cut_by_pin(&self) -> bool {
+        self.pin.is_some() && self.under_way
+    }
+
     /// Bytes of a stream that a crash took, as its end mark says, of those that a ring has not
     /// overwritten since.
     pub fn crash_bytes(&self, stream: u16) -> u64 {

@@ -115,12 +115,19 @@ impl<'a> Checkable<'a> {
     /// Why it is not known how far a recording goes, if that is not known: it has no end mark here,
     /// and a member that may have more of it is not there.
     pub fn unknown_end(&self, recording: &Recording) -> Option<String> {
-        (recording.open_end && !self.missing().is_empty()).then(|| {
-            format!(
+        if !recording.open_end || self.missing().is_empty() {
+            return None;
+        }
+        let missing = self.missing_words();
+        Some(match recording.pin.filter(|_| recording.is_cut_by_pin()) {
+            Some(pin) => format!(
+                "the members that are here may tell less of what pin {pin} keeps than it does: \
+                 what came last of it, if anything, is on those that are missing: {missing}"
+            ),
+            None => format!(
                 "it has no end mark on the members that are here: what came behind all that they \
-                 have of it, if anything, is on those that are missing: {}",
-                self.missing_words()
-            )
+                 have of it, if anything, is on those that are missing: {missing}"
+            ),
         })
     }
 

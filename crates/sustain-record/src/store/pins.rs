@@ -58,16 +58,23 @@ impl Store {
         pins
     }
 
+    /// Returns the pin of this number.
+    ///
+    /// # Errors
+    /// [`RecordError::Usage`] if there is none.
+    pub fn pin(&self, number: u32) -> Result<StorePin, RecordError> {
+        let pins = self.pins().into_iter();
+        let mut numbered = pins.filter(|pin| pin.number == number);
+        numbered.next().ok_or_else(|| self.no_pin(number))
+    }
+
     /// Returns what a pin keeps of recordings, newest first: all that arrived in the time that was
     /// asked for, and whatever else lies in the same slots.
     ///
     /// # Errors
     /// [`RecordError::Usage`] if there is no such pin; otherwise as of [`Store::recordings`].
     pub fn pinned(&mut self, number: u32) -> Result<Vec<Recording>, RecordError> {
-        let pins = self.pins();
-        let Some(pin) = pins.iter().find(|pin| pin.number == number) else {
-            return Err(self.no_pin(number));
-        };
+        let pin = self.pin(number)?;
         let members = self.members.iter();
         let mut ends = members.filter_map(|member| pin_of(member, number));
         // An end that whoever opened the store next has told lies behind all that there was.
@@ -116,9 +123,7 @@ impl Store {
     /// # Errors
     /// [`RecordError::Usage`] if there is no such pin.
     pub fn free_pin(&mut self, number: u32) -> Result<(), RecordError> {
-        if !self.pins().iter().any(|pin| pin.number == number) {
-            return Err(self.no_pin(number));
-        }
+        self.pin(number)?;
         for (member, tail) in self.members.iter_mut().zip(&self.tails) {
             let mut pins = member.superblock.pins.iter_mut();
             if let Some(pin) = pins.find(|pin| pin.number == number) {

@@ -24,11 +24,15 @@ pub(super) fn range(
     let Some(wanted) = &flags.around else {
         return Ok(None);
     };
-    let recording = selection::recording(flags.recording, recordings)?;
+    let recording = selection::chosen(flags, recordings)?;
     let found = find_marks(store, recording, u64::MAX)?;
     let mark = choose(wanted, &found, recording.number).map_err(|why| {
-        let is_asked_for = flags.recording.is_some();
+        let is_asked_for = flags.recording.is_some() || flags.pin.is_some();
         let other = (!is_asked_for).then(|| recording_with(wanted, store, recordings));
+        let why = match flags.pin {
+            None => why,
+            Some(pin) => format!("{why} (as far as pin {pin} keeps it)"),
+        };
         UsageError(match other.flatten() {
             Some(number) => format!(
                 "recording {}, the newest, has no such mark; recording {number} has it: add \

@@ -167,9 +167,7 @@ impl ByteExtraction {
             length_bytes: 0,
         } = part
         {
-            let stream = selection.stream;
-            let oldest = stream.readable_from_frame;
-            let why = range::overwritten_words(&selection.range, stream, oldest);
+            let why = selection.overwritten_words(selection.stream.readable_from_frame);
             self.losses.take_overwritten(*offset_bytes, why);
             return true;
         }

@@ -233,8 +233,7 @@ impl<'a> FrameExtraction<'a> {
 
     /// Notes that the ring has overwritten frames that were asked for.
     fn overwritten(&mut self, numbers: Option<Span<u64>>, oldest: u64, before_bytes: u64) {
-        let Selection { range, stream, .. } = self.selection;
-        let why = range::overwritten_words(range, stream, oldest);
+        let why = self.selection.overwritten_words(oldest);
         self.losses.take_overwritten(before_bytes, why);
         self.counts.overwritten += numbers.map_or(0, |numbers| numbers.end - numbers.start);
     }

@@ -16,6 +16,8 @@ const LINES_MAX: usize = 10;
 pub(super) struct Losses {
     /// Whether a crash ended the recording, as far as is known.
     is_crashed: bool,
+    /// The pin that keeps what is read, if it is one.
+    pin: Option<u32>,
     listed: Vec<Lost>,
     unlisted: u64,
     bytes: u64,
@@ -25,7 +27,8 @@ impl Losses {
     /// Of a recording that a crash may have ended.
     pub(super) fn of(recording: &Recording) -> Losses {
         Losses {
-            is_crashed: recording.is_crashed(),
+            is_crashed: recording.is_crashed() && !recording.is_cut_by_pin(),
+            pin: recording.pin,
             listed: Vec::new(),
             unlisted: 0,
             bytes: 0,
@@ -78,10 +81,7 @@ impl Losses {
             | StreamPart::Hole {
                 why: HoleReason::WrittenOver,
                 ..
-            } => (
-                LostKind::Overwritten,
-                "the ring has overwritten them".to_owned(),
-            ),
+            } => (LostKind::Overwritten, self.overwritten_words()),
             StreamPart::Hole { why, .. } => {
                 (LostKind::Hole, hole_words(*why, store, self.is_crashed))
             }
@@ -96,6 +96,13 @@ impl Losses {
             why,
         });
         true
+    }
+
+    fn overwritten_words(&self) -> String {
+        match self.pin {
+            None => "the ring has overwritten them".to_owned(),
+            Some(pin) => format!("pin {pin} does not keep them"),
+        }
     }
 
     /// Tells that of what a ring has overwritten so many bytes had never been recorded, as `verify`
@@ -147,6 +154,7 @@ impl Losses {
             let are = match lost.kind {
                 LostKind::Gap => "are lost",
                 LostKind::Hole => "cannot be read",
+                LostKind::Overwritten if self.pin.is_some() => "are left out",
                 LostKind::Overwritten => "are gone",
             };
             format!(

@@ -20,7 +20,7 @@ use std::path::Path;
 
 use sustain::Stop;
 use sustain::document::extract::{EXTRACT_SCHEMA, ExtractDocument, Lost, LostKind};
-use sustain::record::reading::readable::readable;
+use sustain::record::reading::readable::{readable, readable_pin};
 use sustain::record::reading::stream::StreamReader;
 use sustain::record::reading::verify::Checkable;
 use sustain::record::store::{Mode, Store};
@@ -55,13 +55,23 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
     for note in Checkable::of(&store, &found).unseen_notes() {
         say(&format!("note: {note}"));
     }
-    let looked_at = Checkable::of(&store, &found);
-    let recordings = watched(SEARCH, |observer| readable(looked_at, &stop, observer))?;
-    let around = around::range(flags, &store, &recordings)?;
-    let selection = Selection::of(flags, &recordings, around)?;
+    let kept = flags
+        .pin
+        .map(|pin| readable_pin(&mut store, pin))
+        .transpose()?;
+    let (store, looked_at) = (&store, Checkable::of(&store, &found));
+    let (recordings, pin) = match kept {
+        Some(kept) => (kept.recordings, Some(kept.pin)),
+        None => {
+            let look = |observer: &mut dyn FnMut(u64)| readable(looked_at, &stop, observer);
+            (watched(SEARCH, look)?, None)
+        }
+    };
+    let around = around::range(flags, store, &recordings)?;
+    let selection = Selection::of(flags, (&recordings, pin.as_ref()), around)?;
     let scope = match &destination {
-        Destination::Frames(_) => selection.scope(&store),
-        Destination::StandardOutput | Destination::File(_) => selection.scope_of_bytes(&store),
+        Destination::Frames(_) => selection.scope(store),
+        Destination::StandardOutput | Destination::File(_) => selection.scope_of_bytes(store),
     };
     destination.check(&selection, flags)?;
     if flags.index.is_some() {
@@ -78,7 +88,7 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
         progress: &mut progress,
         holes: flags.holes,
     };
-    let given = give(flags, reader, &selection, &store, &destination, &mut work);
+    let given = give(flags, reader, &selection, store, &destination, &mut work);
     progress.finish();
     let mut given = match given {
         // The reader of the output has closed it on purpose, and needs no message.
@@ -91,7 +101,7 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
         let end_bytes = selection.stream.offered_bytes;
         given.losses.take_unknown_end(end_bytes, why);
     }
-    let document = document(&store, &selection, &given);
+    let document = document(store, &selection, &given);
     let json = || sustain::document::reader::write(&document);
     let saved = flags
         .json
@@ -234,6 +244,7 @@ fn document(store: &Store, selection: &Selection<'_>, given: &ExtractedStream) -
         schema: EXTRACT_SCHEMA.to_owned(),
         store: store.id.to_string(),
         recording: selection.recording.number,
+        pin: selection.recording.pin,
         stream: selection.stream.name.clone(),
         stream_bytes: selection.stream.offered_bytes,
         open_end: selection.recording.open_end,
@@ -274,7 +285,7 @@ fn say_outcome(
             words(frames.lost, "damaged or missing and left out"),
             words(frames.overwritten, "overwritten by the ring")
         ));
-        if frames.overwritten > 0 && selection.recording.under_way {
+        if frames.overwritten > 0 && selection.is_overtaken() {
             say(OVERTAKEN);
         }
     } else if !given.losses.is_empty() && holes.is_none() {
@@ -288,7 +299,7 @@ fn say_outcome(
                 "sustain: the stream can be read from byte {readable_bytes} on: use --from-byte \
                  {readable_bytes}"
             ));
-            if selection.recording.under_way {
+            if selection.is_overtaken() {
                 say(OVERTAKEN);
             }
             return;
@@ -299,7 +310,7 @@ fn say_outcome(
              --holes skip, which leaves them out"
         ));
         let is_overwritten = |lost: &Lost| lost.kind == LostKind::Overwritten;
-        if selection.recording.under_way && given.losses.listed().iter().any(is_overwritten) {
+        if selection.is_overtaken() && given.losses.listed().iter().any(is_overwritten) {
             say(OVERTAKEN);
         }
     } else if let Destination::File(path) = destination {

@@ -5,9 +5,13 @@ use sustain::record::document::time_text;
 use sustain::record::opening::{Recording, StreamSummary};
 use sustain::record::reading::stream::Range;
 use sustain::record::source::framing::Framing;
+use sustain::record::store::StorePin;
 
 use crate::flags::extract::{ExtractFlags, MomentFlag};
 use crate::usage_error::UsageError;
+
+/// Times that differ from the recorder's clock by more than this are those of another clock.
+const CLOCKS_APART_NS: i64 = 1_000_000_000;
 
 /// Whether the flags ask for no range.
 pub(super) fn is_all(flags: &ExtractFlags) -> bool {
@@ -43,8 +47,8 @@ pub(super) fn of(
         return bytes(stream, flags.from_byte, flags.to_byte, notices);
     }
     let readable_bytes = stream.readable_from_bytes;
-    if readable_bytes == 0 {
-        return Ok(Range::All);
+    if readable_bytes == 0 || flags.pin.is_some() {
+        return Ok(rest(stream));
     }
     let frame = match stream.readable_from_frame {
         0 => String::new(),
@@ -55,7 +59,46 @@ pub(super) fn of(
          earlier bytes are overwritten, all or in part. To have what is left of them as well, \
          extract with --from-byte 0 --holes fill -o FILE"
     ));
-    Ok(Range::Bytes(readable_bytes..u64::MAX))
+    Ok(rest(stream))
+}
+
+/// All that can be read of a stream.
+fn rest(stream: &StreamSummary) -> Range {
+    match stream.readable_from_bytes {
+        0 => Range::All,
+        readable_bytes => Range::Bytes(readable_bytes..u64::MAX),
+    }
+}
+
+/// The time for which a pin was set. It was told by the recorder's clock; where the source has
+/// another one, nothing tells which of its times these are, and all that is kept is wanted.
+pub(super) fn of_pin(
+    pin: &StorePin,
+    stream: &StreamSummary,
+    notices: &mut Vec<String>,
+) -> Result<Range, UsageError> {
+    let (number, name) = (pin.number, &stream.name);
+    if pin.is_open {
+        notices.push(format!(
+            "pin {number} is set for a time until {}, and goes on: what is durable of it so far is \
+             read",
+            time_text(pin.to_time_ns)
+        ));
+    }
+    let is_apart = stream.drift.is_none_or(|drift| {
+        let has_times = drift.earliest_ns <= drift.latest_ns;
+        has_times && drift.latest_ns.saturating_abs() > CLOCKS_APART_NS
+    });
+    if !is_apart {
+        let end_ns = pin.to_time_ns.saturating_add(1);
+        return time(stream, Some(pin.from_time_ns), Some(end_ns));
+    }
+    notices.push(format!(
+        "the times of the stream {name} are not those of the clock by which pin {number} was set: \
+         all that the pin keeps of it is given, which may begin before what was pinned and end \
+         behind it"
+    ));
+    Ok(rest(stream))
 }
 
 fn bytes(
@@ -137,9 +180,24 @@ pub(super) fn nothing_then(stream: &StreamSummary) -> UsageError {
     ))
 }
 
-/// Says what a ring has overwritten of a range of frames or of time. `oldest` is the number of the
-/// oldest frame that may be left.
-pub(super) fn overwritten_words(range: &Range, stream: &StreamSummary, oldest: u64) -> String {
+/// Says what a ring has overwritten of a range of frames or of time, or what the pin does not keep
+/// from which it is read. `oldest` is the number of the oldest frame that may be left.
+pub(super) fn overwritten_words(
+    range: &Range,
+    stream: &StreamSummary,
+    pin: Option<u32>,
+    oldest: u64,
+) -> String {
+    if let Some(pin) = pin {
+        let before = match (range, stream.first_time_ns) {
+            (Range::Time(_), Some(first_ns)) => {
+                format!("that arrived before {}", time_text(first_ns))
+            }
+            (Range::Time(_), None) => "of the beginning of that time".to_owned(),
+            _ => format!("before frame {oldest}"),
+        };
+        return format!("pin {pin} keeps nothing {before}");
+    }
     let left = if oldest < stream.frames {
         format!("the oldest frame that is left is number {oldest}")
     } else {

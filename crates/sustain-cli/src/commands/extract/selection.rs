@@ -4,7 +4,7 @@ use sustain::record::opening::{Recording, StreamSummary};
 use sustain::record::reading::scope::Scope;
 use sustain::record::reading::stream::Range;
 use sustain::record::source::framing::Framing;
-use sustain::record::store::Store;
+use sustain::record::store::{Store, StorePin};
 
 use super::range;
 use crate::flags::extract::ExtractFlags;
@@ -23,28 +23,30 @@ pub(super) struct Selection<'a> {
 }
 
 impl<'a> Selection<'a> {
-    /// Selects what the flags ask for from all recordings, newest first. `around` is the range of
-    /// time around a mark, if they ask for one.
+    /// Selects what the flags ask for from all recordings, newest first, or from those that `pin`
+    /// keeps. `around` is the range of time around a mark, if they ask for one.
     pub(super) fn of(
         flags: &ExtractFlags,
-        recordings: &'a [Recording],
+        (recordings, pin): (&'a [Recording], Option<&StorePin>),
         around: Option<std::ops::Range<i64>>,
     ) -> Result<Selection<'a>, UsageError> {
-        let recording = recording(flags.recording, recordings)?;
+        let recording = chosen(flags, recordings)?;
         let (number, stream) = stream(flags.stream.as_deref(), recording)?;
         let mut selection = Selection {
             recording,
             number,
             stream,
             range: Range::All,
-            is_all: range::is_all(flags),
+            is_all: range::is_all(flags) && pin.is_none(),
             notices: Vec::new(),
         };
-        selection.range = match around {
-            Some(time) => range::time(stream, Some(time.start), Some(time.end))?,
-            None => range::of(flags, recording, stream, &mut selection.notices)?,
+        let notices = &mut selection.notices;
+        selection.range = match (around, pin) {
+            (Some(time), _) => range::time(stream, Some(time.start), Some(time.end))?,
+            (None, Some(pin)) if range::is_all(flags) => range::of_pin(pin, stream, notices)?,
+            (None, _) => range::of(flags, recording, stream, notices)?,
         };
-        if recording.open_end {
+        if pin.is_none() && recording.open_end {
             selection.notices.push(format!(
                 "recording {} has an open end: a crash or a kill ended it, or it is still \
                  running. It is read as far as it is known",
@@ -108,6 +110,17 @@ impl<'a> Selection<'a> {
             && readable_bytes >= self.stream.offered_bytes
     }
 
+    /// Says what is not there any more of what is asked for. `oldest` is the number of the oldest
+    /// frame that may be left.
+    pub(super) fn overwritten_words(&self, oldest: u64) -> String {
+        range::overwritten_words(&self.range, self.stream, self.recording.pin, oldest)
+    }
+
+    /// Whether a recorder may write over what is read. What a pin keeps it leaves alone.
+    pub(super) fn is_overtaken(&self) -> bool {
+        self.recording.under_way && self.recording.pin.is_none()
+    }
+
     /// Whether what is wanted may lie behind all that is known of the stream, if that goes on.
     pub(super) fn reaches_end(&self) -> bool {
         match &self.range {
@@ -141,6 +154,40 @@ impl<'a> Selection<'a> {
             Range::Time(_) | Range::Frames(_) => None,
         }
     }
+}
+
+/// The recording that the flags ask for. What a pin keeps may be of several, none of which is more
+/// likely meant than another.
+pub(super) fn chosen<'a>(
+    flags: &ExtractFlags,
+    recordings: &'a [Recording],
+) -> Result<&'a Recording, UsageError> {
+    let Some(pin) = flags.pin else {
+        return recording(flags.recording, recordings);
+    };
+    let numbers = recordings.iter().rev().map(|one| one.number.to_string());
+    let numbers = some_of(&numbers.collect::<Vec<String>>());
+    let wanted = flags.recording;
+    let found = match (wanted, recordings) {
+        (_, []) => {
+            return Err(UsageError(format!(
+                "pin {pin} keeps nothing of a recording"
+            )));
+        }
+        (Some(wanted), all) => all.iter().find(|one| one.number == wanted),
+        (None, [only]) => Some(only),
+        (None, _) => {
+            return Err(UsageError(format!(
+                "pin {pin} keeps something of several recordings: choose one with --recording: \
+                 {numbers}"
+            )));
+        }
+    };
+    let wanted = wanted.unwrap_or_default();
+    found.ok_or_else(|| {
+        let why = format!("pin {pin} keeps nothing of recording {wanted}, but of {numbers}");
+        UsageError(why)
+    })
 }
 
 pub(super) fn recording(

@@ -5,8 +5,10 @@ mod cut;
 mod live;
 mod lost;
 mod overwriting;
+mod pinned;
 
 pub use live::LiveRecordings;
+pub use pinned::{KeptByPin, readable_pin, readable_pins};
 
 use sustain_disk::clock::Clock;
 use sustain_document::setting::DURABLE;

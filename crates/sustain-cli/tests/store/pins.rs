@@ -1,0 +1,251 @@
+//! What pins keep of a ring comes back by the commands when the ring has gone round, however often.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use sustain::host::Roots;
+use sustain::record::store::{Mode, Store};
+use sustain::record::{
+    AppendSize, MarkKeeper, PinKept, PinWish, RecordOptions, Recorder, RecordingBoard, StreamSetup,
+    StreamWriter,
+};
+
+use crate::recorded::{self, AT_MOST, SLOT_BYTES, Stream, content, document, extract, offer_from};
+use crate::support::Place;
+
+const MEMBERS: [&str; 2] = ["a", "b"];
+/// The bytes of `main` that arrived in the time that is pinned.
+const EVENT: Range<usize> = 200_000..500_000;
+/// The lines of `log` that did, from 0.
+const EVENT_LINES: Range<usize> = 30..50;
+/// All that is recorded of `main`: more than a store of 2 times 2 MiB holds.
+const ALL_BYTES: usize = 9_000_000;
+
+fn lines(numbers: Range<usize>) -> Vec<u8> {
+    let lines = numbers.map(|number| format!("line {number:06}\n").into_bytes());
+    lines.flatten().collect()
+}
+
+/// A ring that is recorded to.
+pub struct RunningRing {
+    recorder: Recorder,
+    main: StreamWriter,
+    log: StreamWriter,
+    marks: MarkKeeper,
+}
+
+impl RunningRing {
+    pub fn begin(place: &Place) -> RunningRing {
+        let paths = MEMBERS.map(|member| place.path(member).to_str().unwrap().to_owned());
+        let store = Store::open(&paths, Mode::Record, &Roots::default()).unwrap();
+        let setups = [("main", "none"), ("log", "lines"), ("marks", "marks")];
+        let setups = setups.map(|(name, framing)| StreamSetup {
+            name: name.to_owned(),
+            framing: framing.to_owned(),
+            source: None,
+        });
+        let options = RecordOptions {
+            buffer_bytes: 8 << 20,
+            append_size: AppendSize::Exactly(SLOT_BYTES as u32),
+            ring: true,
+            ..RecordOptions::default()
+        };
+        let mut recorder = Recorder::start(store, setups, options).unwrap();
+        let marks = recorder.writer("marks").unwrap();
+        RunningRing {
+            main: recorder.writer("main").unwrap(),
+            log: recorder.writer("log").unwrap(),
+            marks: MarkKeeper::new(marks, recorder.board()),
+            recorder,
+        }
+    }
+
+    fn give(&mut self, main: &[u8], log: &[u8]) {
+        let (main, log) = (
+            Stream::plain("main", main),
+            Stream::framed("log", "lines", log),
+        );
+        let now_ns = self.main.now_ns();
+        offer_from(&mut self.main, &main, now_ns, 0);
+        offer_from(&mut self.log, &log, now_ns, 1000);
+        let offered = [self.main.offered_bytes(), self.log.offered_bytes()];
+        let settled = self.recorder.board().wait_for(
+            |now| (0..2).all(|stream| now.streams[stream].settled_bytes >= offered[stream]),
+            AT_MOST,
+        );
+        assert!(settled.streams[0].settled_bytes >= offered[0]);
+    }
+
+    /// Records what came before an event, the event, and pins the event.
+    pub fn pin_event(&mut self) -> PinKept {
+        let all = content(EVENT.end);
+        self.give(&all[..EVENT.start], &lines(0..EVENT_LINES.start));
+        let from_ns = self.main.now_ns() + 1;
+        self.marks.set("door").unwrap();
+        self.give(&all[EVENT], &lines(EVENT_LINES));
+        let to_ns = self.main.now_ns().max(from_ns);
+        pinned(&self.recorder.board(), PinWish::Pin { from_ns, to_ns })
+    }
+
+    /// Records on until the ring has gone round more than once.
+    pub fn go_round(&mut self) {
+        self.give(
+            &content(ALL_BYTES)[EVENT.end..],
+            &lines(EVENT_LINES.end..90),
+        );
+    }
+
+    pub fn end(self) {
+        drop((self.main, self.log, self.marks));
+        self.recorder.finish().unwrap();
+    }
+}
+
+fn pinned(board: &RecordingBoard, wish: PinWish) -> PinKept {
+    let number = board.pins().wish(wish);
+    for _ in 0..12_000 {
+        if let Some(outcome) = board.pins().take_outcome(number) {
+            return outcome.unwrap().unwrap();
+        }
+        // Whatever is shown next, it is a while later.
+        board.wait_for(|_| false, Duration::from_millis(10));
+    }
+    panic!("it is not answered");
+}
+
+/// A ring of which an event is pinned, and which has gone round since.
+pub fn ring_with_pin() -> Place {
+    let place = Place::new();
+    recorded::create(&place, &MEMBERS, "2MiB");
+    let mut ring = RunningRing::begin(&place);
+    assert_eq!(ring.pin_event().number, 1);
+    ring.go_round();
+    ring.end();
+    place
+}
+
+#[test]
+fn extract_gives_what_arrived_in_the_time_that_was_pinned() {
+    let place = ring_with_pin();
+    let pin = ["a", "b", "--pin", "1"];
+    let of = |flags: &[&str]| extract(&place, &[&pin[..], flags].concat());
+    let (code, bytes, words) = of(&["--stream", "main"]);
+    assert!(
+        code == 0 && bytes == content(ALL_BYTES)[EVENT],
+        "{} {words}",
+        bytes.len()
+    );
+    let (code, bytes, words) = of(&["--stream", "log", "--index", "log.csv"]);
+    assert!(code == 0 && bytes == lines(EVENT_LINES), "{words}");
+    let index = place.read("log.csv");
+    assert_eq!(index.lines().count(), 1 + EVENT_LINES.len(), "{index}");
+    assert!(
+        index.contains(",whole\n") && !index.contains("cut"),
+        "{index}"
+    );
+    let (code, _, words) = of(&["--stream", "log", "-o", "frames/"]);
+    assert!(code == 0 && words.contains("20 frames written"), "{words}");
+    assert_eq!(place.read("frames/log-000030.txt"), "line 000030\n");
+    // The ring has overwritten it.
+    let (_, bytes, _) = extract(&place, &["a", "b", "--stream", "log", "--from-frame", "30"]);
+    assert!(!bytes.starts_with(b"line 000030"));
+}
+
+#[test]
+fn every_range_of_what_a_pin_keeps_can_be_asked_for() {
+    let place = ring_with_pin();
+    let all = content(ALL_BYTES);
+    let pin = ["a", "b", "--pin", "1", "--recording", "1"];
+    let of = |flags: &[&str]| extract(&place, &[&pin[..], flags].concat());
+    let main = ["--stream", "main"];
+    let range = ["--from-byte", "250000", "--to-byte", "400001"];
+    let (code, bytes, words) = of(&[&main[..], &range].concat());
+    assert!(code == 0 && bytes == all[250_000..400_001], "{words}");
+    let (code, bytes, words) = of(&["--stream", "log", "--from-frame", "35", "--to-frame", "37"]);
+    assert!(code == 0 && bytes == lines(35..37), "{words}");
+    // Of what came just before and behind, the same slots have some, too.
+    let slots = ["--from-byte", "0", "--holes", "skip"];
+    let (code, bytes, words) = of(&[&main[..], &slots].concat());
+    let event = &all[EVENT];
+    assert!(
+        bytes.windows(event.len()).any(|window| window == event),
+        "{words}"
+    );
+    assert_eq!(code, 0, "{words}");
+    let around = ["--around", "door", "--before", "1ms", "--after", "1h"];
+    let (code, bytes, words) = of(&[&main[..], &around].concat());
+    assert!(code == 0 && bytes.starts_with(event), "{words}");
+    let told = document(
+        &place,
+        0,
+        &[
+            "extract", "a", "b", "--pin", "1", "--stream", "main", "-o", "main.bin",
+        ],
+    );
+    assert_eq!((&told["pin"], &told["recording"]), (&1.into(), &1.into()));
+    assert_eq!(told["from_byte"], EVENT.start);
+    assert_eq!(told["to_byte"], EVENT.end);
+    assert_eq!(told["lost"], serde_json::json!([]));
+}
+
+#[test]
+fn a_pin_or_a_stream_that_is_not_there_is_told_with_those_that_are() {
+    let place = ring_with_pin();
+    let refusals = place.refusals(
+        &["extract", "a", "b"],
+        &[
+            &["--pin", "7"],
+            &["--pin", "1"],
+            &["--pin", "1", "--recording", "2"],
+            &["--pin", "1", "--stream", "middle"],
+        ],
+    );
+    insta::assert_snapshot!(refusals, @"
+    $ sustain extract a b --pin 7
+    sustain: the store has no pin 7: its pins are 1
+
+    $ sustain extract a b --pin 1
+    sustain: recording 1 has 2 streams: choose one with --stream: main, log, marks
+
+    $ sustain extract a b --pin 1 --recording 2
+    sustain: pin 1 keeps nothing of recording 2, but of 1
+
+    $ sustain extract a b --pin 1 --stream middle
+    sustain: recording 1 has no stream middle; it has main, log, marks
+    ");
+    let gate = [
+        "extract", "a", "b", "--pin", "1", "--stream", "main", "--around", "gate",
+    ];
+    let told = place.refusal(&gate);
+    assert!(told.contains("it has 1 (\"door\" at "), "{told}");
+    assert!(told.contains("(as far as pin 1 keeps it)"), "{told}");
+}
+
+#[test]
+fn what_is_durable_of_a_pin_can_be_read_while_it_goes_on() {
+    let place = Place::new();
+    recorded::create(&place, &MEMBERS, "2MiB");
+    let mut ring = RunningRing::begin(&place);
+    ring.pin_event();
+    let in_a_minute_ns = ring.main.now_ns() + 60_000_000_000;
+    let from_ns = ring.main.now_ns();
+    let wish = PinWish::Pin {
+        from_ns,
+        to_ns: in_a_minute_ns,
+    };
+    assert_eq!(pinned(&ring.recorder.board(), wish).number, 2);
+    let next = content(EVENT.end + 200_000);
+    ring.give(&next[EVENT.end..], b"");
+    // That this is durable the appends behind it tell.
+    ring.give(&[0; 100_000], b"");
+    let (code, bytes, words) = extract(&place, &["a", "b", "--pin", "2", "--stream", "main"]);
+    assert!(
+        code == 0 && bytes.starts_with(&next[EVENT.end..]),
+        "{} {words}",
+        bytes.len()
+    );
+    assert!(words.contains("pin 2 is set for a time until"), "{words}");
+    let (code, bytes, words) = extract(&place, &["a", "b", "--pin", "1", "--stream", "main"]);
+    assert!(code == 0 && bytes == content(EVENT.end)[EVENT], "{words}");
+    ring.end();
+}

@@ -1,0 +1,74 @@
+//! What pins keep, as it can be read. A ring leaves out the slots that they keep, so no cut of a
+//! ring can have hit anything in them.
+
+use crate::error::RecordError;
+use crate::opening::Recording;
+use crate::store::{Store, StorePin};
+
+/// What one pin keeps.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeptByPin {
+    /// The pin.
+    pub pin: StorePin,
+    /// What it keeps of recordings, newest first, as far as that can be read.
+    pub recordings: Vec<Recording>,
+}
+
+/// Returns what a pin keeps of recordings, newest first, as it can be read from now on.
+///
+/// A pin whose end is open keeps all that comes, and members are opened one after the other. So the
+/// store is looked at again: below what the look before calls durable, this one knows every append.
+///
+/// # Errors
+/// [`RecordError::Usage`] if there is no such pin; otherwise as of [`Store::recordings`].
+pub fn readable_pin(store: &mut Store, number: u32) -> Result<KeptByPin, RecordError> {
+    let pin = store.pin(number)?;
+    let before = store.pinned(number)?;
+    if !pin.is_open || store.is_recorded_to() == Some(false) {
+        return Ok(KeptByPin {
+            pin,
+            recordings: before,
+        });
+    }
+    let mut anew = Store::open_anew(&store.members, store.machines(), store.clock())?;
+    let (now, pin) = (anew.pinned(number)?, anew.pin(number)?);
+    let recordings = match pin.is_open {
+        true => as_settled(&before, now),
+        // What tells the end of a pin tells as well that all before was durable.
+        false => now,
+    };
+    Ok(KeptByPin { pin, recordings })
+}
+
+/// Returns what all pins of a store keep, as it can be read from now on.
+///
+/// # Errors
+/// As of [`Store::recordings`].
+pub fn readable_pins(store: &mut Store) -> Result<Vec<KeptByPin>, RecordError> {
+    let mut kept = Vec::new();
+    for pin in store.pins() {
+        match readable_pin(store, pin.number) {
+            Ok(found) => kept.push(found),
+            // It was freed just now.
+            Err(RecordError::Usage(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(kept)
+}
+
+/// What one look has found, of recordings that go on as far as the look before calls it durable.
+pub(super) fn as_settled(before: &[Recording], now: Vec<Recording>) -> Vec<Recording> {
+    let settled = now.into_iter().filter_map(|mut recording| {
+        if !recording.under_way {
+            return Some(recording);
+        }
+        let last = before.iter().find(|last| last.id == recording.id)?;
+        for (stream, last) in recording.streams.iter_mut().zip(&last.streams) {
+            let durable_bytes = last.offered_bytes.max(stream.readable_from_bytes);
+            stream.offered_bytes = stream.offered_bytes.min(durable_bytes);
+        }
+        Some(recording)
+    });
+    settled.collect()
+}

@@ -43,6 +43,8 @@ mod misuse;
 mod no_recorder;
 #[path = "record/outputs.rs"]
 mod outputs;
+#[path = "record/pins.rs"]
+mod pins;
 #[path = "record/refused.rs"]
 mod refused;
 #[path = "record/running.rs"]

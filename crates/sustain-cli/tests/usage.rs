@@ -121,7 +121,7 @@ fn without_a_command_it_says_what_there_is() {
       compare      Tell whether two measurements differ by more than noise
       create       Make a store of disks, partitions or files to record on
       record       Record streams onto a store
-      control      Command a recording while it runs: status, pause, resume, split, stop, marks
+      control      Command a recording while it runs: status, pause, resume, split, stop, marks, pins
       list         List the recordings of a store
       extract      Read a recorded stream back: its bytes, or its frames as files
       mount        Mount a store: its recordings as directories, its streams and frames as files

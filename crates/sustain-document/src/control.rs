@@ -34,6 +34,32 @@ pub enum ControlRequest {
         /// The words: 1 to 1,000 bytes of UTF-8 without control characters.
         text: String,
     },
+    /// Keep a stretch of a ring from being overwritten, while the ring goes on in what is left.
+    /// `from` or `around` says what to keep.
+    Pin {
+        /// The beginning: a time such as `2026-03-01T10:00:00Z`, or `-30s` for so long before now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<String>,
+        /// The end: a time, `+10s` for so long from now, or `-5s`; now if it is not given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<String>,
+        /// What arrived around a mark of this recording: its number, or its text if only one has
+        /// it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        around: Option<String>,
+        /// With `around`, how long before the mark it begins, such as `30s`; `10s` if it is not
+        /// given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        before: Option<String>,
+        /// With `around`, how long behind the mark it ends; `10s` if it is not given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<String>,
+    },
+    /// Keep what this pin keeps no longer.
+    Unpin {
+        /// Its number.
+        number: u32,
+    },
 }
 
 /// The answer to one request. The answers of a connection come in the order of its requests.
@@ -62,6 +88,13 @@ pub struct ControlAnswer {
     /// The answer to `mark`: the mark as it was handed to the recorder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<UserMark>,
+    /// The answer to `pin`, which comes when all members have noted that it is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pin: Option<PinnedStretch>,
+    /// The answer to `unpin`, which comes when all members have noted it: the number of the pin
+    /// that keeps nothing any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unpinned: Option<u32>,
 }
 
 impl ControlAnswer {
@@ -77,6 +110,8 @@ impl ControlAnswer {
             rate: None,
             split: None,
             mark: None,
+            pin: None,
+            unpinned: None,
         }
     }
 
@@ -98,6 +133,36 @@ pub struct RecordingSplit {
     pub ended: u32,
     /// The number of the one that runs.
     pub recording: u32,
+}
+
+/// A stretch of a ring that is kept from being overwritten.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PinnedStretch {
+    /// The number of the pin in the store.
+    pub number: u32,
+    /// The beginning that was asked for, RFC 3339, in UTC.
+    pub asked_from: String,
+    /// The same in nanoseconds since 1970.
+    pub asked_from_ns: i64,
+    /// From when on all that arrived is kept: later than what was asked for if that is gone in
+    /// part.
+    pub from: String,
+    /// The same in nanoseconds since 1970.
+    pub from_ns: i64,
+    /// Up to when what arrives is kept.
+    pub to: String,
+    /// The same in nanoseconds since 1970.
+    pub to_ns: i64,
+    /// Whether that was still to come when this was answered.
+    pub is_to_come: bool,
+}
+
+impl PinnedStretch {
+    /// Whether a part of what was asked for is not there.
+    #[must_use]
+    pub fn is_gone_in_part(&self) -> bool {
+        self.from_ns > self.asked_from_ns
+    }
 }
 
 /// The rates of a recording over the last second.

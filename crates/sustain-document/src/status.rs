@@ -43,6 +43,20 @@ pub struct StatusLine {
     /// The marks that were set so far; null where none can be set.
     #[serde(default)]
     pub marks: Option<StatusMarks>,
+    /// The pins of the store; null where the recording is no ring.
+    #[serde(default)]
+    pub pins: Option<StatusPins>,
+}
+
+/// The stretches of a ring that are kept while it goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StatusPins {
+    /// The numbers of the pins.
+    pub numbers: Vec<u32>,
+    /// The space that they keep on all members, in whole slots; what two keep counts once.
+    pub kept_bytes: u64,
+    /// The space that the ring has with it, in whole slots.
+    pub ring_bytes: u64,
 }
 
 /// The marks of a recording that can be commanded.

@@ -7,9 +7,27 @@ pub fn time_text(unix_ns: i64) -> String {
         .map_or_else(|_| String::new(), |time| format!("{time:.9}"))
 }
 
+/// The nanoseconds since 1970 of such a text, in any zone; none if it is no time, has no zone, or
+/// lies in no year that anything recorded has.
+pub fn time_ns_of_text(text: &str) -> Option<i64> {
+    let time = text.parse::<jiff::Timestamp>().ok()?;
+    i64::try_from(time.as_nanosecond()).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_read_in_any_zone() {
+        assert_eq!(
+            time_ns_of_text("1970-01-01T00:00:01.5Z"),
+            Some(1_500_000_000)
+        );
+        assert_eq!(time_ns_of_text("1970-01-01T01:00:00+01:00"), Some(0));
+        assert_eq!(time_ns_of_text("1970-01-01T00:00:00"), None);
+        assert_eq!(time_ns_of_text("2300-01-01T00:00:00Z"), None);
+    }
 
     #[test]
     fn times_have_all_their_nanoseconds() {

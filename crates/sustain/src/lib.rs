@@ -71,8 +71,8 @@ pub mod record {
     pub use sustain_record::reading::stream::{Range, StreamReader};
     pub use sustain_record::recorder::*;
     pub use sustain_record::run::{
-        RecordEvent, RecordObserver, RecordPlan, SourcePlan, SupervisorCommand, put_back_limits,
-        record,
+        RecordEvent, RecordObserver, RecordPlan, SourcePlan, SupervisorCommand, check_pin_request,
+        put_back_limits, record,
     };
     pub use sustain_record::store::{CreateEvent, CreatePlan, Created, Mode, Store, create};
     pub use sustain_record::{document, forecast, format, opening, reading, source, store};

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use sustain::disk::clock::Clock;
 use sustain::document::control::{CONTROL_SCHEMA, ControlAnswer, ControlRequest};
 use sustain::document::reader;
-use sustain::record::check_mark_text;
+use sustain::record::{check_mark_text, check_pin_request};
 use sustain::report::terminal::control_text;
 
 use super::output;
@@ -23,9 +23,9 @@ use crate::usage_error::UsageError;
 
 /// A recorder answers at once; one that does not is stopped, or creates its store first.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
-/// A split is answered when all of the recording before it is durable, for which a disk may take as
-/// long as the recorder waits for it.
-const SPLIT_WITHIN: Duration = Duration::from_secs(120);
+/// A split is answered when all of the recording before it is durable, and a pin when all members
+/// have noted it. For that a disk may take as long as the recorder waits for it.
+const DURABLE_WITHIN: Duration = Duration::from_secs(120);
 
 /// No answer of a recorder is nearly as long.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
@@ -61,6 +61,8 @@ fn understood(line: &str, request: &ControlRequest) -> Result<ControlAnswer, Str
         ControlRequest::Split => answer.split.is_some(),
         ControlRequest::Pause | ControlRequest::Resume => answer.paused.is_some(),
         ControlRequest::Mark { .. } => answer.mark.is_some(),
+        ControlRequest::Pin { .. } => answer.pin.is_some(),
+        ControlRequest::Unpin { .. } => answer.unpinned.is_some(),
         ControlRequest::Stop => true,
     };
     match has_what_was_asked {
@@ -78,14 +80,36 @@ fn no_recorder(why: &str) -> String {
 
 fn request(flags: &ControlFlags) -> Result<ControlRequest, UsageError> {
     let text = flags.text.clone().unwrap_or_default();
+    let is_pin = flags.command == CommandWord::Pin;
+    if !is_pin && (flags.from.is_some() || flags.around.is_some()) {
+        let why = "only pin takes times, or a mark to keep something around";
+        return Err(UsageError(why.to_owned()));
+    }
     Ok(match flags.command {
         CommandWord::Mark => {
             check_mark_text(&text).map_err(UsageError)?;
             ControlRequest::Mark { text }
         }
+        CommandWord::Unpin => ControlRequest::Unpin {
+            number: text.parse().map_err(|_| {
+                let what = "is no number of a pin: `sustain list` and `status` show them";
+                UsageError(format!("{text:?} {what}"))
+            })?,
+        },
         _ if flags.text.is_some() => {
-            let why = "only mark takes a text: quote one that has spaces";
+            let why = "only mark takes a text, and only unpin a number: quote a text with spaces";
             return Err(UsageError(why.to_owned()));
+        }
+        CommandWord::Pin => {
+            let request = ControlRequest::Pin {
+                from: flags.from.clone(),
+                to: flags.to.clone(),
+                around: flags.around.clone(),
+                before: flags.before.clone(),
+                after: flags.after.clone(),
+            };
+            check_pin_request(&request).map_err(UsageError)?;
+            request
         }
         CommandWord::Status => ControlRequest::Status,
         CommandWord::Rate => ControlRequest::Rate,
@@ -160,7 +184,9 @@ fn connect_in_time(path: &Path) -> std::io::Result<UnixStream> {
 fn ask(socket: &UnixStream, request: &ControlRequest, path: &Path) -> anyhow::Result<String> {
     let name = path.display();
     let within = match request {
-        ControlRequest::Split => SPLIT_WITHIN,
+        ControlRequest::Split | ControlRequest::Pin { .. } | ControlRequest::Unpin { .. } => {
+            DURABLE_WITHIN
+        }
         _ => ANSWER_WITHIN,
     };
     socket.set_write_timeout(Some(ANSWER_WITHIN))?;

@@ -302,6 +302,7 @@ mod tests {
             limited_by: LimitedBy::Source,
             others_bytes_per_s: None,
             marks: None,
+            pins: None,
             recording: 1,
             begun_at: sustain::disk::clock::Timestamp(0),
             is_paused: false,

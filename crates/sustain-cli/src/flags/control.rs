@@ -12,6 +12,8 @@ Examples:
       Keeps these words in the recording, with their time and how far each stream had come.
   sustain control /run/left.control status
       The state of the recording.
+  sustain control /run/left.control pin --from -30s --to +10s
+      Keeps this stretch of a ring from being overwritten, while the ring goes on.
   sustain control /run/left.control split
       Ends this recording and begins the next one, without losing a byte between.
   sustain extract store/ --around 'door opened' --before 10s --after 5s -o door.raw
@@ -33,7 +35,10 @@ What the output means:
   split
       The number of the recording that has ended, all of it durable, and of the one that runs.
   mark
-      The number and the time of the mark, and the byte at which each stream was.";
+      The number and the time of the mark, and the byte at which each stream was.
+  pin
+      The number of the pin, and from when to when all that arrives is kept. If a part of what was
+      asked for is gone, it says so.";
 
 #[derive(Debug, Args)]
 #[command(after_help = help::short("control", EXAMPLES))]
@@ -45,9 +50,38 @@ pub(crate) struct ControlFlags {
     /// What the recording is to do.
     #[arg(value_enum, value_name = "COMMAND")]
     pub(crate) command: CommandWord,
-    /// The text of a mark: 1 to 1000 bytes in one line.
-    #[arg(required_if_eq("command", "mark"), value_name = "TEXT")]
+    /// The text of a mark, 1 to 1000 bytes in one line, or the number of the pin to free.
+    #[arg(required_if_eq_any([("command", "mark"), ("command", "unpin")]))]
+    #[arg(value_name = "TEXT|N")]
     pub(crate) text: Option<String>,
+    /// With pin, the beginning of what is kept: -30s for so long before now, or a time such as
+    /// 2026-03-01T10:00:00Z.
+    #[arg(
+        long,
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        conflicts_with = "around"
+    )]
+    pub(crate) from: Option<String>,
+    /// With pin, its end, which may be to come: +10s for so long from now, or in the same forms
+    /// [default: now].
+    #[arg(
+        long,
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        requires = "from"
+    )]
+    pub(crate) to: Option<String>,
+    /// With pin, keep what arrives around a mark of this recording: its number, or its text if only
+    /// one has it.
+    #[arg(long, value_name = "MARK")]
+    pub(crate) around: Option<String>,
+    /// How long before the mark it begins [default: 10s].
+    #[arg(long, value_name = "TIME", requires = "around")]
+    pub(crate) before: Option<String>,
+    /// How long behind the mark it ends [default: 10s].
+    #[arg(long, value_name = "TIME", requires = "around")]
+    pub(crate) after: Option<String>,
     /// Print the answer as the line of JSON that it is.
     #[arg(long)]
     pub(crate) json: bool,
@@ -70,4 +104,8 @@ pub(crate) enum CommandWord {
     Stop,
     /// Keep a text in the recording, with its time.
     Mark,
+    /// Keep a stretch of a ring from being overwritten, while the ring goes on in what is left.
+    Pin,
+    /// Keep what the pin of this number keeps no longer.
+    Unpin,
 }

@@ -53,7 +53,7 @@ pub(crate) enum Command {
     Create(create::CreateFlags),
     /// Record streams onto a store.
     Record(Box<record::RecordFlags>),
-    /// Command a recording while it runs: status, pause, resume, split, stop, marks.
+    /// Command a recording while it runs: status, pause, resume, split, stop, marks, pins.
     Control(control::ControlFlags),
     /// List the recordings of a store.
     List(list::ListFlags),

@@ -2,7 +2,7 @@
 //! what the recorder reports; nothing is computed here.
 
 use sustain_document::status::{
-    STATUS_SCHEMA, StatusLine, StatusMarks, StatusMember, StatusStream,
+    STATUS_SCHEMA, StatusLine, StatusMarks, StatusMember, StatusPins, StatusStream,
 };
 
 use crate::recorder::{MemberStanding, RecordingProgress, StreamStanding};
@@ -24,6 +24,11 @@ pub fn status_line(standing: &RecordingProgress) -> StatusLine {
         marks: standing.marks.as_ref().map(|marks| StatusMarks {
             made: marks.made,
             settled: marks.settled,
+        }),
+        pins: standing.pins.as_ref().map(|pins| StatusPins {
+            numbers: pins.numbers.clone(),
+            kept_bytes: pins.kept_bytes,
+            ring_bytes: pins.ring_bytes,
         }),
     }
 }

@@ -52,6 +52,17 @@ pub struct MarksStanding {
     pub stream: StreamStanding,
 }
 
+/// The pins of a ring.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PinsStanding {
+    /// Their numbers.
+    pub numbers: Vec<u32>,
+    /// The space of the slots that they keep, on all members.
+    pub kept_bytes: u64,
+    /// The space of all slots.
+    pub ring_bytes: u64,
+}
+
 /// The state of a member.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemberStanding {
@@ -89,6 +100,8 @@ pub struct RecordingProgress {
     pub streams: Vec<StreamStanding>,
     /// The marks that users set; `None` where they can set none.
     pub marks: Option<MarksStanding>,
+    /// The pins of the store; `None` where the recording is no ring.
+    pub pins: Option<PinsStanding>,
     /// The store's members.
     pub members: Vec<MemberStanding>,
     /// Share of the buffer that waits for members.

@@ -39,7 +39,8 @@ mod user_marks;
 mod write;
 
 pub use board::{
-    LimitedBy, MarksStanding, MemberStanding, RecordingBoard, RecordingProgress, StreamStanding,
+    LimitedBy, MarksStanding, MemberStanding, PinsStanding, RecordingBoard, RecordingProgress,
+    StreamStanding,
 };
 pub use earlier::Earlier;
 pub use feed::{Durability, Patience, RecordFeed, RecordSetup, StreamSetup};

@@ -27,6 +27,8 @@ pub enum PinWish {
 pub struct PinKept {
     /// The pin's number.
     pub number: u32,
+    /// The beginning that was asked for, in nanoseconds since 1970.
+    pub asked_from_ns: i64,
     /// From when on all is kept: later than what was asked for if that is gone in part.
     pub from_ns: i64,
     /// Up to when it is kept.

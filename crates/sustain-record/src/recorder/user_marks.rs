@@ -4,6 +4,7 @@
 //!
 //! An append of a mark brings its own memory: a buffer that is full of data holds up no mark.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sustain_disk::buffer::AlignedBytes;
@@ -19,6 +20,8 @@ use crate::time_text::time_text;
 pub const MARK_TEXT_BYTES_MAX: usize = 1000;
 /// Marks that may wait until they are durable.
 const WAITING_MAX: u64 = 1000;
+/// The newest marks, whose times are known without reading them back.
+const REMEMBERED_MAX: usize = 1000;
 
 /// Sets marks in a running recording. Their stream ends when this is dropped.
 pub struct MarkKeeper {
@@ -36,13 +39,40 @@ struct KeptMarks {
     cuts: u32,
     /// The number of the first recording of the run.
     first_recording: u32,
+    /// The newest ones, oldest first.
+    remembered: VecDeque<RememberedMark>,
+}
+
+/// A mark as far as it can be asked for later.
+struct RememberedMark {
+    recording: u32,
+    number: u64,
+    text: String,
+    time_ns: i64,
 }
 
 impl KeptMarks {
+    /// The number of the recording whose marks are set now.
+    fn recording(&self) -> u32 {
+        self.first_recording.saturating_add(self.cuts)
+    }
+
+    fn remember(&mut self, mark: &UserMark) {
+        if self.remembered.len() == REMEMBERED_MAX {
+            self.remembered.pop_front();
+        }
+        self.remembered.push_back(RememberedMark {
+            recording: self.recording(),
+            number: mark.number,
+            text: mark.text.clone(),
+            time_ns: mark.time_ns,
+        });
+    }
+
     /// How many marks of this recording are settled. From the first cut of a stream on, the board
     /// shows the recording before for a while.
     fn settled(&self, standing: &RecordingProgress) -> u64 {
-        let is_shown = standing.recording == self.first_recording.saturating_add(self.cuts);
+        let is_shown = standing.recording == self.recording();
         let marks = standing.marks.as_ref().filter(|_| is_shown);
         marks.map_or(0, |marks| marks.settled)
     }
@@ -84,6 +114,7 @@ impl MarkKeeper {
                 made: 0,
                 cuts: 0,
                 first_recording: standing.recording,
+                remembered: VecDeque::new(),
             }),
             board,
         }
@@ -134,7 +165,23 @@ impl MarkKeeper {
         };
         kept.writer.send_mark(&line_of(&mark), time_ns)?;
         kept.made += 1;
+        kept.remember(&mark);
         Ok(mark)
+    }
+
+    /// The time of day by the recorder's clock, in nanoseconds since 1970.
+    pub fn now_ns(&self) -> i64 {
+        self.lock().writer.now_ns()
+    }
+
+    /// When the mark of this recording was set that has this number, or else is the only one with
+    /// this text, in nanoseconds since 1970.
+    ///
+    /// # Errors
+    /// In words, if there is none, or there are several.
+    pub fn time_ns_of(&self, wanted: &str) -> Result<i64, String> {
+        let kept = self.lock();
+        time_ns_of(&kept.remembered, kept.recording(), wanted)
     }
 
     fn offsets(&self, kept: &KeptMarks) -> Vec<MarkedOffset> {
@@ -150,6 +197,50 @@ impl MarkKeeper {
         // What a panic elsewhere leaves here is whole: a mark is counted once it was sent.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn time_ns_of(
+    remembered: &VecDeque<RememberedMark>,
+    recording: u32,
+    wanted: &str,
+) -> Result<i64, String> {
+    let number = wanted.parse::<u64>().ok();
+    let own = || remembered.iter().filter(|mark| mark.recording == recording);
+    if let Some(mark) = own().find(|mark| Some(mark.number) == number) {
+        return Ok(mark.time_ns);
+    }
+    let with_text: Vec<&RememberedMark> = own().filter(|mark| mark.text == wanted).collect();
+    match with_text[..] {
+        [mark] => return Ok(mark.time_ns),
+        [] => {}
+        [.., newest] => {
+            return Err(format!(
+                "{} marks of this recording say {wanted:?}: name one by its number, such as {}, \
+                 which is the newest of them",
+                with_text.len(),
+                newest.number
+            ));
+        }
+    }
+    let mut all = remembered.iter().rev();
+    if let Some(mark) = all.find(|mark| mark.text == wanted) {
+        return Err(format!(
+            "recording {recording}, which runs, has no mark {wanted:?}; recording {} before it has \
+             one at {}: give times around that",
+            mark.recording,
+            time_text(mark.time_ns)
+        ));
+    }
+    Err(match own().next_back() {
+        None => format!(
+            "no mark was set in recording {recording}, which runs: set one (`mark`), or give times"
+        ),
+        Some(newest) => format!(
+            "there is no mark {wanted:?} among the last {REMEMBERED_MAX} of recording {recording}, \
+             which runs: its newest one is {} ({:?}). A time will do, too",
+            newest.number, newest.text
+        ),
+    })
 }
 
 /// The longest line that a mark may take beside streams of these names.
@@ -213,6 +304,36 @@ impl StreamWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mark_is_found_again_by_its_number_or_its_text() {
+        let marks = [
+            (1, 1, "gate", 5),
+            (2, 1, "door", 10),
+            (2, 2, "1", 20),
+            (2, 3, "door", 30),
+            (2, 4, "7", 40),
+        ];
+        let marks = marks.map(|(recording, number, text, time_ns)| RememberedMark {
+            recording,
+            number,
+            text: text.to_owned(),
+            time_ns,
+        });
+        let marks = VecDeque::from(marks);
+        let find = |wanted| time_ns_of(&marks, 2, wanted);
+        assert_eq!(find("1"), Ok(10), "a number comes before a text");
+        assert_eq!(find("7"), Ok(40), "no mark has this number");
+        let why = find("door").unwrap_err();
+        assert!(why.contains("2 marks") && why.contains("as 3,"), "{why}");
+        let why = find("gate").unwrap_err();
+        let words = "recording 1 before it has one at 1970-01-01T00:00:00.000000005Z";
+        assert!(why.contains(words), "{why}");
+        let why = find("window").unwrap_err();
+        assert!(why.contains("newest one is 4 (\"7\")"), "{why}");
+        let why = time_ns_of(&marks, 3, "window").unwrap_err();
+        assert!(why.contains("no mark was set in recording 3"), "{why}");
+    }
 
     #[test]
     fn a_mark_is_a_line_of_text() {

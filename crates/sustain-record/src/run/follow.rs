@@ -116,6 +116,7 @@ mod tests {
             is_longest_write_under_way: false,
             limited_by: LimitedBy::Source,
             others_bytes_per_s: None,
+            pins: None,
             marks: None,
             recording: 1,
             begun_at: sustain_disk::clock::Timestamp(0),

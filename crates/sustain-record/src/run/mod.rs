@@ -15,6 +15,7 @@ mod share;
 mod sources;
 mod words;
 
+pub use control::check_pin_request;
 use control::{Commanded, ControlAhead};
 use follow::{FollowedRun, not_before};
 use hold_back::HoldingBack;

@@ -1,8 +1,8 @@
 //! The answers of a running recording as text.
 
-use sustain_document::control::{ControlAnswer, RatesNow, UserMark};
+use sustain_document::control::{ControlAnswer, PinnedStretch, RatesNow, UserMark};
 use sustain_document::record::MarksResult;
-use sustain_document::status::StatusLine;
+use sustain_document::status::{StatusLine, StatusPins};
 
 use super::without_controls;
 use super::wrapped::wrapped;
@@ -29,6 +29,12 @@ pub fn control_text(answer: &ControlAnswer, width: usize) -> String {
         )
     }));
     lines.extend(answer.mark.iter().map(mark_line));
+    lines.extend(answer.pin.iter().flat_map(pin_lines));
+    lines.extend(
+        answer
+            .unpinned
+            .map(|number| format!("pin {number} is freed: the ring may overwrite what it kept")),
+    );
     if lines.is_empty() {
         lines.push("stopping: everything read so far is being written".to_owned());
     }
@@ -52,6 +58,27 @@ pub fn mark_line(mark: &UserMark) -> String {
         mark.text,
         places.join(", ")
     )
+}
+
+/// What a pin keeps, and what it cannot keep because that is gone.
+fn pin_lines(pin: &PinnedStretch) -> Vec<String> {
+    let to_come = match pin.is_to_come {
+        true => ", which is to come",
+        false => "",
+    };
+    let mut lines = vec![format!(
+        "pin {} keeps what arrives from {} to {}{to_come}",
+        pin.number, pin.from, pin.to
+    )];
+    if pin.is_gone_in_part() {
+        let gone_s = (pin.from_ns.saturating_sub(pin.asked_from_ns)) as f64 / 1e9;
+        lines.push(format!(
+            "the first {gone_s:.1} s of what was asked for, from {} on, are GONE: the ring has \
+             overwritten them, or this run of the recorder began later",
+            pin.asked_from
+        ));
+    }
+    lines
 }
 
 /// The marks of a recording that is over.
@@ -104,7 +131,25 @@ fn status_lines(status: &StatusLine) -> Vec<String> {
             .marks
             .map(|marks| format!("marks: {} set, {} durable", marks.made, marks.settled)),
     );
+    lines.extend(status.pins.as_ref().and_then(pins_line));
     lines
+}
+
+/// The pins of a ring, if there are any.
+fn pins_line(pins: &StatusPins) -> Option<String> {
+    let numbers: Vec<String> = pins.numbers.iter().map(u32::to_string).collect();
+    let (pins_words, keep) = match numbers.len() {
+        0 => return None,
+        1 => ("pin", "keeps"),
+        _ => ("pins", "keep"),
+    };
+    let share = pins.kept_bytes as f64 / pins.ring_bytes.max(1) as f64;
+    Some(format!(
+        "{pins_words} {}: {keep} {} of the ring ({})",
+        numbers.join(", "),
+        position(pins.kept_bytes),
+        percent(share)
+    ))
 }
 
 fn rate_lines(rates: &RatesNow) -> Vec<String> {
@@ -165,6 +210,53 @@ mod tests {
         assert!(!text.contains('\u{1b}'), "{text:?}");
         assert_eq!(text.lines().count(), 1, "{text}");
         assert!(text.ends_with("opened (main at byte 12)\n"), "{text}");
+    }
+
+    #[test]
+    fn a_pin_says_what_it_keeps_and_what_is_gone() {
+        let pin = PinnedStretch {
+            number: 2,
+            asked_from: "1970-01-01T00:00:00.000000000Z".to_owned(),
+            asked_from_ns: 0,
+            from: "1970-01-01T00:00:12.500000000Z".to_owned(),
+            from_ns: 12_500_000_000,
+            to: "1970-01-01T00:00:40.000000000Z".to_owned(),
+            to_ns: 40_000_000_000,
+            is_to_come: true,
+        };
+        let answer = ControlAnswer {
+            pin: Some(pin),
+            ..ControlAnswer::done()
+        };
+        assert_eq!(
+            control_text(&answer, 1000),
+            "pin 2 keeps what arrives from 1970-01-01T00:00:12.500000000Z to \
+             1970-01-01T00:00:40.000000000Z, which is to come\nthe first 12.5 s of what was asked \
+             for, from 1970-01-01T00:00:00.000000000Z on, are GONE: the ring has overwritten them, \
+             or this run of the recorder began later\n"
+        );
+        let pins = StatusPins {
+            numbers: vec![1, 4],
+            kept_bytes: 25 << 20,
+            ring_bytes: 100 << 20,
+        };
+        assert_eq!(
+            pins_line(&pins).unwrap(),
+            "pins 1, 4: keep 26.2 MB of the ring (25 %)"
+        );
+        let none = StatusPins {
+            numbers: Vec::new(),
+            ..pins
+        };
+        assert_eq!(pins_line(&none), None);
+        let freed = ControlAnswer {
+            unpinned: Some(2),
+            ..ControlAnswer::done()
+        };
+        assert_eq!(
+            control_text(&freed, 80),
+            "pin 2 is freed: the ring may overwrite what it kept\n"
+        );
     }
 
     #[test]

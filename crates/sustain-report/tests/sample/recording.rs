@@ -118,6 +118,7 @@ pub fn standing() -> RecordingProgress {
         limited_by: LimitedBy::Source,
         others_bytes_per_s: None,
         marks: None,
+        pins: None,
         recording: 1,
         begun_at: sustain_disk::clock::Timestamp(0),
         is_paused: false,

@@ -1,10 +1,10 @@
 //! Changes the tables of pins while the recording runs. A member begins no slot as long as its
 //! superblock is being written, so that nothing is overwritten that is about to be kept, and
-//! nothing
-//! is left out before the superblock tells so.
+//! nothing is left out before the superblock tells so.
 
 use sustain_disk::clock::Timestamp;
 use sustain_disk::engine::{Operation, Request, Vector, Vectors};
+use sustain_document::setting::RING;
 
 use super::{AppendInFlight, RecordFeed};
 use crate::format::{BLOCK_BYTES, PINS_MAX, Pin, SlotCourse};
@@ -55,6 +55,8 @@ impl<I: Inlet> RecordFeed<I> {
             }
             self.pinning.changing = None;
             self.has_changed = true;
+            // Who has the answer finds it on the board.
+            self.show(now, true);
             self.changed(change);
         }
         // Starts have slots of their own, which are begun before anything is kept from now on.
@@ -111,8 +113,8 @@ impl<I: Inlet> RecordFeed<I> {
         let kept_from_ns = self.kept_from_ns(from_ns)?;
         if to_ns <= kept_from_ns {
             return Err(format!(
-                "all of that is gone: what this recorder has written and the ring still has begins \
-                 at {}",
+                "all of that is gone: what this run of the recorder has written and the ring still \
+                 has begins at {}. Ask for something later",
                 time_text(kept_from_ns)
             ));
         }
@@ -121,7 +123,7 @@ impl<I: Inlet> RecordFeed<I> {
         if tables.iter().any(|pins| pins.len() >= PINS_MAX) {
             return Err(format!(
                 "a store has at most {PINS_MAX} pins, and those that were freed count until the \
-                 ring has come round: free one, or wait for that"
+                 ring has come round: free one (`unpin`), or wait for that"
             ));
         }
         let numbers = tables.iter().flatten().map(|pin| pin.number);
@@ -142,7 +144,7 @@ impl<I: Inlet> RecordFeed<I> {
             if free < FREE_SLOTS_MIN {
                 return Err(format!(
                     "the ring would have only {free} slots left on {}, and it needs \
-                     {FREE_SLOTS_MIN}: pin less, or free a pin",
+                     {FREE_SLOTS_MIN}: pin less, or free a pin (`unpin`)",
                     member.setup.name
                 ));
             }
@@ -156,6 +158,7 @@ impl<I: Inlet> RecordFeed<I> {
         });
         let kept = PinKept {
             number,
+            asked_from_ns: from_ns,
             from_ns: kept_from_ns,
             to_ns,
         };
@@ -335,16 +338,18 @@ impl<I: Inlet> RecordFeed<I> {
     /// Why nothing can be pinned or freed now.
     fn check_members(&self) -> Result<(), String> {
         if !self.setup.ring {
-            return Err(
-                "this recording is no ring, and overwrites nothing: there is nothing to pin"
-                    .to_owned(),
-            );
+            return Err(format!(
+                "this recording overwrites nothing, so there is nothing to pin or to free: pins \
+                 are for recordings with {}",
+                RING.the()
+            ));
         }
         for member in &self.members {
             let name = &member.setup.name;
             if !member.works() {
                 return Err(format!(
-                    "{name} has failed, and a pin lies on all members: nothing was pinned or freed"
+                    "{name} has failed, and a pin lies on all members: nothing was pinned or freed. \
+                     Record anew when all members work"
                 ));
             }
             if member.is_slow || !member.has_begun() {
@@ -391,7 +396,11 @@ impl MemberWriter {
 
 fn check_times(from_ns: i64, to_ns: i64, now_ns: i64) -> Result<(), String> {
     if from_ns >= to_ns {
-        return Err("the beginning of a pin lies before its end".to_owned());
+        return Err(format!(
+            "a pin ends behind its beginning, and {} is not behind {}: give a later end",
+            time_text(to_ns),
+            time_text(from_ns)
+        ));
     }
     if from_ns > now_ns {
         return Err(format!(

@@ -3,8 +3,9 @@
 use sustain_disk::clock::Timestamp;
 
 use super::{RecordFeed, RecordSetup};
+use crate::format::{Pin, Superblock};
 use crate::recorder::board::{
-    LimitedBy, MarksStanding, MemberStanding, RecordingProgress, StreamStanding,
+    LimitedBy, MarksStanding, MemberStanding, PinsStanding, RecordingProgress, StreamStanding,
 };
 use crate::recorder::inlet::Inlet;
 use crate::recorder::member::{MemberState, MemberWriter};
@@ -29,6 +30,10 @@ pub(super) fn first(setup: &RecordSetup) -> RecordingProgress {
                 stream: StreamStanding::of_name(&stream.name),
                 ..MarksStanding::default()
             }),
+        pins: setup.ring.then(|| {
+            let members = setup.members.iter();
+            pins_standing(members.map(|member| (&member.superblock, member.next_slot_serial)))
+        }),
         members: setup
             .members
             .iter()
@@ -74,6 +79,10 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> RecordingPro
                 settled: settled_frames(feed, index),
                 stream: stream_standing(feed, index, &stream.name),
             }),
+        pins: feed.setup().ring.then(|| {
+            let members = feed.members.iter();
+            pins_standing(members.map(|member| (&member.setup.superblock, member.slots_begun())))
+        }),
         members: members
             .map(|(member, error)| MemberStanding {
                 name: member.setup.name.clone(),
@@ -107,6 +116,31 @@ fn stream_standing<I: Inlet>(feed: &RecordFeed<I>, index: usize, name: &str) -> 
         gap_bytes: feed.gap_bytes(index),
         frames: feed.ledgers[index].frames(),
     }
+}
+
+/// The pins that all members have, each member given with the slots that were begun on it.
+fn pins_standing<'a>(members: impl Iterator<Item = (&'a Superblock, u64)> + Clone) -> PinsStanding {
+    let mut standing = PinsStanding::default();
+    for (superblock, slots_begun) in members.clone() {
+        let geometry = &superblock.geometry;
+        let free_slots = superblock.course().free_slots(slots_begun);
+        let slot_bytes = u64::from(geometry.slot_bytes);
+        standing.kept_bytes += (geometry.slot_count - free_slots) * slot_bytes;
+        standing.ring_bytes += geometry.slot_count * slot_bytes;
+    }
+    let set = |superblock: &'a Superblock| superblock.pins.iter().filter(|pin| pin.is_set());
+    let is_on_all = |pin: &&Pin| {
+        let mut members = members.clone();
+        members.all(|(superblock, _)| set(superblock).any(|one| one.number == pin.number))
+    };
+    let first = members.clone().next();
+    let pins = first
+        .into_iter()
+        .flat_map(|(superblock, _)| set(superblock));
+    let numbers = pins.filter(is_on_all).map(|pin| pin.number);
+    standing.numbers = numbers.collect();
+    standing.numbers.sort_unstable();
+    standing
 }
 
 /// Frames that begin below the watermark.

@@ -15,7 +15,7 @@ use crate::recorder::{MarkKeeper, MemberState, RecordingBoard, RecordingProgress
 pub(super) const OVER: &str = "the recording has ended, or ends now";
 
 /// What a client waits for that has asked for something that takes a while: the end of the
-/// recording of this number. `None` until it is its turn.
+/// recording of this number, or the outcome of this wish. `None` until it is its turn.
 pub(super) type Awaited = Option<u32>;
 
 /// Who carries requests out.
@@ -46,6 +46,9 @@ impl Commander {
     ) -> Option<ControlAnswer> {
         Some(match request {
             ControlRequest::Split => return self.split(awaited),
+            ControlRequest::Pin { .. } | ControlRequest::Unpin { .. } => {
+                return self.change_pins(request, awaited);
+            }
             ControlRequest::Status => {
                 let standing = self.shown.complete(self.board.read());
                 ControlAnswer {

@@ -134,7 +134,7 @@ impl ControlClient {
             Err(error) => self.push(&ControlAnswer::refused(format!(
                 "this is no request ({error}): send one JSON object in each line, such as \
                  {{\"command\":\"status\"}}; the commands are status, rate, pause, resume, split, \
-                 stop and mark"
+                 stop, mark, pin and unpin"
             ))),
         }
     }

@@ -3,10 +3,11 @@
 //!
 //! One thread serves all clients. It reads the board as every view does, and passes on what is
 //! wished: to the intakes a stop and a pause, to the recorder marks, as the appends of one more
-//! stream. So whatever a client does or leaves undone, the recorder does not wait for it.
+//! stream, and pins, by its desk. So whatever a client does or leaves undone, the recorder does not wait for it.
 
 mod answers;
 mod client;
+mod pins;
 mod rates;
 mod server;
 mod shown;
@@ -20,6 +21,7 @@ use sustain_document::setting::STREAM;
 use sustain_targets::Stop;
 
 use self::answers::Commander;
+pub use self::pins::check_pin_request;
 use self::rates::RateHistory;
 use self::server::{ControlServer, Ender};
 use self::shown::ShownState;

@@ -108,6 +108,7 @@ mod tests {
                 error: None,
             }],
             marks: None,
+            pins: None,
             buffer_fill: 0.5,
             longest_write_ns: 0,
             is_longest_write_under_way: false,

@@ -1,0 +1,219 @@
+//! Pins of a ring, set and freed by commands while it is recorded, and listed.
+
+use serde_json::{Value, json};
+
+use crate::MIB;
+use crate::control::{Commanded, answer_to};
+use crate::members::{stream, whole};
+use crate::support::json_of;
+
+/// A ring that comes round about once a second.
+const RING: &[&str] = &["--ring", "--from", "test:8MB/s", "--durable", "50ms"];
+
+impl Commanded {
+    /// Pins something, and returns the answer.
+    #[track_caller]
+    fn pin(&self, keys: &Value) -> Value {
+        let mut request = keys.clone();
+        request["command"] = json!("pin");
+        let answer = self.ask(&request);
+        assert_eq!(answer["ok"], true, "{answer:#}");
+        answer["pin"].clone()
+    }
+
+    /// Asks for what is refused, and returns the reason.
+    #[track_caller]
+    fn refusal(&self, request: &Value) -> String {
+        let answer = self.ask(request);
+        assert_eq!(answer["ok"], false, "{answer:#}");
+        answer["error"].as_str().unwrap().to_owned()
+    }
+
+    #[track_caller]
+    fn becomes_offered(&mut self, bytes: u64) {
+        self.becomes(|status| whole(&stream(status, "main")["settled_bytes"]) >= bytes);
+    }
+}
+
+#[test]
+fn a_pin_is_set_shown_kept_and_freed_by_commands() {
+    let mut commanded = Commanded::start(&[12 * MIB, 12 * MIB], RING);
+    commanded.becomes_offered(2 * MIB);
+    let status = commanded.status();
+    assert_eq!(status["pins"]["numbers"], json!([]));
+    let told = commanded.control(&["status"]).expect(0).stdout;
+    assert!(!told.contains("pin"), "{told}");
+
+    let arguments = ["pin", "--from", "-500ms", "--to", "+100ms"];
+    let told = commanded.control(&arguments).expect(0).stdout;
+    assert!(
+        told.starts_with("pin 1 keeps what arrives from 20"),
+        "{told}"
+    );
+    let mark = commanded.mark("door opened");
+    let pin = commanded.pin(&json!({
+        "around": "door opened", "before": "200ms", "after": "0s",
+    }));
+    assert_eq!(whole(&pin["number"]), 2);
+    assert_eq!(pin["to_ns"], mark["time_ns"]);
+    assert_eq!(
+        pin["asked_from_ns"].as_i64().unwrap(),
+        mark["time_ns"].as_i64().unwrap() - 200_000_000
+    );
+    assert_eq!(
+        (&pin["from"], &pin["is_to_come"]),
+        (&pin["asked_from"], &json!(false))
+    );
+    let status = commanded.status();
+    assert_eq!(status["pins"]["numbers"], json!([1, 2]));
+    let kept_bytes = whole(&status["pins"]["kept_bytes"]);
+    let ring_bytes = whole(&status["pins"]["ring_bytes"]);
+    assert!(kept_bytes > 0 && kept_bytes < ring_bytes, "{status:#}");
+    let told = commanded.control(&["status"]).expect(0).stdout;
+    assert!(told.contains("pins 1, 2: keep "), "{told}");
+
+    let told = commanded.control(&["unpin", "2"]).expect(0).stdout;
+    assert!(told.starts_with("pin 2 is freed"), "{told}");
+    assert_eq!(commanded.status()["pins"]["numbers"], json!([1]));
+    let at = whole(&stream(&commanded.status(), "main")["offered_bytes"]);
+    commanded.becomes_offered(at + 40 * MIB);
+    let why = commanded.refusal(&json!({ "command": "unpin", "number": 2 }));
+    assert!(why.contains("no pin 2: the pins are 1"), "{why}");
+    let (members, result) = commanded.stop(0);
+    assert_eq!(result["ended"], "signal");
+    members.verify(0);
+}
+
+#[test]
+fn what_cannot_be_pinned_is_refused_with_what_to_do() {
+    let mut commanded = Commanded::start(&[8 * MIB], RING);
+    commanded.becomes_offered(24 * MIB);
+    let pin = |from: &str, to: &str| json!({ "command": "pin", "from": from, "to": to });
+    for (request, words) in [
+        (pin("-1h", "-30m"), "all of that is gone"),
+        (pin("+10s", "+20s"), "is to come: ask again then"),
+        (pin("-1s", "-2s"), "give a later end"),
+        (pin("-1s", "+25h"), "at most a day ahead"),
+        (pin("now", "+1s"), "is no time: write -30s"),
+        (pin("-1s", "1s"), "is no time: write -30s"),
+        (json!({ "command": "pin" }), "say what to keep"),
+        (
+            json!({ "command": "pin", "around": "gate" }),
+            "no mark was set",
+        ),
+        (
+            json!({ "command": "unpin", "number": 1 }),
+            "no pin 1, nor any other",
+        ),
+        (
+            json!({ "command": "unpin", "number": -1 }),
+            "this is no request",
+        ),
+        (
+            json!({ "command": "pin", "from": "-1s", "till": "+1s" }),
+            "`till`",
+        ),
+    ] {
+        let why = commanded.refusal(&request);
+        assert!(why.contains(words), "{request}: {why}");
+    }
+    // What is gone in part is kept from then on, and that is said.
+    let gone = commanded.control(&["pin", "--from", "-1h"]);
+    let refused = gone.stderr.contains("slots left on");
+    assert!(
+        refused || gone.stdout.contains("are GONE"),
+        "{}{}",
+        gone.stdout,
+        gone.stderr
+    );
+    // What is wrong on the command line is never sent.
+    for (arguments, words) in [
+        (&["pin"][..], "say what to keep"),
+        (&["pin", "--from", "30s"], "is no time"),
+        (&["pin", "--to", "+3s"], "--from"),
+        (
+            &["pin", "--from", "-1s", "--around", "1"],
+            "cannot be used with",
+        ),
+        (&["pin", "--from", "-1s", "--after", "1s"], "`around`"),
+        (&["pin", "door", "--from", "-1s"], "only mark takes a text"),
+        (&["status", "--from", "-1s"], "only pin takes times"),
+        (&["unpin"], "required"),
+        (&["unpin", "door"], "is no number of a pin"),
+    ] {
+        let told = commanded.control(arguments).expect(2).stderr;
+        assert!(told.contains(words), "{arguments:?}: {told}");
+    }
+    commanded.stop(0);
+
+    let commanded = Commanded::start(&[8 * MIB], &["--from", "test:1MB/s"]);
+    assert_eq!(commanded.status()["pins"], json!(null));
+    let told = commanded
+        .control(&["pin", "--from", "-1s"])
+        .expect(1)
+        .stderr;
+    assert!(
+        told.contains("overwrites nothing") && told.contains("--ring"),
+        "{told}"
+    );
+    commanded.stop(0);
+}
+
+#[test]
+fn pins_of_several_clients_at_once_have_numbers_of_their_own() {
+    let mut commanded = Commanded::start(&[24 * MIB, 24 * MIB], RING);
+    commanded.becomes_offered(4 * MIB);
+    let clients = 4;
+    let numbers: Vec<u64> = std::thread::scope(|scope| {
+        let pinning = || {
+            let socket = commanded.client();
+            move || {
+                let ask = |request: &Value| answer_to(&socket, request);
+                let numbers = (0..3).map(|_| {
+                    let pin = ask(&json!({ "command": "pin", "from": "-100ms", "to": "+50ms" }));
+                    assert_eq!(pin["ok"], true, "{pin:#}");
+                    let number = whole(&pin["pin"]["number"]);
+                    // Whoever asks has it on the board.
+                    let status = ask(&json!({ "command": "status" }));
+                    let numbers = status["status"]["pins"]["numbers"]
+                        .as_array()
+                        .unwrap()
+                        .clone();
+                    assert!(numbers.contains(&json!(number)), "{number}: {numbers:?}");
+                    number
+                });
+                numbers.collect::<Vec<u64>>()
+            }
+        };
+        let clients: Vec<_> = (0..clients).map(|_| scope.spawn(pinning())).collect();
+        let numbers = clients
+            .into_iter()
+            .flat_map(|client| client.join().unwrap());
+        numbers.collect()
+    });
+    let mut sorted = numbers;
+    sorted.sort_unstable();
+    assert_eq!(sorted, (1..=12).collect::<Vec<u64>>());
+    let (members, _) = commanded.stop(0);
+    members.verify(0);
+}
+
+#[test]
+fn a_client_that_goes_before_its_answer_leaves_its_pin_and_nobody_waits() {
+    use std::io::Write;
+
+    let mut commanded = Commanded::start(&[16 * MIB], RING);
+    commanded.becomes_offered(2 * MIB);
+    let line = b"{\"command\":\"pin\",\"from\":\"-200ms\"}\n";
+    commanded.client().write_all(line).unwrap();
+    commanded.becomes(|status| status["pins"]["numbers"] == json!([1]));
+    let json = commanded
+        .control(&["unpin", "1", "--json"])
+        .expect(0)
+        .stdout;
+    assert_eq!(
+        json_of(&json),
+        json!({ "schema": "sustain.control/1", "ok": true, "unpinned": 1 })
+    );
+    commanded.stop(0);
+}

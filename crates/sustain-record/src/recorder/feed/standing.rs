@@ -81,7 +81,7 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> RecordingPro
             }),
         pins: feed.setup().ring.then(|| {
             let members = feed.members.iter();
-            pins_standing(members.map(|member| (&member.setup.superblock, member.slots_begun())))
+            pins_standing(&members.map(|member| (&member.setup.superblock, member.slots_begun())))
         }),
         members: members
             .map(|(member, error)| MemberStanding {
@@ -119,7 +119,9 @@ fn stream_standing<I: Inlet>(feed: &RecordFeed<I>, index: usize, name: &str) -> 
 }
 
 /// The pins that all members have, each member given with the slots that were begun on it.
-fn pins_standing<'a>(members: impl Iterator<Item = (&'a Superblock, u64)> + Clone) -> PinsStanding {
+fn pins_standing<'a>(
+    members: &(impl Iterator<Item = (&'a Superblock, u64)> + Clone),
+) -> PinsStanding {
     let mut standing = PinsStanding::default();
     for (superblock, slots_begun) in members.clone() {
         let geometry = &superblock.geometry;

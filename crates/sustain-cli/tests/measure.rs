@@ -85,7 +85,7 @@ fn one_pass_over_a_zoned_disk_cannot_tell_position_from_time() {
     assert_eq!(a["ended"], "end_of_device");
     assert_eq!(a["laps"], 1);
     assert_eq!(a["sustained"]["reached"], false);
-    insta::assert_snapshot!(a["sustained"]["why"].as_str().unwrap(), @"range 32 % of the mean in the last 28 s (20 % allowed); falling 33 % over the last 28 s (10 % allowed): one pass cannot tell whether position or time is the cause");
+    insta::assert_snapshot!(a["sustained"]["why"].as_str().unwrap(), @"range 32 % of the mean in the last 28 s (20 % allowed); falling 33 % over the last 28 s (10 % allowed), and one pass cannot tell whether position or time is the cause");
     // Many passes can.
     let result = place.simulate(0, &["--time", "10m", "--size", "2GB", "--no-confirm"]);
     let a = target(&result, "a");
@@ -217,7 +217,7 @@ fn an_error_ends_its_own_target_only() {
     note: the rate of all together, the verdict on it and the buffer curve are those of the 1 target
       left after a failed at 10.0 s
 
-    a failed: write at 999 MB: Input/output error (os error 5). The device could not do it: look at the kernel log (dmesg) and the disk's own error counters (smartctl -x). The 1 target that is left writes 100 MB/s steadily (± 187 kB/s), but no rate can be recommended after a failure. The worst stall, with nothing completed, was 10.5 ms. The run wrote at least 1.01 GB of each target once: a larger cache, or a slower part in the rest of each target, would not show (use a longer --time). These figures are of a simulated machine, not of real disks.
+    a failed: write at 999 MB: Input/output error (os error 5). The device could not do it: look at the kernel log (dmesg) and the disk's own error counters (smartctl -x). The 1 target that is left writes 100 MB/s steadily (± 187 kB/s), but no rate can be recommended after a failure. The worst stall, with nothing completed, was 10.5 ms. The run wrote at least 1.01 GB of each target once, so a cache of more than 1.01 GB, or a slower part in the rest of each target, would go unnoticed (use a longer --time). These figures are of a simulated machine, not of real disks.
     ");
 }
 
@@ -630,7 +630,7 @@ fn a_disk_that_cannot_flush_has_failed_whatever_it_took() {
     error: a at 20.1 s: flush: Input/output error (os error 5). The device could not do it: look at the
       kernel log (dmesg) and the disk's own error counters (smartctl -x)
 
-    a failed: flush: Input/output error (os error 5). The device could not do it: look at the kernel log (dmesg) and the disk's own error counters (smartctl -x). This target writes 100 MB/s steadily (± 134 kB/s), but no rate can be recommended after a failure. The worst stall, with nothing completed, was 10.5 ms. The run wrote 2.01 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time). These figures are of a simulated machine, not of real disks.
+    a failed: flush: Input/output error (os error 5). The device could not do it: look at the kernel log (dmesg) and the disk's own error counters (smartctl -x). This target writes 100 MB/s steadily (± 134 kB/s), but no rate can be recommended after a failure. The worst stall, with nothing completed, was 10.5 ms. The run wrote 2.01 GB of the 1.00 TB of the target once, so a cache of more than 2.01 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time). These figures are of a simulated machine, not of real disks.
     ");
     // A rate that was held on paper only was not held.
     let paced = place.simulate(1, &["--time", "20s", "--rate", "50MB/s"]);
@@ -677,7 +677,7 @@ fn a_rate_that_does_not_hold_where_the_disk_is_slower_is_stepped_down_until_one_
      target       rate          sustained      p50   p99.9     max  ended
      a       99.7 MB/s  99.7 MB/s ± 0.6 %  84.4 ms  147 ms  168 ms  time
 
-    A stream can be recorded at 49.9 MB/s on this target with a 64 MiB buffer (4 MiB of it needed for the requests under way; confirmed by a paced run of 10 s, which used 2.00 MiB); 99.1 MB/s was tried first and did not hold. The worst stall, with nothing completed, was 21.0 ms. The run wrote 3.01 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time). These figures are of a simulated machine, not of real disks.
+    A stream can be recorded at 49.9 MB/s on this target with a 64 MiB buffer, of which 4 MiB are needed for the requests under way (confirmed by a paced run of 10 s, which used 2.00 MiB); 99.1 MB/s was tried first and did not hold. The worst stall, with nothing completed, was 21.0 ms. The run wrote 3.01 GB of the 1.00 TB of the target once, so a cache of more than 3.01 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time). These figures are of a simulated machine, not of real disks.
     ");
 }
 

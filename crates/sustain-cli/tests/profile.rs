@@ -86,7 +86,7 @@ fn the_answer_comes_first_and_the_table_after_it() {
     hda, read: reading all of it reaches 42.1 MB/s on average; every position reaches at least
       30.0 MB/s; slow places shorter than 1.19 GB could lie between the samples
       the rate falls in 4 zones from 60.0 MB/s at its start to 30.0 MB/s at its end, 50 % less
-      to look closer, use --budget 8m: its samples leave at most about 656 MB between them
+      to look closer, use --budget 8m, which leaves at most about 656 MB between the samples
     These figures are of a simulated machine, not of real disks.
 
     hda, read
@@ -96,8 +96,9 @@ fn the_answer_comes_first_and_the_table_after_it() {
         40.2 GB     59.8 GB     19.7 GB   40.0 MB/s  ███████████████████████████
         59.8 GB     80.0 GB     20.2 GB   30.0 MB/s  ████████████████████
 
-    note: the rates were tried in runs of 8.0 s without a break; a cache, or the credit of a throttle,
-      that lasts longer does not show: for that, run `sustain measure` for as long as a recording takes
+    note: the rates were tried in runs of 8.0 s without a break; a cache, or a burst allowance (such as
+      the credits of a cloud disk), that lasts longer goes unnoticed: to see it, run `sustain measure`
+      for as long as a recording takes
     ");
     insta::assert_snapshot!(said(FALLING), @"
     hda, read: reading all of it reaches 38.8 MB/s on average, 1 bad spot included; outside the bad spot
@@ -107,7 +108,7 @@ fn the_answer_comes_first_and_the_table_after_it() {
       the rate falls in 4 zones from 60.0 MB/s at its start to 30.0 MB/s at its end, 50 % less
       at 30.0 GB, about 909 MB wide: 5.00 MB/s in a zone of 50.0 MB/s at every visit: a bad spot, where
         sectors are read again or were moved elsewhere
-      to look closer, use --budget 8m: its samples leave at most about 711 MB between them
+      to look closer, use --budget 8m, which leaves at most about 711 MB between the samples
     These figures are of a simulated machine, not of real disks.
 
     hda, read
@@ -117,8 +118,9 @@ fn the_answer_comes_first_and_the_table_after_it() {
         40.0 GB     60.0 GB     20.0 GB   40.0 MB/s  ███████████████████████████
         60.0 GB     80.0 GB     20.0 GB   30.0 MB/s  ████████████████████
 
-    note: the rates were tried in runs of 5.8 s without a break; a cache, or the credit of a throttle,
-      that lasts longer does not show: for that, run `sustain measure` for as long as a recording takes
+    note: the rates were tried in runs of 5.8 s without a break; a cache, or a burst allowance (such as
+      the credits of a cloud disk), that lasts longer goes unnoticed: to see it, run `sustain measure`
+      for as long as a recording takes
     ");
 }
 
@@ -140,16 +142,16 @@ fn what_is_flat_has_one_zone_in_its_table() {
 fn the_help_says_how_often_a_place_is_visited_and_what_it_is_called_then() {
     let help = Place::new().run(&["profile", "--help"]).expect(0).stdout;
     insta::assert_snapshot!(help.split("\n\n").find(|one| one.starts_with("Each place")).unwrap(), @"
-    Each place is visited twice, and a third time if it was slow in either visit. While chance may
-    explain that it was slow in every visit, it is visited again, up to six times. A place that was slow
-    in every visit, more often than chance explains, is a bad spot. A place that was slow in most
-    visits, or in all but no more often than chance explains, is uncertain. Anything else was a passing
-    disturbance. At the end, longer runs without a break try whether the rates last; if they do not, the
-    answer is lowered to what was held. A slow place that fits between two samples is not seen: the
-    answer says how wide it could be, and which --budget looks closer. Ctrl-C ends the measurement
-    early; the result then covers what was measured. `sustain measure --profile FILE` and `sustain
-    record --profile FILE` use the file that --json wrote. Exit codes: 0 done; 1 requests failed; 2
-    usage error or refused target; 130 interrupted, with the result of what was done.
+    Each place is visited twice, and a third time if it was slow in either visit. If it was slow every
+    time and this may still be chance, it is visited again, up to six times. A place that was slow in
+    every visit, more often than chance explains, is a bad spot. One that was slow in most visits, or in
+    all of them but perhaps by chance, is uncertain. Anything else was a passing disturbance. At the
+    end, longer runs without a break try whether the rates last; if they do not, the answer is lowered
+    to what was held. A slow place that fits between two samples is not seen: the answer says how wide
+    it could be, and which --budget looks closer. Ctrl-C ends the measurement early; the result then
+    covers what was measured. `sustain measure --profile FILE` and `sustain record --profile FILE` use
+    the file that --json wrote. Exit codes: 0 done; 1 requests failed; 2 usage error or refused target;
+    130 interrupted, with the result of what was done.
     ");
 }
 
@@ -169,9 +171,9 @@ fn a_limit_that_binds_on_the_outer_zones_only_is_named_with_its_end() {
       20.0 MB/s; slow places shorter than 3.32 GB could lie between the samples
     hdb, read: reading all of it reaches 26.7 MB/s on average; every position reaches at least
       20.0 MB/s; slow places shorter than 3.32 GB could lie between the samples
-    each of them: the rate falls in 9 zones from 35.0 MB/s at its start to 20.0 MB/s at its end, 43 %
+    each target: the rate falls in 9 zones from 35.0 MB/s at its start to 20.0 MB/s at its end, 43 %
       less
-      to look closer, use --budget 32m: its samples leave at most about 1.05 GB between them
+      to look closer, use --budget 32m, which leaves at most about 1.05 GB between the samples
     These figures are of a simulated machine, not of real disks.
 
     hda, read
@@ -208,10 +210,10 @@ fn a_limit_that_binds_on_the_outer_zones_only_is_named_with_its_end() {
          88.5 %      94.3 %       5.7 %   42.0 MB/s  ███████████████████████████████
          94.3 %     100.0 %       5.7 %   40.0 MB/s  █████████████████████████████
 
-    note: the rates were tried in runs of 3.3 s without a break; 1 of 6 rates could not be tried so, and
-      are those of short samples (read all at once: there was no time); a cache, or the credit of a
-      throttle, that lasts longer does not show: for that, run `sustain measure` for as long as a
-      recording takes
+    note: the rates were tried in runs of 3.3 s without a break; 1 of 6 rates was not tried in such a
+      run and comes from short samples alone (read all at once: there was no time, which a longer
+      --budget gives); a cache, or a burst allowance (such as the credits of a cloud disk), that lasts
+      longer goes unnoticed: to see it, run `sustain measure` for as long as a recording takes
     ");
     let result = json_of(&place.read("p.json"));
     assert_valid(&result);
@@ -358,7 +360,7 @@ fn with_its_profile_a_falling_disk_is_steady() {
     let without = place.simulate(0, &run);
     let sustained = &without["targets"][0]["sustained"];
     assert_eq!(sustained["reached"], false);
-    insta::assert_snapshot!(sustained["why"].as_str().unwrap(), @"range 23.0 % of the mean in the last 60 s (20 % allowed); falling 21.8 % over the last 60 s (10 % allowed): one pass cannot tell whether position or time is the cause");
+    insta::assert_snapshot!(sustained["why"].as_str().unwrap(), @"range 23.0 % of the mean in the last 60 s (20 % allowed); falling 21.8 % over the last 60 s (10 % allowed), and one pass cannot tell whether position or time is the cause");
     let with = place.simulate(0, &[&run[..], &["--profile", "p.json"]].concat());
     for judged in [&with["targets"][0], &with["total"]] {
         let sustained = &judged["sustained"];

@@ -59,7 +59,7 @@ fn whether_a_rate_holds_has_one_of_three_answers_everywhere() {
     insta::assert_snapshot!(held.answer, @"
     This target held 50.0 MB/s for 20 s; 1.05 MiB of the 512 MiB buffer were needed.
     The worst stall, with nothing completed, was 1.05 ms.
-    The run wrote 999 MB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
+    The run wrote 999 MB of the 1.00 TB of the target once, so a cache of more than 999 MB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
     insta::assert_snapshot!(cell, @"yes");
@@ -69,9 +69,10 @@ fn whether_a_rate_holds_has_one_of_three_answers_everywhere() {
     assert_eq!(lost.result["total"]["rate_held"], false);
     insta::assert_snapshot!(lost.answer, @"
     This target did NOT hold 400 MB/s for 20 s; the backlog grew to 3.73 GiB, which is more than the buffer of 512 MiB; when the run ended, 2.00 GB of the 4.01 GB taken were only in a volatile cache: the flush after it took 20 s, and with it the rate is 100 MB/s.
+    To learn which rate does hold, measure without --rate.
     The first 2.67 GB were faster, at 400 MB/s, which does not last.
     The worst stall, with nothing completed, was 10.5 ms.
-    The run wrote 4.01 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
+    The run wrote 4.01 GB of the 1.00 TB of the target once, so a cache of more than 4.01 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
     insta::assert_snapshot!(cell, @"NO");
@@ -84,7 +85,7 @@ fn whether_a_rate_holds_has_one_of_three_answers_everywhere() {
     insta::assert_snapshot!(open.answer, @"
     Whether this target can hold 50.0 MB/s was not decided in 20 s (data that was rewritten in the page cache may never have reached the disk; use a larger --size, or direct I/O); 1.05 MiB of the 512 MiB buffer were needed.
     The worst stall, with nothing completed, was 1.05 ms.
-    The run rewrote 95 MiB 11 times: a cache larger than that would not show (use a larger --size).
+    The run rewrote 95 MiB 11 times, so a cache of more than 95 MiB would go unnoticed (use a larger --size).
     These figures are of a simulated machine, not of real disks.
     ");
     insta::assert_snapshot!(cell, @"not decided (data that was rewritten in the page cache may never have reached the disk; use a larger --size, or direct I/O)");
@@ -111,8 +112,9 @@ fn a_rate_that_only_a_cache_took_is_not_held() {
     assert_about(&cached["flushed_bytes_per_s"], 120e6, 1.0);
     insta::assert_snapshot!(run.answer, @"
     This target did NOT hold 250 MB/s for 15 s; when the run ended, 1.95 GB of the 3.75 GB taken were only in a volatile cache: the flush after it took 16.3 s, and with it the rate is 120 MB/s; 1.12 MiB of the 512 MiB buffer were needed.
+    To learn which rate does hold, measure without --rate.
     The worst stall, with nothing completed, was 524 us.
-    The run wrote 3.75 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
+    The run wrote 3.75 GB of the 1.00 TB of the target once, so a cache of more than 3.75 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
     // A buffer could have held so much for so long, so this may be all that the cache ever keeps.
@@ -121,7 +123,7 @@ fn a_rate_that_only_a_cache_took_is_not_held() {
     insta::assert_snapshot!(run.answer, @"
     Whether this target can hold 130 MB/s was not decided in 15 s (a part of it went into a volatile cache, whose flush after the run took 1.3 s; whether the cache was still filling shows in a longer --time); 1.07 MiB of the 512 MiB buffer were needed; but when the run ended, 150 MB of the 1.95 GB taken were only in a volatile cache: the flush after it took 1.3 s, and with it the rate is 120 MB/s.
     The worst stall, with nothing completed, was 524 us.
-    The run wrote 1.95 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
+    The run wrote 1.95 GB of the 1.00 TB of the target once, so a cache of more than 1.95 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
     let run = paced(0, "100MB/s");
@@ -130,7 +132,7 @@ fn a_rate_that_only_a_cache_took_is_not_held() {
     insta::assert_snapshot!(run.answer, @"
     This target held 100 MB/s for 15 s; 1.05 MiB of the 512 MiB buffer were needed.
     The worst stall, with nothing completed, was 524 us.
-    The run wrote 1.50 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
+    The run wrote 1.50 GB of the 1.00 TB of the target once, so a cache of more than 1.50 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
 }
@@ -152,7 +154,7 @@ fn a_target_that_fails_in_the_run_that_confirms_a_rate_is_told_everywhere() {
     The device could not do it: look at the kernel log (dmesg) and the disk's own error counters (smartctl -x).
     This target writes 150 MB/s steadily (± 71.4 kB/s), but no rate can be recommended after a failure.
     The worst stall, with nothing completed, was 6.99 ms.
-    The run wrote 4.51 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
+    The run wrote 4.51 GB of the 1.00 TB of the target once, so a cache of more than 4.51 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
     let alarm = run.page.split("class=\"alarm\"").nth(1).unwrap();
@@ -188,7 +190,7 @@ fn stalls_that_are_not_listed_are_counted() {
     stall: 30.7 ms on a, from 0.499 s, at offset 37.9 MB
     stall: 295 more, none longer; the result of --json and the report list the longest 64 of all 300
 
-    A stream can be recorded at 69.8 MB/s on this target with a 512 MiB buffer (11 MiB of it needed; not confirmed by a paced run). The first 9.87 MB were faster, at 100 MB/s, which does not last. The worst stall, with nothing completed, was 30.7 ms. The run wrote 2.10 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time). These figures are of a simulated machine, not of real disks.
+    A stream can be recorded at 69.8 MB/s on this target with a 512 MiB buffer, of which 11 MiB are needed (not confirmed by a paced run). The first 9.87 MB were faster, at 100 MB/s, which does not last. The worst stall, with nothing completed, was 30.7 ms. The run wrote 2.10 GB of the 1.00 TB of the target once, so a cache of more than 2.10 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time). These figures are of a simulated machine, not of real disks.
     ");
 }
 
@@ -216,7 +218,7 @@ fn a_pause_in_the_flush_does_not_make_a_rate_one_that_was_not_held() {
     This target held 10.0 MB/s for 15 s; 16.0 MiB of the 512 MiB buffer were needed.
     The worst stall, with nothing completed, was 1.57 s.
     A stall of 1.57 s was seen twice in 15 s, which is too short to show how often such stalls come: use --time 2m.
-    The run wrote 150 MB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
+    The run wrote 150 MB of the 1.00 TB of the target once, so a cache of more than 150 MB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
 }
@@ -269,7 +271,7 @@ fn a_cache_of_one_target_decides_nothing_of_what_another_would_take() {
     insta::assert_snapshot!(run.answer, @"
     Whether these 2 targets can hold 350 MB/s was not decided in 15 s (a took its part into a volatile cache, whose flush after the run took 11.4 s; whether the other targets take over when that cache is full shows in a longer --time); 1.88 MiB of the 512 MiB buffer were needed; but when the run ended, 1.13 GB of the 5.25 GB taken were only in a volatile cache: the flush after it took 11.4 s, and with it the rate is 275 MB/s.
     The worst stall, with nothing completed, was 2.62 ms.
-    The run wrote at least 2.62 GB of each target once: a larger cache, or a slower part in the rest of each target, would not show (use a longer --time).
+    The run wrote at least 2.62 GB of each target once, so a cache of more than 2.62 GB, or a slower part in the rest of each target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
 }
@@ -285,7 +287,7 @@ fn the_flushes_of_a_buffered_run_are_told_beside_its_worst_stall() {
     insta::assert_snapshot!(run.answer, @"
     This target writes 100 MB/s through the page cache, flushes included; measure with --path direct to learn the rate at which one may record.
     The worst stall, with nothing completed, was 1.05 ms; the longest flush took 8.99 s.
-    The run rewrote 953 MiB 4 times: a cache larger than that would not show (use a larger --size).
+    The run rewrote 953 MiB 4 times, so a cache of more than 953 MiB would go unnoticed (use a larger --size).
     These figures are of a simulated machine, not of real disks.
     ");
     // Past the page cache the flush comes after the run, and has its own figure.
@@ -336,16 +338,16 @@ fn what_would_show_more_is_advised_only_where_it_would() {
     let whole = said(&[]);
     assert_eq!(whole.result["targets"][0]["ended"], "end_of_device");
     insta::assert_snapshot!(whole.answer, @"
-    A stream can be recorded at 99.5 MB/s on this target with a 512 MiB buffer (3 MiB of it needed; not confirmed by a paced run).
+    A stream can be recorded at 99.5 MB/s on this target with a 512 MiB buffer, of which 3 MiB are needed (not confirmed by a paced run).
     The worst stall, with nothing completed, was 10.5 ms.
     The run wrote 954 MiB once, from end to end.
     These figures are of a simulated machine, not of real disks.
     ");
     insta::assert_snapshot!(went_over(&["--at", "50%"]), @"The run wrote 477 MiB once, from 50 % to its end; run it without --at to see the rest.");
-    insta::assert_snapshot!(went_over(&["--time", "5s"]), @"The run wrote 508 MB of the 1.00 GB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
-    insta::assert_snapshot!(went_over(&["--bytes", "100MB"]), @"The run wrote 101 MB of the 1.00 GB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a larger --bytes).");
+    insta::assert_snapshot!(went_over(&["--time", "5s"]), @"The run wrote 508 MB of the 1.00 GB of the target once, so a cache of more than 508 MB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
+    insta::assert_snapshot!(went_over(&["--bytes", "100MB"]), @"The run wrote 101 MB of the 1.00 GB of the target once, so a cache of more than 101 MB, or a slower part in the rest of the target, would go unnoticed (use a larger --bytes).");
     // Only a larger size goes beyond that one.
-    insta::assert_snapshot!(went_over(&["--size", "200MB", "--bytes", "200MB"]), @"The run rewrote 190 MiB 2 times: a cache larger than that would not show (use a larger --size).");
+    insta::assert_snapshot!(went_over(&["--size", "200MB", "--bytes", "200MB"]), @"The run rewrote 190 MiB 2 times, so a cache of more than 190 MiB would go unnoticed (use a larger --size).");
 }
 
 /// A disk of 100 MB/s that stands still for so long, each so often.
@@ -373,24 +375,26 @@ fn a_pause_is_no_low_rate_whether_the_run_met_it_or_only_a_paced_one_did() {
     The rate of the slowest 10 s was 9.86 MB/s.
     The worst stall, with nothing completed, was 10.5 ms; a stall in a paced run took 9.01 s.
     A stall of 9.01 s was seen once in 50 s, which is too short to show how often such stalls come: use --time 7m.
-    The run wrote 3.01 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
+    The run wrote 3.01 GB of the 1.00 TB of the target once, so a cache of more than 3.01 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
     insta::assert_snapshot!(notes_of(&once.result), @"a stall of 9.01 s was seen once in 50 s, which is too short to show how often such stalls come: use --time 7m");
     insta::assert_snapshot!(measured(&place, 0, &["--time", "60s"]).answer, @"
     A stream can be recorded at 59.4 MB/s on this target with a 512 MiB buffer (confirmed by a paced run of 10 s).
-    The rate was not steady (no bytes were transferred for 3.0 s or more from 33 s on; range 143 % of the mean in the last 30 s (20 % allowed); rising by 1.5 times the mean over the last 30 s (10 % allowed): one pass cannot tell whether position or time is the cause); from 30 s on it was 70.0 MB/s on average.
+    The rate was not steady: no bytes were transferred for 3.0 s or more from 33 s on; range 143 % of the mean in the last 30 s (20 % allowed); rising by 1.5 times the mean over the last 30 s (10 % allowed), and one pass cannot tell whether position or time is the cause.
+    From 30 s on it was 70.0 MB/s on average.
+    So 59.4 MB/s may not last: a longer --time, or --until-steady, tells more.
     The rate of the slowest 10 s was 9.96 MB/s.
     The worst stall, with nothing completed, was 9.01 s.
     A stall of 9.01 s was seen twice in 70 s, which is too short to show how often such stalls come: use --time 7m.
-    The run wrote 5.11 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
+    The run wrote 5.11 GB of the 1.00 TB of the target once, so a cache of more than 5.11 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
     insta::assert_snapshot!(measured(&place, 0, &["--time", "5m"]).answer, @"
     A stream can be recorded at 59.4 MB/s on this target with a 512 MiB buffer (confirmed by a paced run of 10 s, which used 6.01 MiB).
     The rate of the slowest 10 s was 9.96 MB/s.
     The worst stall, with nothing completed, was 9.01 s.
-    The run wrote 21.9 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
+    The run wrote 21.9 GB of the 1.00 TB of the target once, so a cache of more than 21.9 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
 }
@@ -414,12 +418,14 @@ fn a_paced_run_that_ends_in_a_pause_counts_the_pause_alone() {
     let rate = number(&run.result["recommendation"]["rate_bytes_per_s"]);
     assert!((50e6..60e6).contains(&rate), "{rate}");
     insta::assert_snapshot!(run.answer, @"
-    A stream can be recorded at 53.3 MB/s on this target with a 512 MiB buffer (460 MiB of it needed for the pauses seen; confirmed by a paced run of 10 s, which used 1.53 MiB).
-    The rate was not steady (no bytes were transferred for 1.9 s or more from 31 s on; range 188 % of the mean in the last 19 s (20 % allowed); falling by 2.5 times the mean over the last 19 s (10 % allowed): one pass cannot tell whether position or time is the cause); from 19.3 s on it was 53.4 MB/s on average.
+    A stream can be recorded at 53.3 MB/s on this target with a 512 MiB buffer, of which 460 MiB are needed for the pauses seen (confirmed by a paced run of 10 s, which used 1.53 MiB).
+    The rate was not steady: no bytes were transferred for 1.9 s or more from 31 s on; range 188 % of the mean in the last 19 s (20 % allowed); falling by 2.5 times the mean over the last 19 s (10 % allowed), and one pass cannot tell whether position or time is the cause.
+    From 19.3 s on it was 53.4 MB/s on average.
+    So 53.3 MB/s may not last: a longer --time, or --until-steady, tells more.
     The rate of the slowest 10 s was 10.1 MB/s.
     The worst stall, with nothing completed, was 9.01 s.
     A stall of 9.01 s was seen once in 49 s, which is too short to show how often such stalls come: use --time 7m.
-    The run wrote 2.96 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
+    The run wrote 2.96 GB of the 1.00 TB of the target once, so a cache of more than 2.96 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
 }
@@ -536,10 +542,10 @@ fn the_ordinary_pace_of_a_slow_disk_is_no_stall_and_no_more_than_it_gives() {
     let place = Place::with_machine(&disk("a", "1TB", "100MB/s", "request = \"5s\""));
     let run = measured(&place, 0, &[]);
     insta::assert_snapshot!(run.answer, @"
-    A stream can be recorded at 175 kB/s on this target with a 512 MiB buffer (3 MiB of it needed; not confirmed: a paced run of 10 s was too short for the few records that fell due).
+    A stream can be recorded at 175 kB/s on this target with a 512 MiB buffer, of which 3 MiB are needed (not confirmed: a paced run of 10 s was too short for the few records that fell due).
     The rate of the slowest 10 s was 105 kB/s.
     The worst stall, with nothing completed, was 5.01 s.
-    The run wrote 13.6 MB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
+    The run wrote 13.6 MB of the 1.00 TB of the target once, so a cache of more than 13.6 MB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
     let truth = 1_048_576.0 / 5.0;
@@ -559,14 +565,14 @@ fn a_paced_run_tells_how_long_its_source_went_on_and_whether_its_backlog_grew_to
     insta::assert_snapshot!(run.answer, @"
     These 2 targets together held 500 MB/s for 30 s; 2.50 MiB of the 512 MiB buffer were needed.
     The worst stall, with nothing completed, was 3.15 ms.
-    The run wrote at least 29.4 MB of each target once: a larger cache, or a slower part in the rest of each target, would not show (use a longer --time).
+    The run wrote at least 29.4 MB of each target once, so a cache of more than 29.4 MB, or a slower part in the rest of each target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
     let place = Place::with_machine(&disk("a", "1TB", "100MB/s", ""));
     insta::assert_snapshot!(measured(&place, 0, &["--rate", "99MB/s"]).answer, @"
     This target held 99.0 MB/s for 30 s; 1.99 MiB of the 512 MiB buffer were needed.
     The worst stall, with nothing completed, was 10.5 ms.
-    The run wrote 2.97 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
+    The run wrote 2.97 GB of the 1.00 TB of the target once, so a cache of more than 2.97 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
     // A pause just before the end is one that a buffer rides out, as far as is known.
@@ -577,7 +583,7 @@ fn a_paced_run_tells_how_long_its_source_went_on_and_whether_its_backlog_grew_to
     This target held 85.0 MB/s for 30 s; 245 MiB of the 512 MiB buffer were needed and still grew at the end, so a longer run may not hold it.
     The worst stall, with nothing completed, was 3.01 s.
     A stall of 3.01 s was seen once in 30 s, which is too short to show how often such stalls come: use --time 3m.
-    The run wrote 2.30 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
+    The run wrote 2.30 GB of the 1.00 TB of the target once, so a cache of more than 2.30 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
 }
@@ -595,8 +601,9 @@ fn a_rate_is_not_held_by_a_disk_whose_backlog_only_grows() {
     let place = Place::with_machine(&disk("a", "1TB", "100MB/s", ""));
     insta::assert_snapshot!(measured(&place, 1, &["--rate", "101MB/s"]).answer, @"
     This target did NOT hold 101 MB/s for 30 s; 30.6 MiB of the 512 MiB buffer were needed, and the backlog grew steadily to the end, which no buffer rides out in a longer run.
+    To learn which rate does hold, measure without --rate.
     The worst stall, with nothing completed, was 10.5 ms.
-    The run wrote 3.01 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
+    The run wrote 3.01 GB of the 1.00 TB of the target once, so a cache of more than 3.01 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
     // The same where only the second half of the run is too slow.
@@ -604,14 +611,15 @@ fn a_rate_is_not_held_by_a_disk_whose_backlog_only_grows() {
     let place = Place::with_machine(&disk("a", "1TB", "100MB/s", cache));
     insta::assert_snapshot!(measured(&place, 1, &["--rate", "108MB/s"]).answer, @"
     This target did NOT hold 108 MB/s for 30 s; 135 MiB of the 512 MiB buffer were needed, and the backlog grew steadily to the end, which no buffer rides out in a longer run; when the run ended, 99.0 MB of the 3.11 GB taken were only in a volatile cache: the flush after it took 1 s, and with it the rate is 100 MB/s.
+    To learn which rate does hold, measure without --rate.
     The worst stall, with nothing completed, was 10.5 ms.
-    The run wrote 3.11 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
+    The run wrote 3.11 GB of the 1.00 TB of the target once, so a cache of more than 3.11 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
     insta::assert_snapshot!(measured(&place, 0, &["--rate", "100MB/s"]).answer, @"
     This target held 100 MB/s for 30 s; 1.33 MiB of the 512 MiB buffer were needed.
     The worst stall, with nothing completed, was 3.50 ms.
-    The run wrote 3.00 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
+    The run wrote 3.00 GB of the 1.00 TB of the target once, so a cache of more than 3.00 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
 }
@@ -622,8 +630,9 @@ fn a_device_that_is_gone_over_at_once_is_told_how_to_be_judged() {
     let run = measured(&place, 0, &[]);
     insta::assert_snapshot!(run.answer, @"
     The run was only 31.5 ms long, which is too short to judge what lasts (with --size the run goes over the device again and again).
-    The rate was not steady (the run lasted 0.0 s, but at least 10 s are needed); over the whole run it was 100 MB/s on average.
-    No rate to rely on follows from that.
+    The rate was not steady: the run lasted 0.0 s, but at least 10 s are needed.
+    Over the whole run it was 100 MB/s on average.
+    No rate to rely on follows from that: a longer --time, or --until-steady, tells more.
     The worst stall, with nothing completed, was 10.5 ms.
     The run wrote 3 MiB once, from end to end.
     These figures are of a simulated machine, not of real disks.
@@ -648,7 +657,7 @@ fn a_pause_of_one_of_two_disks_is_a_pause_too() {
     The rate of the slowest 10 s was 81.7 MB/s.
     The worst stall of all targets at once was 10.5 ms, that of a single target 2.01 s on a; a stall in a paced run took 9.01 s.
     A stall of 9.01 s was seen once in 50 s, which is too short to show how often such stalls come: use --time 7m.
-    The run wrote at least 2.81 GB of each target once: a larger cache, or a slower part in the rest of each target, would not show (use a longer --time).
+    The run wrote at least 2.81 GB of each target once, so a cache of more than 2.81 GB, or a slower part in the rest of each target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
 }
@@ -666,7 +675,7 @@ fn a_rate_is_judged_until_a_target_is_full() {
     insta::assert_snapshot!(run.answer, @"
     Whether these 2 targets can hold 260 MB/s was not decided in 1.00 min (a was full after 10 s, and until then the rate was held; use --time 10s, or --size to go over the same part again); afterwards the backlog grew to 8.76 GiB.
     The worst stall, with nothing completed, was 15.0 ms.
-    The run wrote at least 2.00 GB of each target once: a larger cache, or a slower part in the rest of each target, would not show (use a longer --time).
+    The run wrote at least 2.00 GB of each target once, so a cache of more than 2.00 GB, or a slower part in the rest of each target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
 
@@ -691,7 +700,7 @@ fn a_target_that_failed_at_once_has_no_part_in_the_answer() {
     The device could not do it: look at the kernel log (dmesg) and the disk's own error counters (smartctl -x).
     The 1 target that is left writes 100 MB/s steadily (± 51.2 kB/s), but no rate can be recommended after a failure.
     The worst stall, with nothing completed, was 10.5 ms.
-    The run wrote 6.00 GB of the 1.00 TB of e1 once: a larger cache, or a slower part in the rest of e1, would not show (use a longer --time).
+    The run wrote 6.00 GB of the 1.00 TB of e1 once, so a cache of more than 6.00 GB, or a slower part in the rest of e1, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
     assert!(
@@ -709,12 +718,13 @@ fn a_time_beyond_the_end_of_a_target_is_advised_with_a_size() {
     assert_eq!(rhythm["is_beyond_the_end"], true, "{rhythm:#}");
     assert_eq!(rhythm["proposed_size_bytes"], 55_u64 << 30);
     insta::assert_snapshot!(run.answer, @"
-    The rate was not steady (no bytes were transferred for 6.0 s or more from 102 s on; range 150 % of the mean in the last 60 s (20 % allowed); falling by 1.8 times the mean over the last 60 s (10 % allowed): one pass cannot tell whether position or time is the cause); from 1 min on it was 133 MB/s on average.
-    What follows is less certain therefore.
+    The rate was not steady: no bytes were transferred for 6.0 s or more from 102 s on; range 150 % of the mean in the last 60 s (20 % allowed); falling by 1.8 times the mean over the last 60 s (10 % allowed), and one pass cannot tell whether position or time is the cause.
+    From 1 min on it was 133 MB/s on average.
+    So what follows is less certain: a longer --time, or --until-steady, tells more.
     A stream can be recorded at 26.7 MB/s on this target with a 512 MiB buffer (not confirmed by a paced run).
     The worst stall, with nothing completed, was 20.0 s.
     A stall of 20.0 s was seen once in 120 s, which is too short to show how often such stalls come: use --time 14m with --size 55GiB, so that the run goes over the same part again: otherwise it comes to the end of a target first.
-    The run wrote 20.0 GB of the 60.0 GB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
+    The run wrote 20.0 GB of the 60.0 GB of the target once, so a cache of more than 20.0 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
 }
@@ -725,9 +735,9 @@ fn a_constant_rate_has_no_slower_periods() {
     let run = measured(&place, 0, &["--time", "1m"]);
     assert_eq!(run.result["verdicts"]["buffer_is_for"], "margin");
     insta::assert_snapshot!(run.answer, @"
-    A stream can be recorded at 200 MB/s on this target with a 512 MiB buffer (at most 27 MiB of it needed; confirmed by a paced run of 10 s, which used 2.00 MiB).
+    A stream can be recorded at 200 MB/s on this target with a 512 MiB buffer, of which at most 27 MiB are needed (confirmed by a paced run of 10 s, which used 2.00 MiB).
     The worst stall, with nothing completed, was 5.24 ms.
-    The run wrote 12.0 GB of the 100 GB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
+    The run wrote 12.0 GB of the 100 GB of the target once, so a cache of more than 12.0 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
 }
@@ -742,11 +752,12 @@ fn a_paced_run_of_hardly_a_record_confirms_nothing() {
     assert_eq!(found["held_seconds"], 3.0);
     insta::assert_snapshot!(run.answer, @"
     The run was only 5.4 s long, which is too short to judge what lasts.
-    The rate was not steady (the run lasted 5.4 s, but at least 10 s are needed); over the whole run it was 200 MB/s on average.
-    What follows is less certain therefore.
-    A stream can be recorded at 84.4 MB/s on this target with a 512 MiB buffer (472 MiB of it needed; not confirmed: a paced run of 3 s was too short for the few records that fell due).
+    The rate was not steady: the run lasted 5.4 s, but at least 10 s are needed.
+    Over the whole run it was 200 MB/s on average.
+    So what follows is less certain: a longer --time, or --until-steady, tells more.
+    A stream can be recorded at 84.4 MB/s on this target with a 512 MiB buffer, of which 472 MiB are needed (not confirmed: a paced run of 3 s was too short for the few records that fell due).
     The worst stall, with nothing completed, was 2.68 s.
-    The run wrote 1.07 GB of the 100 GB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).
+    The run wrote 1.07 GB of the 100 GB of the target once, so a cache of more than 1.07 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).
     These figures are of a simulated machine, not of real disks.
     ");
 }

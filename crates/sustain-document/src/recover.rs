@@ -64,4 +64,8 @@ pub struct RecoveredStream {
     /// Bytes that should be on members and are not there, without those that a crash took. Damage
     /// is found by `verify`, and counts here only where `lost_bytes` counts it.
     pub hole_bytes: u64,
+    /// In a ring: all bytes before this one are overwritten, in whole or in part. 0 in documents of
+    /// earlier versions.
+    #[serde(default)]
+    pub readable_from_byte: u64,
 }

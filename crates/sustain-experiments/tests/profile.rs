@@ -115,7 +115,7 @@ fn a_disk_without_zones_is_flat_and_says_how_flat() {
     assert!(found.resolution < 0.04, "{}", found.resolution);
     insta::assert_snapshot!(found.verdict.join("\n"), @"
     the rate is 498 MB/s at all positions sampled, to within 1.6 %; slow places shorter than 1.00 GB could lie between the samples
-    to look closer, use the budget of 8m: its samples leave at most about 96.4 MB between them
+    to look closer, use the budget of 8m, which leaves at most about 96.4 MB between the samples
     ");
 }
 
@@ -193,7 +193,7 @@ fn pauses_at_many_positions_are_told_in_one_sentence() {
     the rate is 189 MB/s at all positions sampled, to within 2.3 %; slow places shorter than 7.60 GB could lie between the samples
     a continuous 9.8 s run held only 189 MB/s, where short samples reached 200 MB/s; the rates given here are lowered to what it held. Either each sample begins faster than the disk can go on (a cache, or a throttle that gives credit back in pauses), or the disk paused, or something else used it, during that run
     12 of 100 positions were slow at times: either the disk pauses by itself, or something else uses it; the samples that were slowed down are not counted; at 2 of them the position itself may be slow: to know, repeat the profile while nothing else uses the disk, or with a longer budget
-    to look closer, use the budget of 8m: its samples leave at most about 3.62 GB between them
+    to look closer, use the budget of 8m, which leaves at most about 3.62 GB between the samples
     ");
 }
 
@@ -248,7 +248,7 @@ fn a_run_without_a_break_that_fails_is_told_and_promises_nothing() {
     let result = Bench::new(&disk("hda", &keys)).run();
     let found = &result.targets[0];
     assert_eq!((found.held.len(), found.errors.len()), (1, 1), "{found:?}");
-    insta::assert_snapshot!(result.notes.join("\n"), @"the rates were tried in runs of 7.8 s without a break; 1 of 2 rates could not be tried so, and are those of short samples (read hda: it failed); a cache, or the credit of a throttle, that lasts longer does not show: for that, run `sustain measure` for as long as a recording takes");
+    insta::assert_snapshot!(result.notes.join("\n"), @"the rates were tried in runs of 7.8 s without a break; 1 of 2 rates was not tried in such a run and comes from short samples alone (read hda: it failed); a cache, or a burst allowance (such as the credits of a cloud disk), that lasts longer goes unnoticed: to see it, run `sustain measure` for as long as a recording takes");
 }
 
 #[test]
@@ -452,7 +452,7 @@ fn what_a_cache_takes_in_each_sample_is_not_promised() {
     insta::assert_snapshot!(second.verdict.join("\n"), @"
     the rate is 40.0 MB/s at all positions sampled, to within 1.0 %; slow places shorter than 1.24 GB could lie between the samples
     a continuous 3.7 s run held only 40.0 MB/s, where short samples reached 200 MB/s; the rates given here are lowered to what it held. Either each sample begins faster than the disk can go on (a cache, or a throttle that gives credit back in pauses), or the disk paused, or something else used it, during that run
-    to look closer, use the budget of 32m: its samples leave at most about 380 MB between them
+    to look closer, use the budget of 32m, which leaves at most about 380 MB between the samples
     ");
     for found in &result.targets {
         assert!(is_near(found.inner_rate_bytes_per_s.unwrap(), 40e6, 0.03));
@@ -501,7 +501,7 @@ fn the_answer_says_what_it_could_have_missed_and_how_to_look_closer() {
     assert!(unseen > 150_000_000, "{unseen}");
     insta::assert_snapshot!(found.verdict.join("\n"), @"
     the rate is 100 MB/s at all positions sampled, to within 1.0 %; slow places shorter than 572 MB could lie between the samples
-    to look closer, use the budget of 8m: its samples leave at most about 198 MB between them
+    to look closer, use the budget of 8m, which leaves at most about 198 MB between the samples
     ");
     let closer = found.closer.unwrap();
     bench.plan.budget_ns = (closer.budget_s * 1e9) as u64;
@@ -529,5 +529,5 @@ fn a_run_of_several_targets_lies_beside_the_bad_spots_of_each() {
         "{:?}",
         together.held
     );
-    insta::assert_snapshot!(result.notes.join("\n"), @"the rates were tried in runs of 3.9 s without a break; a cache, or the credit of a throttle, that lasts longer does not show: for that, run `sustain measure` for as long as a recording takes");
+    insta::assert_snapshot!(result.notes.join("\n"), @"the rates were tried in runs of 3.9 s without a break; a cache, or a burst allowance (such as the credits of a cloud disk), that lasts longer goes unnoticed: to see it, run `sustain measure` for as long as a recording takes");
 }

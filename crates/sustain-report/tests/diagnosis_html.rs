@@ -221,7 +221,7 @@ fn a_collapse_whose_members_reach_the_most_together_tells_which_fell() {
 
     Wall 1: 58.6 MB/s shared by /dev/sda, /dev/sdb, /dev/sdc, /dev/sdd
       where: PCIe link: 230 MB/s of the 274 MB/s that it can carry, 84 %
-      a collapse: sda, sdb together reach less than sda (33.1 MB/s against 35.0 MB/s); all of them together reach the most, 58.6 MB/s; rates fall to a half, a third or less of those alone, as where disks miss revolutions; confirmed (confidence over 99 %); the weakest point is /dev/sde: with it in the wall, one reading would be off by 6.5 standard deviations
+      a collapse: sda, sdb together reach less than sda (33.1 MB/s against 35.0 MB/s); all of them together reach the most, 58.6 MB/s; rates fall to a half, a third or less of those alone, as where disks miss revolutions; confirmed (confidence in this wall over 99 %); least certain is that /dev/sde does not share it: if it did, one reading would be off by 6.5 standard deviations
       tested with /dev/sda, /dev/sdb, /dev/sdc: 252 MB/s predicted, 250 MB/s measured
       shares: 46.0 MB/s to 70.0 MB/s, the same in each reading
       /dev/sdd gets only 46.0 MB/s; an even share is 63.0 MB/s

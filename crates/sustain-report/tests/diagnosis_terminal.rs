@@ -73,9 +73,9 @@ fn what_is_least_sure_says_whether_the_target_is_in_the_wall() {
     insta::assert_snapshot!(paragraph(&result, "Wall 1"), @"
     Wall 1: 252 MB/s shared by /dev/sda, /dev/sdb, /dev/sdc, /dev/sdd
       where: PCIe link: 230 MB/s of the 274 MB/s that it can carry, 84 %
-      a plain limit: the sum stays the same when more of them are active; confirmed (confidence over
-        99 %); the weakest point is /dev/sda: without it in the wall, one reading would be off by 6.5
-        standard deviations
+      a plain limit: the sum stays the same when more of them are active; confirmed (confidence in this
+        wall over 99 %); least certain is that /dev/sda shares it: if it did not, one reading would be
+        off by 6.5 standard deviations
       tested with /dev/sda, /dev/sdb, /dev/sdc: 252 MB/s predicted, 250 MB/s measured
       shares: 46.0 MB/s to 70.0 MB/s, the same in each reading
       /dev/sdd gets only 46.0 MB/s; an even share is 63.0 MB/s
@@ -84,9 +84,9 @@ fn what_is_least_sure_says_whether_the_target_is_in_the_wall() {
     insta::assert_snapshot!(paragraph(&result, "Wall 1"), @"
     Wall 1: 252 MB/s shared by /dev/sda, /dev/sdb, /dev/sdc, /dev/sdd
       where: PCIe link: 230 MB/s of the 274 MB/s that it can carry, 84 %
-      a plain limit: the sum stays the same when more of them are active; confirmed (confidence over
-        99 %); the weakest point is /dev/sde: with it in the wall, one reading would be off by 6.5
-        standard deviations
+      a plain limit: the sum stays the same when more of them are active; confirmed (confidence in this
+        wall over 99 %); least certain is that /dev/sde does not share it: if it did, one reading would
+        be off by 6.5 standard deviations
       tested with /dev/sda, /dev/sdb, /dev/sdc: 252 MB/s predicted, 250 MB/s measured
       shares: 46.0 MB/s to 70.0 MB/s, the same in each reading
       /dev/sdd gets only 46.0 MB/s; an even share is 63.0 MB/s
@@ -204,9 +204,9 @@ fn an_uncertain_wall_is_told_as_one_that_may_be() {
     insta::assert_snapshot!(paragraph(&result, "Wall 2"), @"
     Wall 2: 140 MB/s perhaps shared by /dev/sdc, /dev/sdd
       where: port 1: 230 MB/s of the 274 MB/s that it can carry, 84 %
-      a plain limit: the sum stays the same when more of them are active; not certain (confidence 50 %);
-        the weakest point is /dev/sde: with it in the wall, one reading would be off by 6.5 standard
-        deviations
+      a plain limit: the sum stays the same when more of them are active; not certain (confidence in
+        this wall 50 %); least certain is that /dev/sde does not share it: if it did, one reading would
+        be off by 6.5 standard deviations
       shares: 46.0 MB/s to 66.0 MB/s, the same in each reading
       /dev/sdd gets only 46.0 MB/s; an even share is 70.0 MB/s
     ");

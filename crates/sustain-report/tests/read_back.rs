@@ -74,8 +74,10 @@ fn the_terminal_has_a_table_of_the_rates_and_a_sentence() {
     let said = sentence(&result);
     let from = said.find("While as many").unwrap_or_default();
     let to = said.find("Reading alone gives").unwrap_or_default();
-    insta::assert_snapshot!(said[from..to].trim_end().replace(", ", ",\n"), @r"
-    While as many requests read back what the run has written,
+    insta::assert_snapshot!(said[from..to].trim_end().replace(", ", ",\n"), @"
+    A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer,
+    of which 154 MiB are needed (confirmed by a paced run of 10 s). While what the run has written is read back,
+    with as many requests in flight,
     875 MB/s are written and 788 MB/s are read,
     and a stream can be recorded at 990 MB/s meanwhile (confirmed by a paced run).
     ");

@@ -51,8 +51,8 @@ fn the_capacity_of_one_target_is_not_said_of_another() {
 
 #[test]
 fn confirmed_recommendation() {
-    insta::assert_snapshot!(said(sample::two_targets(), |_| {}), @"A stream can be recorded at 1.98 GB/s on these 2 targets with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall, with nothing completed, was 41.2 ms. The run rewrote 4 GiB of each target 3 times: a cache larger than that would not show (use a larger --size).");
-    insta::assert_snapshot!(said(sample::one_target(), |_| {}), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
+    insta::assert_snapshot!(said(sample::two_targets(), |_| {}), @"A stream can be recorded at 1.98 GB/s on these 2 targets with a 512 MiB buffer, of which 154 MiB are needed (confirmed by a paced run of 10 s). The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall, with nothing completed, was 41.2 ms. The run rewrote 4 GiB of each target 3 times, so a cache of more than 4 GiB would go unnoticed (use a larger --size).");
+    insta::assert_snapshot!(said(sample::one_target(), |_| {}), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which 154 MiB are needed (confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn recommendation_that_uses_the_whole_buffer() {
     let said = said(sample::one_target(), |result| {
         result.recommendation.as_mut().unwrap().buffer_bytes = 512 << 20;
     });
-    insta::assert_snapshot!(said, @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (confirmed by a paced run of 10 s, which used 134 MiB). The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
+    insta::assert_snapshot!(said, @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (confirmed by a paced run of 10 s, which used 134 MiB). The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
 }
 
 #[test]
@@ -73,8 +73,8 @@ fn recommendation_that_did_not_hold_or_was_not_tried() {
             found.backlog_max_bytes = Some(700 << 20);
         })
     };
-    insta::assert_snapshot!(result(Some(false)), @"By the pauses that were seen, a stream could be recorded at 1.98 GB/s with a 512 MiB buffer, but this rate did NOT hold in a paced run: up to 700 MiB were waiting within 10 s. The rate of the slowest 10 s was 1.97 GB/s. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
-    insta::assert_snapshot!(result(None), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; not confirmed by a paced run). The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
+    insta::assert_snapshot!(result(Some(false)), @"By the pauses that were seen, a stream could be recorded at 1.98 GB/s with a 512 MiB buffer, but this rate did NOT hold in a paced run: up to 700 MiB were waiting within 10 s. The rate of the slowest 10 s was 1.97 GB/s. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
+    insta::assert_snapshot!(result(None), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which 154 MiB are needed (not confirmed by a paced run). The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
 }
 
 #[test]
@@ -90,17 +90,17 @@ fn memory_is_said_to_be_needed_for_what_needs_it() {
         .unwrap()
         .to_owned()
     };
-    insta::assert_snapshot!(said(|_| {}), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (280 MiB of it needed for the periods in which the run was slower than that; confirmed by a paced run of 10 s, which used 1 MiB)");
+    insta::assert_snapshot!(said(|_| {}), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which 280 MiB are needed for the periods in which the run was slower than that (confirmed by a paced run of 10 s, which used 1 MiB)");
     let paused = said(|result| result.total.worst_stall_ns = 140_000_000);
-    insta::assert_snapshot!(paused, @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (280 MiB of it needed for the pauses seen; confirmed by a paced run of 10 s, which used 1 MiB)");
+    insta::assert_snapshot!(paused, @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which 280 MiB are needed for the pauses seen (confirmed by a paced run of 10 s, which used 1 MiB)");
     let constant = said(|result| {
         for interval in &mut result.total.intervals {
             interval.bytes = 10_000_000_000;
         }
     });
-    insta::assert_snapshot!(constant, @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (at most 280 MiB of it needed; confirmed by a paced run of 10 s, which used 1 MiB)");
+    insta::assert_snapshot!(constant, @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which at most 280 MiB are needed (confirmed by a paced run of 10 s, which used 1 MiB)");
     let large = said(|result| result.plan.record_size_bytes = 128 << 20);
-    insta::assert_snapshot!(large, @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (280 MiB of it needed for the requests under way; confirmed by a paced run of 10 s, which used 1 MiB)");
+    insta::assert_snapshot!(large, @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which 280 MiB are needed for the requests under way (confirmed by a paced run of 10 s, which used 1 MiB)");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_document_of_an_earlier_version_is_told_with_all_warnings() {
     name_by_flags();
     result.verdicts = Some(decide(&result));
     let told = sentence(&result);
-    insta::assert_snapshot!(told, @"By the pauses that were seen, a stream could be recorded at 1.98 GB/s with a 512 MiB buffer, but this rate did NOT hold in a paced run: up to 134 MiB were waiting within 10 s. The rate of the slowest 10 s was 1.97 GB/s. The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall of all targets at once was 41.2 ms, that of a single target 1 min on /dev/nvme0n1. A stall of 1 min was seen once in 40 s, which is too short to show how often such stalls come: use --time 40m. The run rewrote 4 GiB of each target 3 times: a cache larger than that would not show (use a larger --size).");
+    insta::assert_snapshot!(told, @"By the pauses that were seen, a stream could be recorded at 1.98 GB/s with a 512 MiB buffer, but this rate did NOT hold in a paced run: up to 134 MiB were waiting within 10 s. The rate of the slowest 10 s was 1.97 GB/s. The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall of all targets at once was 41.2 ms, that of a single target 1 min on /dev/nvme0n1. A stall of 1 min was seen once in 40 s, which is too short to show how often such stalls come: use --time 40m. The run rewrote 4 GiB of each target 3 times, so a cache of more than 4 GiB would go unnoticed (use a larger --size).");
     result.verdicts = None;
     assert_eq!(sentence(&result), told);
 }
@@ -123,11 +123,11 @@ fn a_sweep_of_an_earlier_version_has_the_same_ties() {
     let told = [sweep_answer(&result, 400), sweep_text(&result, 400)];
     insta::assert_snapshot!(told[0], @"
     The best setting to write is write, io_uring, depth 8: 398 MB/s ± 1.0 %. One other setting does not differ from it by more than noise.
-      The cheapest setting within 2 % of it, by depth, then CPU time, then memory, is write, io_uring, depth 8: 398 MB/s ± 1.0 %, no different from the best beyond noise; it takes 0.029 s of CPU time per GB, the best 0.029 s.
-      engine and path and layout and chunk and order and record size and depth: every value comes within 2 % of the best with some choice of the others
+      The cheapest setting within 2 % of it (the least depth; among equals the least CPU time, then memory) is write, io_uring, depth 8: 398 MB/s ± 1.0 %, no different from the best beyond noise; it takes 0.029 s of CPU time per GB, the best 0.029 s.
+      engine and path and layout and chunk and order and record size and depth: any value will do, as each comes within 2 % of the best with the right choice of the other settings
     The best setting to read is read, io_uring, depth 8: 398 MB/s ± 1.0 %. One other setting does not differ from it by more than noise.
-      The cheapest setting within 2 % of it, by depth, then CPU time, then memory, is read, io_uring, depth 8: 398 MB/s ± 1.0 %, no different from the best beyond noise; it takes 0.029 s of CPU time per GB, the best 0.029 s.
-      engine and path and layout and chunk and order and record size and depth: every value comes within 2 % of the best with some choice of the others
+      The cheapest setting within 2 % of it (the least depth; among equals the least CPU time, then memory) is read, io_uring, depth 8: 398 MB/s ± 1.0 %, no different from the best beyond noise; it takes 0.029 s of CPU time per GB, the best 0.029 s.
+      engine and path and layout and chunk and order and record size and depth: any value will do, as each comes within 2 % of the best with the right choice of the other settings
     ");
     let points = result.points.iter_mut();
     let of_points = points.filter_map(|point| point.against_best.as_mut());
@@ -148,7 +148,7 @@ fn a_paced_run_of_hardly_a_record_confirms_nothing() {
         let found = result.recommendation.as_mut().unwrap();
         (found.confirmed, found.held_seconds) = (None, Some(3.0));
     });
-    insta::assert_snapshot!(said, @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; not confirmed: a paced run of 3 s was too short for the few records that fell due). The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
+    insta::assert_snapshot!(said, @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which 154 MiB are needed (not confirmed: a paced run of 3 s was too short for the few records that fell due). The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn nothing_was_written_only_while_no_target_wrote() {
         let found = result.recommendation.as_mut().unwrap();
         found.worst_10_s_bytes_per_s = Some(0.0);
     });
-    insta::assert_snapshot!(said, @"A stream can be recorded at 1.98 GB/s on these 2 targets with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall of all targets at once was 12 s, that of a single target 1 min on /dev/nvme0n1. A stall of 1 min was seen once in 40 s, which is too short to show how often such stalls come: use --time 40m. The run rewrote 4 GiB of each target 3 times: a cache larger than that would not show (use a larger --size).");
+    insta::assert_snapshot!(said, @"A stream can be recorded at 1.98 GB/s on these 2 targets with a 512 MiB buffer, of which 154 MiB are needed (confirmed by a paced run of 10 s). The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall of all targets at once was 12 s, that of a single target 1 min on /dev/nvme0n1. A stall of 1 min was seen once in 40 s, which is too short to show how often such stalls come: use --time 40m. The run rewrote 4 GiB of each target 3 times, so a cache of more than 4 GiB would go unnoticed (use a larger --size).");
 }
 
 #[test]
@@ -172,8 +172,8 @@ fn ten_seconds_of_nothing_are_no_rate() {
             found.worst_10_s_bytes_per_s = Some(0.0);
         })
     };
-    insta::assert_snapshot!(said(14_000_000_000), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 14 s. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
-    insta::assert_snapshot!(said(9_990_000_000), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 9.99 s. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
+    insta::assert_snapshot!(said(14_000_000_000), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which 154 MiB are needed (confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 14 s. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
+    insta::assert_snapshot!(said(9_990_000_000), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which 154 MiB are needed (confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 9.99 s. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
 }
 
 #[test]
@@ -194,8 +194,8 @@ fn rates_that_were_tried_before_one_held_or_none_did() {
             found.worst_10_s_bytes_per_s = Some(1.5e9);
         })
     };
-    insta::assert_snapshot!(result(true), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s); 3.40 GB/s was tried first and did not hold. The rate of the slowest 10 s was 1.50 GB/s. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
-    insta::assert_snapshot!(result(false), @"No rate is confirmed at which a stream can be recorded with a 512 MiB buffer: of 2 paced runs, from 3.40 GB/s down to 1.98 GB/s, none held (up to 700 MiB were waiting in the last one). The rate of the slowest 10 s was 1.50 GB/s. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
+    insta::assert_snapshot!(result(true), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which 154 MiB are needed (confirmed by a paced run of 10 s); 3.40 GB/s was tried first and did not hold. The rate of the slowest 10 s was 1.50 GB/s. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
+    insta::assert_snapshot!(result(false), @"No rate is confirmed at which a stream can be recorded with a 512 MiB buffer: of 2 paced runs, from 3.40 GB/s down to 1.98 GB/s, none held (up to 700 MiB were waiting in the last one). The rate of the slowest 10 s was 1.50 GB/s. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn bytes_that_are_new_for_each_write_are_told_where_they_go_slower() {
             });
         })
     };
-    insta::assert_snapshot!(result(true), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). A trial in which every byte was new, as in a recording, reached 2.90 GB/s; one with this run's bytes, most of which stay the same, reached 5.40 GB/s. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
+    insta::assert_snapshot!(result(true), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which 154 MiB are needed (confirmed by a paced run of 10 s). A trial in which every byte was new, as in a recording, reached 2.90 GB/s; one with this run's bytes, most of which stay the same, reached 5.40 GB/s. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
     assert_eq!(result(false), said(sample::one_target(), |_| {}));
 }
 
@@ -240,13 +240,13 @@ fn through_the_page_cache_the_rate_is_that_with_flushes_and_a_full_memory_is_mis
         result.targets[0].capacity_bytes = Some(100 << 30);
     }), @"This target writes 1.75 GB/s through the page cache, flushes included; measure with --path direct to learn the rate at which one may record. The worst stall, with nothing completed, was 41.2 ms. The 1500 MiB written fit into the memory of 63 GiB, so no backlog larger than memory built up: use --size 100GiB --time 1m to see the disk behind a full cache.");
     // 77 GB were written, and 67 GB are the memory.
-    insta::assert_snapshot!(said(sample::one_target(), buffered), @"This target writes 1.75 GB/s through the page cache, flushes included; measure with --path direct to learn the rate at which one may record. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
+    insta::assert_snapshot!(said(sample::one_target(), buffered), @"This target writes 1.75 GB/s through the page cache, flushes included; measure with --path direct to learn the rate at which one may record. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
 }
 
 #[test]
 fn no_rate_fits_the_buffer() {
     let said = said(sample::one_target(), |result| result.recommendation = None);
-    insta::assert_snapshot!(said, @"This target writes 1.75 GB/s steadily (± 17.5 MB/s), but no rate can be recommended with a 512 MiB buffer. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
+    insta::assert_snapshot!(said, @"This target writes 1.75 GB/s steadily (± 17.5 MB/s), but no rate can be recommended with a 512 MiB buffer. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
 }
 
 #[test]
@@ -255,12 +255,12 @@ fn not_steady_says_why() {
         result.total.sustained.reached = false;
         result.total.sustained.why = "falling 31 %: position or time, one pass cannot tell".into();
     };
-    insta::assert_snapshot!(said(sample::one_target(), unsteady), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The rate was not steady (falling 31 %: position or time, one pass cannot tell); from 6 s on it was 1.75 GB/s on average. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
+    insta::assert_snapshot!(said(sample::one_target(), unsteady), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which 154 MiB are needed (confirmed by a paced run of 10 s). The rate was not steady: falling 31 %: position or time, one pass cannot tell. From 6 s on it was 1.75 GB/s on average. So 1.98 GB/s may not last: a longer --time, or --until-steady, tells more. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
     let without = said(sample::one_target(), |result| {
         unsteady(result);
         result.recommendation = None;
     });
-    insta::assert_snapshot!(without, @"The rate was not steady (falling 31 %: position or time, one pass cannot tell); from 6 s on it was 1.75 GB/s on average. No rate to rely on follows from that. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
+    insta::assert_snapshot!(without, @"The rate was not steady: falling 31 %: position or time, one pass cannot tell. From 6 s on it was 1.75 GB/s on average. No rate to rely on follows from that: a longer --time, or --until-steady, tells more. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn reading() {
         result.plan.direction = Direction::Read;
         result.recommendation = None;
     });
-    insta::assert_snapshot!(said, @"These 2 targets together read 2.00 GB/s steadily (± 20.0 MB/s). The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall, with nothing completed, was 41.2 ms. The run reread 4 GiB of each target 3 times: a cache larger than that would not show (use a larger --size).");
+    insta::assert_snapshot!(said, @"These 2 targets together read 2.00 GB/s steadily (± 20.0 MB/s). The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall, with nothing completed, was 41.2 ms. The run reread 4 GiB of each target 3 times, so a cache of more than 4 GiB would go unnoticed (use a larger --size).");
 }
 
 #[test]
@@ -284,9 +284,9 @@ fn paced() {
             result.total.seconds = 7200.0;
         })
     };
-    insta::assert_snapshot!(result(Some(true)), @"This target held 200 MB/s for 2 h; 12.0 MiB of the 512 MiB buffer were needed. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
-    insta::assert_snapshot!(result(Some(false)), @"This target did NOT hold 200 MB/s for 2 h; 12.0 MiB of the 512 MiB buffer were needed, and the backlog grew steadily to the end, which no buffer rides out in a longer run. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
-    insta::assert_snapshot!(result(None), @"Whether this target can hold 200 MB/s was not decided in 2 h; 12.0 MiB of the 512 MiB buffer were needed. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
+    insta::assert_snapshot!(result(Some(true)), @"This target held 200 MB/s for 2 h; 12.0 MiB of the 512 MiB buffer were needed. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
+    insta::assert_snapshot!(result(Some(false)), @"This target did NOT hold 200 MB/s for 2 h; 12.0 MiB of the 512 MiB buffer were needed, and the backlog grew steadily to the end, which no buffer rides out in a longer run. To learn which rate does hold, measure without --rate. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
+    insta::assert_snapshot!(result(None), @"Whether this target can hold 200 MB/s was not decided in 2 h; 12.0 MiB of the 512 MiB buffer were needed. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
 }
 
 #[test]
@@ -305,7 +305,7 @@ fn errors_come_first() {
         result.targets[1].errors = vec![sample::error(), sample::error()];
         result.targets[1].name = "/dev/sdb\x1b[2J".to_owned();
     });
-    insta::assert_snapshot!(said, @"/dev/sdb�[2J failed: write at 3.20 GB: I/O error: the disk refused it, see the kernel log and its cables (1 more error is listed). The 1 target that is left writes 2.00 GB/s steadily (± 20.0 MB/s), but no rate can be recommended after a failure. The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall, with nothing completed, was 41.2 ms. The run rewrote 4 GiB of each target 3 times: a cache larger than that would not show (use a larger --size).");
+    insta::assert_snapshot!(said, @"/dev/sdb�[2J failed: write at 3.20 GB: I/O error: the disk refused it, see the kernel log and its cables (1 more error is listed). The 1 target that is left writes 2.00 GB/s steadily (± 20.0 MB/s), but no rate can be recommended after a failure. The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall, with nothing completed, was 41.2 ms. The run rewrote 4 GiB of each target 3 times, so a cache of more than 4 GiB would go unnoticed (use a larger --size).");
 }
 
 #[test]
@@ -324,14 +324,14 @@ fn interrupted_short_and_simulated() {
         result.targets[0].ended = Ending::Interrupted;
         result.total.seconds = 3.2;
     });
-    insta::assert_snapshot!(interrupted, @"The run was interrupted after 3.2 s; the figures cover what was done until then. A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
+    insta::assert_snapshot!(interrupted, @"The run was interrupted after 3.2 s; the figures cover what was done until then. A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which 154 MiB are needed (confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
     let afterwards = said(sample::one_target(), |result| result.interrupted = true);
-    insta::assert_snapshot!(afterwards, @"The interruption came after the run itself; what was to follow it is missing. A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time).");
+    insta::assert_snapshot!(afterwards, @"The interruption came after the run itself; what was to follow it is missing. A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which 154 MiB are needed (confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
     let short = said(sample::one_target(), |result| {
         result.plan.simulated = true;
         result.total.seconds = 3.2;
     });
-    insta::assert_snapshot!(short, @"The run was only 3.2 s long, which is too short to judge what lasts. A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time). These figures are of a simulated machine, not of real disks.");
+    insta::assert_snapshot!(short, @"The run was only 3.2 s long, which is too short to judge what lasts. A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which 154 MiB are needed (confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time). These figures are of a simulated machine, not of real disks.");
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn stall_of_one_target_is_not_hidden_by_the_others() {
     let said = said(sample::two_targets(), |result| {
         result.stalls[2].duration_ns = 3_000_000_000;
     });
-    insta::assert_snapshot!(said, @"A stream can be recorded at 1.98 GB/s on these 2 targets with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall of all targets at once was 41.2 ms, that of a single target 3 s on /dev/sdb. A stall of 3 s was seen once in 40 s, which is too short to show how often such stalls come: use --time 3m. The run rewrote 4 GiB of each target 3 times: a cache larger than that would not show (use a larger --size).");
+    insta::assert_snapshot!(said, @"A stream can be recorded at 1.98 GB/s on these 2 targets with a 512 MiB buffer, of which 154 MiB are needed (confirmed by a paced run of 10 s). The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall of all targets at once was 41.2 ms, that of a single target 3 s on /dev/sdb. A stall of 3 s was seen once in 40 s, which is too short to show how often such stalls come: use --time 3m. The run rewrote 4 GiB of each target 3 times, so a cache of more than 4 GiB would go unnoticed (use a larger --size).");
 }
 
 #[test]
@@ -351,8 +351,8 @@ fn once_over_a_file_or_a_whole_device() {
             result.targets[0].capacity_bytes = capacity_bytes;
         })
     };
-    insta::assert_snapshot!(once(TargetKind::ScratchFile, Some(8 << 30)), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 41.2 ms. The run wrote 4 GiB once: a cache larger than that would not show (use a larger --size).");
-    insta::assert_snapshot!(once(TargetKind::BlockDevice, Some(4 << 30)), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer (154 MiB of it needed; confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 41.2 ms. The run wrote 4 GiB once, from end to end.");
+    insta::assert_snapshot!(once(TargetKind::ScratchFile, Some(8 << 30)), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which 154 MiB are needed (confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 41.2 ms. The run wrote 4 GiB once, so a cache of more than 4 GiB would go unnoticed (use a larger --size).");
+    insta::assert_snapshot!(once(TargetKind::BlockDevice, Some(4 << 30)), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which 154 MiB are needed (confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 41.2 ms. The run wrote 4 GiB once, from end to end.");
 }
 
 /// A result with everything that a summary tells.
@@ -668,18 +668,18 @@ fn ties_are_one_line_and_one_reading_is_no_noise() {
     The best setting to write is write, io_uring, depth 8: 398 MB/s ± 1.0 %. 5 other settings do not
       differ from it by more than noise. One other setting was measured once, so its difference cannot
       be told from noise.
-      The cheapest setting within 2 % of it, by depth, then CPU time, then memory, is write, io_uring,
-        depth 8: 398 MB/s ± 1.0 %, no different from the best beyond noise; it takes 0.029 s of CPU time
-        per GB, the best 0.029 s.
-      engine and path and layout and chunk and order and record size and depth: every value comes within
-        2 % of the best with some choice of the others
+      The cheapest setting within 2 % of it (the least depth; among equals the least CPU time, then
+        memory) is write, io_uring, depth 8: 398 MB/s ± 1.0 %, no different from the best beyond noise;
+        it takes 0.029 s of CPU time per GB, the best 0.029 s.
+      engine and path and layout and chunk and order and record size and depth: any value will do, as
+        each comes within 2 % of the best with the right choice of the other settings
     The best setting to read is read, io_uring, depth 8: 398 MB/s ± 1.0 %. One other setting does not
       differ from it by more than noise.
-      The cheapest setting within 2 % of it, by depth, then CPU time, then memory, is read, io_uring,
-        depth 8: 398 MB/s ± 1.0 %, no different from the best beyond noise; it takes 0.029 s of CPU time
-        per GB, the best 0.029 s.
-      engine and path and layout and chunk and order and record size and depth: every value comes within
-        2 % of the best with some choice of the others
+      The cheapest setting within 2 % of it (the least depth; among equals the least CPU time, then
+        memory) is read, io_uring, depth 8: 398 MB/s ± 1.0 %, no different from the best beyond noise;
+        it takes 0.029 s of CPU time per GB, the best 0.029 s.
+      engine and path and layout and chunk and order and record size and depth: any value will do, as
+        each comes within 2 % of the best with the right choice of the other settings
     ");
     let text = sweep_text(&result, 100);
     insta::assert_snapshot!(text.split("\n\n").next().unwrap(), @"

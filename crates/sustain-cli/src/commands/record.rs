@@ -301,9 +301,9 @@ fn sources(flags: &RecordFlags) -> Result<Vec<SourcePlan>, UsageError> {
         each if each.len() == from.len() => each.to_vec(),
         other => {
             return usage(format!(
-                "give --frames once for all streams or once for each, not {} times for {}",
+                "--frames is given {} times for {}: give it once for all streams, or once for each",
                 other.len(),
-                from.len()
+                streams(from.len())
             ));
         }
     };
@@ -332,6 +332,13 @@ fn align_frames(flags: &RecordFlags, sources: &[SourcePlan]) -> Result<bool, Usa
     Ok(flags.align_frames)
 }
 
+fn streams(count: usize) -> String {
+    match count {
+        1 => "1 stream".to_owned(),
+        count => format!("{count} streams"),
+    }
+}
+
 /// The declared frame rate of each stream, in their order.
 fn frame_rates(
     flags: &RecordFlags,
@@ -346,10 +353,10 @@ fn frame_rates(
         each if each.len() == sources.len() => each.iter().copied().map(Some).collect::<Vec<_>>(),
         other => {
             return Err(UsageError(format!(
-                "give --frame-rate once for all streams with frames or once for each stream, not \
-                 {} times for {}",
+                "--frame-rate is given {} times for {}: give it once for all streams that have \
+                 frames, or once for each stream",
                 other.len(),
-                sources.len()
+                streams(sources.len())
             )));
         }
     };
@@ -357,17 +364,20 @@ fn frame_rates(
     let mut declared = sources.iter().zip(&rates);
     let unframed = declared
         .find(|(source, rate)| has_none || rate.is_some() && source.framing == Framing::None);
-    match unframed {
-        Some((source, _)) => Err(UsageError(format!(
-            "--frame-rate needs frames, and the stream {} has none: {}",
-            source.stream,
-            match source.source {
-                SourceSpec::Synthetic(_) => "a test: source keeps its own rate",
-                _ => "say with --frames how they are told apart",
-            }
-        ))),
-        None => Ok(rates),
-    }
+    let Some((source, _)) = unframed else {
+        return Ok(rates);
+    };
+    let stream = &source.stream;
+    Err(UsageError(match source.source {
+        SourceSpec::Synthetic(_) => format!(
+            "--frame-rate cannot be checked for the stream {stream}: its test: source makes its \
+             frames at the rate that is written in it. Leave --frame-rate out for this stream"
+        ),
+        _ => format!(
+            "--frame-rate needs frames, and the stream {stream} has none: say with --frames how \
+             they are told apart"
+        ),
+    }))
 }
 
 fn present(flags: &RecordFlags, result: &RecordResult) -> anyhow::Result<()> {

@@ -12,11 +12,12 @@ Examples:
   sustain compare monday.json friday.json
       Do these two measurements differ by more than noise, and by how much?
   sustain compare new.json tonight.json --fail-if-slower 5%
-      Each night: `sustain measure /dev/sdb --read --size 40GB --json tonight.json` has just run,
-      and new.json is from the same command when the disk was new. The exit code is 1 once the
-      disk fails, or is slower by more than 5 %. With --size both runs use the same part of the
-      disk. Only the noise within a run is known, so allow for more than runs differ from night
-      to night.
+      Each night, after `rm -f tonight.json` and then `sustain measure /dev/sdb --read --size 40GB
+      --json tonight.json`; new.json is from the same command when the disk was new. The exit code
+      is 1 if the disk failed, or is slower by more than 5 %, and 2 if it could not be measured, so
+      that there is no tonight.json. Without the `rm`, yesterday's file would then be compared.
+      With --size both runs use the same part of the disk. Only the noise within a run is known, so
+      allow for more than runs differ from night to night.
   sustain compare --ab '--depth 8' '--depth 32' /data
       Two settings in turn, on a scratch file, until their difference is known.
   sustain compare --ab '--engine io_uring' '--engine threads --depth 4' /dev/sdb --read --time 10m
@@ -83,7 +84,8 @@ pub(crate) struct CompareFlags {
     #[arg(help_heading = group::HOW_LONG)]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) time: Option<u64>,
-    /// With --ab: end also when the difference cannot be more than this [default: 1%].
+    /// With --ab: also end as soon as it is certain that A and B differ by less than this [default:
+    /// 1%].
     #[arg(help_heading = group::HOW_LONG, hide_short_help = true)]
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, allow_hyphen_values = true)]
     pub(crate) alike: Option<f64>,

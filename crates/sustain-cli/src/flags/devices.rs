@@ -26,7 +26,7 @@ What the output means:
       How the kernel orders requests, whether the disk says that it caches writes, and the longest
       request that it takes.
   may be written, must not be written
-      What the guard of measure, sweep and create would say of the disk, and why.";
+      Whether measure, sweep and create would agree to write to the disk, and why.";
 
 #[derive(Debug, Args)]
 #[command(after_help = help::short("devices", EXAMPLES))]

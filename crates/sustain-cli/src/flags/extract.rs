@@ -32,29 +32,30 @@ and a pin whose time has not come to its end gives what is durable so far. Where
 times by a clock that differs from this machine's by more than a second, all that the pin keeps is
 given.
 
-The end of a range is exclusive. Times are those that the source gave with its data. If the clock
-of the source differs from this machine's, or was set during the recording, the clock of the
-source decides, and a time range may consist of several parts of the stream. What is lost in a
-range, or was overwritten by a ring, is named. A time of +10s counts from when the recording was
-begun, and one of -5m back from the arrival of its last byte, whichever stream that is of. Nothing
-is written to the members. Exit codes: 0 done; 1 bytes are lost and --holes does not say what to
-do, or the output could not be written or was closed before its end; 2 usage error, or something
-that is not a member of a store; 130 interrupted.";
+The end of a range is exclusive. The time of a byte or frame is when the recorder read it, by the
+clock of the machine that recorded (a program that records with the library may give times of its
+own). If that clock was set during the recording, a time range may consist of several parts of the
+stream. What is lost in a range, or was overwritten by a ring, is named. A time of +10s counts from
+the beginning of the recording, and one of -5m back from the arrival of its last byte, whichever
+stream that is of. Nothing is written to the members. Exit codes: 0 done; 1 bytes are lost and
+--holes does not say what to do, or the output could not be written or was closed before its end;
+2 usage error, or something that is not a member of a store; 130 interrupted.";
 
 const OUTPUT: &str = "\
 What the output means:
   written
       The bytes or frames that were written: those found whole and, with --holes fill, the zeros
       in the place of lost ones.
-  lost
-      Bytes of the range that the recorder could not keep; --holes says what stands for them.
-  overwritten
-      What a ring has used again for newer data.
+  are lost, cannot be read
+      Bytes of the range that were never recorded, and those that are damaged or on a member that
+      is not here. --holes says what is written in their place.
+  are gone, overwritten
+      A ring has written newer data in their place.
 The columns of --index:
   frame, frames
       The frame's number, from 0. A line for lost frames has the first of them, and how many.
   time
-      When its first byte arrived, by the clock of its source, in UTC.
+      When the recorder read its first byte, in UTC.
   length_bytes
       Its length; if it is not whole, up to its first byte that is not there.
   stream_offset_bytes
@@ -86,7 +87,7 @@ pub(crate) struct ExtractFlags {
     /// The stream's name [default: the only one].
     #[arg(long, value_name = "NAME")]
     pub(crate) stream: Option<String>,
-    /// Start of the byte range; lost bytes count too [default: 0].
+    /// Start of the byte range; lost bytes are counted, too [default: 0].
     #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with_all = [
         "from_time", "to_time", "from_frame", "to_frame",
     ])]
@@ -127,7 +128,8 @@ pub(crate) struct ExtractFlags {
     /// End of the frame range, exclusive.
     #[arg(long, value_name = "N")]
     pub(crate) to_frame: Option<u64>,
-    /// What to write in place of lost bytes: zeros (fill), or nothing (skip).
+    /// What to write in place of lost bytes: zeros (fill), or nothing (skip) [default: end at the
+    /// first lost byte, with exit code 1].
     #[arg(help_heading = group::HOW)]
     #[arg(long, value_enum)]
     pub(crate) holes: Option<HolesFlag>,

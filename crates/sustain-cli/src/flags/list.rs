@@ -30,15 +30,17 @@ What the output means:
       go on; running: it is being recorded; open end: a crash or a kill; recovered: sustain
       recover has noted where such a recording ends.
   bytes, frames
-      How long each stream is, with what is lost and missing of it.
+      The length of each stream. What is lost or missing is counted in it.
   lost
-      Bytes that came and could not be written; they are named gaps.
+      Bytes that the sources sent and that were not recorded. The recording says how many, where
+      and why.
   missing
-      Bytes that lie on members that are not there.
+      Bytes that were recorded on members, or parts of members, that are not here.
   on MEMBER: device bytes
       With -v: where the recording's data begins and ends on that member, as byte offsets; the
-      end is the first byte that is not its own. For a directory: in its sustain.store. In a ring
-      that has come round, the data goes on from the last slot to the first.";
+      end is the first byte that is not its own. If the member is a directory, they are offsets in
+      its file sustain.store. In a ring that has come round, the data goes on from the last slot
+      to the first.";
 
 #[derive(Debug, Args)]
 #[command(after_help = help::short("list", EXAMPLES))]

@@ -22,8 +22,8 @@ Examples:
   sustain measure /dev/sdb --write --destroy /dev/sdb
       Writes to the raw disk. Everything on it is lost.
   sustain measure /dev/sdb --at 95% --profile profile.json
-      Near the end of a disk. The lower rate that sustain profile found there does not count as
-      a fall.
+      Near the end of a disk, where it is slower. sustain profile has found how much slower, so
+      that this does not count as a rate that falls.
   sustain measure /data --effect=both --victim /home --report effect.html
       What writing to /data does to other programs, direct compared with buffered.
   sustain measure sim:machines/demo.toml
@@ -33,8 +33,9 @@ Examples:
       read alone.
 
 Sizes take kB, MB, GB (powers of 10) and KiB, MiB, GiB (powers of 2); rates take the same with /s.
-Exit codes: 0 done; 1 requests or the closing flush failed, or --rate was not held or could not be
-decided; 2 usage error or refused target; 130 interrupted, with the result of what was done.";
+Exit codes: 0 done; 1 requests or the closing flush failed, --rate was not held, or the run
+could not tell whether it was; 2 usage error or refused target; 130 interrupted, with the result
+of what was done.";
 
 const OUTPUT: &str = "\
 What the output means:
@@ -44,18 +45,20 @@ What the output means:
   sustained
       The rate once it was steady, with half the width of its 95 % confidence interval; \"not
       reached\" if it was never steady.
-  p50, p99, p99.9, max
-      The time from the submission of a request to its completion: of 100 requests, 50 took no
-      longer than p50. max is the longest of all. With --rate, the time counts from when the request
-      was due, so that waiting for a disk that falls behind is included.
+  p50, p99.9, max
+      The time from the submission of a request to its completion: half of the requests took no
+      longer than p50, and 999 of 1000 no longer than p99.9. max is the longest of all. With --rate,
+      the time counts from when the request was due, so that waiting for a disk that falls behind is
+      included.
   ended
       Why the target was done: the time or the bytes that were asked for, the end of the device,
       steady, an error, or an interruption.
   part, depth (while it runs)
       The target's part of all bytes, and its requests in flight.
   A stream can be recorded at ...
-      The rate to plan a recording with. Its buffer is the memory needed for the periods in which
-      the disks were slower than that. A paced run confirms both.";
+      The rate to plan a recording with, and the buffer to give it (record --buffer). How much of
+      that buffer is needed follows from the periods in which the disks were slower than this rate.
+      A paced run, which writes at this rate as a source would, confirms both.";
 
 #[derive(Debug, Args)]
 #[command(after_help = help::short("measure", EXAMPLES))]
@@ -71,7 +74,8 @@ pub(crate) struct MeasureFlags {
     pub(crate) direction: DirectionFlags,
     #[command(flatten)]
     pub(crate) setting: SettingFlags,
-    /// Pace the run as a source of this rate, over all targets together, and tell whether it held.
+    /// Write or read at this rate, over all targets together, as a source that does not wait, and
+    /// tell whether the targets held it.
     #[arg(help_heading = group::HOW)]
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     pub(crate) rate: Option<f64>,
@@ -87,8 +91,8 @@ pub(crate) struct MeasureFlags {
     #[arg(help_heading = group::HOW_LONG, hide_short_help = true)]
     #[arg(long)]
     pub(crate) until_steady: bool,
-    /// Use only this much of each target, and start again at its beginning [default: the whole
-    /// target, but at most 4GiB of a file that is written; a block device is gone over once].
+    /// Use only this much of each target, from its start, again and again [default: the whole
+    /// target, but at most 4GiB of a file that is written; a block device is gone over only once].
     #[arg(help_heading = group::WHAT)]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
@@ -105,8 +109,8 @@ pub(crate) struct MeasureFlags {
     #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
-    /// The buffer of the recorder that the answer is for [default: 512MiB, or a quarter
-    /// of the memory if that is less].
+    /// The buffer that the recorder will have: the rate is recommended for this one [default:
+    /// 512MiB, or a quarter of the memory if that is less].
     #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) buffer: Option<u64>,
@@ -118,8 +122,9 @@ pub(crate) struct MeasureFlags {
     #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long)]
     pub(crate) no_confirm: bool,
-    /// Measure as well what the targets give while what was written is read back: writing while as
-    /// many requests read, and reading alone. It takes three times as long.
+    /// Then also measure how fast the targets are written while what was written is read back, with
+    /// as many requests in flight for reading as for writing, and how fast it is read alone. This
+    /// takes three times as long.
     #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long)]
     pub(crate) read_back: bool,
@@ -155,8 +160,9 @@ pub(crate) struct SettingFlags {
     #[arg(hide_short_help = true)]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) chunk: Option<u64>,
-    /// The bytes to write: incompressible, changed a little for each write (fresh); incompressible,
-    /// every byte new for each write, which costs CPU time (rewritten); or zeros (zero).
+    /// The bytes to write. fresh: incompressible, of which a little changes from write to write.
+    /// rewritten: incompressible, and every byte is new in each write, which takes CPU time. zero:
+    /// zeros.
     #[arg(hide_short_help = true)]
     #[arg(long, value_enum, default_value_t = DataFlag::Fresh)]
     pub(crate) data: DataFlag,

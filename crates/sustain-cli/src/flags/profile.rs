@@ -17,14 +17,14 @@ Examples:
   sustain profile sim:machines/demo.toml --budget 30m
       A simulated machine with four disks; takes a moment.
 
-Each place is visited twice, and a third time if it was slow in either visit. While chance may
-explain that it was slow in every visit, it is visited again, up to six times. A place that was
-slow in every visit, more often than chance explains, is a bad spot. A place that was slow in
-most visits, or in all but no more often than chance explains, is uncertain. Anything else was a
-passing disturbance. At the end, longer runs without a break try whether the rates last; if they
-do not, the answer is lowered to what was held. A slow place that fits between two samples is
-not seen: the answer says how wide it could be, and which --budget looks closer. Ctrl-C ends the
-measurement early; the result then covers what was measured.
+Each place is visited twice, and a third time if it was slow in either visit. If it was slow every
+time and this may still be chance, it is visited again, up to six times. A place that was slow in
+every visit, more often than chance explains, is a bad spot. One that was slow in most visits, or in
+all of them but perhaps by chance, is uncertain. Anything else was a passing disturbance. At the
+end, longer runs without a break try whether the rates last; if they do not, the answer is lowered
+to what was held. A slow place that fits between two samples is not seen: the answer says how wide
+it could be, and which --budget looks closer. Ctrl-C ends the measurement early; the result then
+covers what was measured.
 `sustain measure --profile FILE` and `sustain record --profile FILE` use the file that --json
 wrote. Exit codes: 0 done; 1 requests failed; 2 usage error or refused target; 130 interrupted,
 with the result of what was done.";

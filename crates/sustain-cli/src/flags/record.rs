@@ -52,7 +52,9 @@ fn parse_durable(text: &str) -> Result<DurableFlag, String> {
         return Ok(DurableFlag::Each);
     }
     match parse_duration(text) {
-        Ok(0) => Err("an interval must be longer than nothing; for every write: each".to_owned()),
+        Ok(0) => {
+            Err("it must be more than 0s; each makes every write durable by itself".to_owned())
+        }
         Ok(interval_ns) if interval_ns < DURABLE_NS_MIN => Err(
             "an interval shorter than 1 ms would ask for a flush with nearly every write, which \
              takes longer on most disks: give at least 1ms, or each to make every write durable by \
@@ -92,13 +94,13 @@ What the output means:
       Nothing is taken from the sources until `sustain control SOCKET resume`.
   slowest append
       The longest time so far that writing one append to a member took.
-  frames/s, after each other, missing, late (at the end)
+  frames/s, from one frame to the next, missing, late (at the end)
       Of a stream with frames: how many came each second, how large they were, the
       longest time from one to the next, and how long each took until it, and all
-      before it, was durable. Against a --frame-rate also the frames that
-      never came (missing), and those that came after a pause, closer to each other
-      than the rate is (late), with their numbers and times. A frame has the time of the
-      read that brought its first byte.
+      before it, was durable. With --frame-rate also the frames that never came
+      (missing) and those that came late and then in quick succession (late), with
+      their numbers and times. The time of a frame is when the recorder read its
+      first byte.
   durable within (at the end)
       Of 1000 appends, 999 took no longer than this until their bytes were on the
       medium, where a power cut cannot take them.";
@@ -137,7 +139,8 @@ pub(crate) struct RecordFlags {
     #[arg(long)]
     pub(crate) ring: bool,
     /// What to do when the buffer in memory is full: let the source wait (block), or lose what
-    /// comes and note it as a gap (drop). A store that is full ends the recording, but for --ring.
+    /// comes and note it as a gap (drop). When the store is full, the recording ends, unless --ring
+    /// is given.
     #[arg(help_heading = group::HOW)]
     #[arg(long, value_enum, default_value_t = OnFullFlag::Block)]
     pub(crate) on_full: OnFullFlag,
@@ -151,7 +154,7 @@ pub(crate) struct RecordFlags {
     #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_name = "SIZE", value_parser = parse_append_size)]
     pub(crate) append_size: Option<u32>,
-    /// The maximum age of data that is not yet durable; each makes every write durable.
+    /// How long data may take to become durable, at most; each makes every write durable by itself.
     #[arg(help_heading = group::HOW)]
     #[arg(long, value_name = "TIME|each", default_value = "1s", value_parser = parse_durable)]
     pub(crate) durable: DurableFlag,
@@ -170,8 +173,9 @@ pub(crate) struct RecordFlags {
     #[arg(long, value_enum, default_value_t = ShareFlag::First)]
     pub(crate) share: ShareFlag,
     /// Hold other programs back while data waits for the disks, where the kernel gives nobody
-    /// priority: control groups that use these disks get limits of I/O that fall and rise with what
-    /// waits. Their own limits are put back at the end, whatever ends the recording.
+    /// priority: control groups that use these disks get I/O limits, which become lower while more
+    /// data waits and higher again while less does. Their own limits are put back at the end,
+    /// whatever ends the recording.
     #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_enum, value_name = "WHOM")]
     pub(crate) hold_back: Option<HoldBackFlag>,
@@ -213,8 +217,9 @@ pub(crate) struct RecordFlags {
     #[arg(help_heading = group::OUTPUT)]
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// A result of sustain profile --write --json for all members. The forecast then knows the rate
-    /// of their inner zones, and warns if it is less than the sources offer.
+    /// A result of sustain profile --write --json for all members. "full in" then takes the slower
+    /// inner zones of disks into account, and a line warns if the members will become slower than
+    /// the sources.
     #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,

@@ -15,7 +15,7 @@ Examples:
   sustain sweep /dev/sdb /dev/sdc --read --engine io_uring,libaio,threads --budget 5m
       Which engine, record size and depth read two disks best, in five minutes.
   sustain sweep /data --report sweep.html
-      The first one, with a report: a curve for each setting, and record size by depth as a map.
+      The first example with a report: a curve for each setting, and record size by depth as a map.
   sustain sweep /dev/nvme0n1 --read --path direct,buffered,passthrough --budget 2m
       What the page cache and the block layer cost in rate and in CPU time.
   sustain sweep sim:machines/demo.toml --layout independent,stripe --chunk 64KiB..4MiB --order all \

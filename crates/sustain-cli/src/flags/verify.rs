@@ -27,7 +27,7 @@ What the output means:
   whole
       Bytes whose checksums are right.
   lost before they reached a member
-      Bytes that the recorder named as gaps: not a fault.
+      Bytes of which the recorder itself says that they were lost: no fault of the store.
   damaged or missing
       Bytes that should be there and are not. A line that begins with \"bad\" names their place.
   ok

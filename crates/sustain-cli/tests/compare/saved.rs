@@ -74,8 +74,9 @@ fn the_answer_comes_first_and_in_words() {
         may have been missed
 
     note: the intervals count only the noise within each run, so they show whether these two runs
-      differ, not whether the two settings always do: measure the settings in turn with `sustain compare
-      --ab`, or make a third run, to learn that
+      differ, not whether the two settings always do. To learn that, let `sustain compare --ab` measure
+      the settings in turn; or repeat the run of A and compare it with A: if these two differ as much,
+      it is not the setting
     ");
 }
 
@@ -154,7 +155,7 @@ fn other_names_are_compared_by_place_and_said() {
     assert_eq!(result["answer"]["verdict"], "faster");
     insta::assert_snapshot!(notes_of(&result), @"
     the names differ, so targets are compared in their order: old with new
-    the intervals count only the noise within each run, so they show whether these two runs differ, not whether the two settings always do: measure the settings in turn with `sustain compare --ab`, or make a third run, to learn that
+    the intervals count only the noise within each run, so they show whether these two runs differ, not whether the two settings always do. To learn that, let `sustain compare --ab` measure the settings in turn; or repeat the run of A and compare it with A: if these two differ as much, it is not the setting
     ");
 }
 
@@ -228,7 +229,7 @@ fn what_was_said_of_saved_runs_is_told_anew_with_what_tells_them_apart() {
      target      rate         sustained      p50    p99.9      max  ended
      d       100 MB/s  100 MB/s ± 0.0 %  83.9 ms  83.9 ms  83.9 ms  time
 
-    A stream can be recorded at 99.9 MB/s on this target with a 512 MiB buffer (15 MiB of it needed; not confirmed by a paced run). The worst stall, with nothing completed, was 10.5 ms. The run wrote 6.01 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time). These figures are of a simulated machine, not of real disks.
+    A stream can be recorded at 99.9 MB/s on this target with a 512 MiB buffer, of which 15 MiB are needed (not confirmed by a paced run). The worst stall, with nothing completed, was 10.5 ms. The run wrote 6.01 GB of the 1.00 TB of the target once, so a cache of more than 6.01 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time). These figures are of a simulated machine, not of real disks.
     ");
     let both = place.run(&["report", "a.json", "b.json"]).expect(0).stdout;
     let rest = both.strip_prefix(&format!("a.json:\n{alone}\n")).unwrap();
@@ -237,7 +238,7 @@ fn what_was_said_of_saved_runs_is_told_anew_with_what_tells_them_apart() {
      target       rate          sustained      p50    p99.9      max  ended
      d       95.0 MB/s  95.0 MB/s ± 0.1 %  88.3 ms  88.3 ms  88.3 ms  time
 
-    A stream can be recorded at 94.9 MB/s on this target with a 512 MiB buffer (5 MiB of it needed; not confirmed by a paced run). The worst stall, with nothing completed, was 11.0 ms. The run wrote 5.71 GB of the 1.00 TB of the target once: a larger cache, or a slower part in the rest of the target, would not show (use a longer --time). These figures are of a simulated machine, not of real disks.
+    A stream can be recorded at 94.9 MB/s on this target with a 512 MiB buffer, of which 5 MiB are needed (not confirmed by a paced run). The worst stall, with nothing completed, was 11.0 ms. The run wrote 5.71 GB of the 1.00 TB of the target once, so a cache of more than 5.71 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time). These figures are of a simulated machine, not of real disks.
 
     B is 5.0 % slower than A (sustained rate), more than noise explains; the 95 % interval is 4.9 % to
       5.1 %. Besides the rate, these differ by more than noise: usual max latency +5.3 %.
@@ -259,7 +260,8 @@ fn what_was_said_of_saved_runs_is_told_anew_with_what_tells_them_apart() {
         may have been missed
 
     note: the intervals count only the noise within each run, so they show whether these two runs
-      differ, not whether the two settings always do: measure the settings in turn with `sustain compare
-      --ab`, or make a third run, to learn that
+      differ, not whether the two settings always do. To learn that, let `sustain compare --ab` measure
+      the settings in turn; or repeat the run of A and compare it with A: if these two differ as much,
+      it is not the setting
     ");
 }

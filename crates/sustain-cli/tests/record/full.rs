@@ -56,6 +56,11 @@ fn fill(made: Made) {
     members.verify(0);
     let listed = members.list();
     assert_eq!(listed["recordings"][0]["ended"], "full");
+    if whole(&stream(&result, "fast")["gap_bytes"]) > 0 {
+        let of_fast = ["--stream", "fast", "-o", "fast.raw"];
+        let extracted = members.run("extract", &of_fast).expect(1);
+        extracted.says("never recorded, because the store was full");
+    }
     let frames = whole(&listed["recordings"][0]["streams"][0]["frames"]);
     assert!(frames <= whole(&stream(&result, "fast")["frames"]));
 

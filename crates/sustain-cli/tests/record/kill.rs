@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::MIB;
 use crate::check::{Extracted, extract};
+use crate::control::Commanded;
 use crate::draw::{Draw, seed};
 use crate::members::{Made, Members, SMALL, stream, whole};
 use crate::support::json_of;
@@ -276,4 +277,26 @@ impl Plan {
             is_ring,
         }
     }
+}
+
+#[test]
+fn recovering_tells_from_where_on_a_ring_can_be_read_now() {
+    let members = Members::files(&[8 * MIB]);
+    let flags = ["--ring", "--from", "test:40MB/s"];
+    let mut commanded = Commanded::start_on(members, &flags);
+    commanded.becomes(|status| whole(&stream(status, "main")["durable_bytes"]) > 16 * MIB);
+    let Commanded { members, running } = commanded;
+    running.kill();
+    let readable = |document: &Value| {
+        let stream = &document["recordings"][0]["streams"][0];
+        whole(&stream["readable_from_byte"])
+    };
+    let before = readable(&members.list());
+    assert!(before > 0);
+    let recovered = members.run("recover", &["--json", "-"]).expect(0);
+    let recovered = recovered.says("the ring has overwritten what was before");
+    let told = readable(&json_of(&recovered.stdout));
+    // The mark takes the place of the oldest slot.
+    assert!(told > before, "{told} before {before}");
+    assert_eq!(told, readable(&members.list()));
 }

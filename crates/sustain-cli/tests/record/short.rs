@@ -103,7 +103,10 @@ fn assert_empty(source: &str) {
         _ => Stdio::null(),
     };
     let ran = Running::start(command.stdin(input)).finish().expect(0);
-    ran.says(&format!("{from} was empty"));
+    let name = if from == "-" { "standard input" } else { from };
+    ran.says(&format!(
+        "{name} was empty, so nothing was recorded from it"
+    ));
     let listed = members.list();
     let recording = &listed["recordings"][0];
     assert_eq!(recording["ended"], "source");

@@ -132,7 +132,7 @@ fn a_gap_is_named_or_filled_or_left_out() {
     assert!(bytes == before, "what is exact up to the loss is written");
     insta::assert_snapshot!(words, @"
     stream main: bytes 200000 to 277777 are lost: they were never recorded, because the buffer was full
-    sustain: the 200000 bytes before these were written, exactly as recorded. To go on behind them, use --holes fill, which writes zeros in the place of such bytes, or --holes skip, which leaves them out
+    sustain: the 200000 bytes before these were written, exactly as recorded. To have what lies behind them as well, run it again with --holes fill, which writes zeros in the place of such bytes, or --holes skip, which leaves them out
     ");
 
     let (code, bytes, words) = extract(&place, &["a", "b", "--holes", "fill"]);
@@ -212,7 +212,7 @@ fn a_missing_member_is_a_hole_and_the_rest_keeps_its_place() {
     insta::assert_snapshot!(said, @"
     note: member N of N is missing (UUID ID), so the data on it cannot be read
     stream main: bytes N to N cannot be read: they are on none of the members that were given. Not given: member N (UUID ID); name it, too
-    sustain: the N bytes before these were written, exactly as recorded. To go on behind them, use --holes fill, which writes zeros in the place of such bytes, or --holes skip, which leaves them out
+    sustain: the N bytes before these were written, exactly as recorded. To have what lies behind them as well, remove new and run it again with --holes fill, which writes zeros in the place of such bytes, or --holes skip, which leaves them out
     ");
     let (code, bytes, words) = extract(&place, &["a", "--holes", "fill"]);
     assert_eq!((code, bytes.len()), (0, 3_000_000), "{words}");

@@ -557,4 +557,9 @@ fn a_recording_tells_what_its_frames_were_like() {
         ],
     );
     insta::assert_snapshot!(refusals);
+    let tested = ["--from", "test:1MB/s,frame=10kB", "--frame-rate", "100"];
+    place
+        .run(&[&["record", "a"], &tested[..]].concat())
+        .expect(2)
+        .says("makes its frames at the rate that is written in it");
 }

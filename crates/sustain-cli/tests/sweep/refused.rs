@@ -101,7 +101,7 @@ fn what_only_the_targets_show_is_explained() {
         "64MiB",
     ];
     let ran = place.run(&short).expect(2);
-    insta::assert_snapshot!(ran.stderr.split("sustain: ").nth(1).unwrap(), @"nothing is left to measure: all settings have more bytes in flight than are transferred in half a point of 0.1 s at 200 MB/s; use a longer --time-per-point, or smaller records and depths");
+    insta::assert_snapshot!(ran.stderr.split("sustain: ").nth(1).unwrap(), @"none of these settings can be measured: all of them have more bytes in flight than are transferred in half a point of 0.1 s at 200 MB/s; use a longer --time-per-point, or smaller records and depths");
     assert_eq!(
         place.names(),
         ["machine.toml", "x", "y"],

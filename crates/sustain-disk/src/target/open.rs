@@ -131,9 +131,9 @@ fn open_error(name: &str, request: OpenRequest, errno: Errno) -> Error {
             "permission denied; run as a user who may open it, or choose another place".to_owned()
         }
         // The rights of its file are not in the way: those are EACCES.
-        Errno::PERM => "permission denied by the kernel, whoever asks: a container may not open \
-                        this device, or the file is immutable; run outside of the container, or \
-                        choose another place"
+        Errno::PERM => "the kernel refuses this even to root: a container may not open this \
+                        device, or the file is immutable; run outside of the container, or choose \
+                        another place"
             .to_owned(),
         Errno::ROFS => format!("it is read-only; choose another place, or {}", READ.the()),
         Errno::NOSPC => "no space is left there; free some, or choose another place".to_owned(),

@@ -146,8 +146,9 @@ pub(super) fn few_in_common() -> String {
 pub(super) fn within_each_run() -> String {
     format!(
         "the intervals count only the noise within each run, so they show whether these two runs \
-         differ, not whether the two settings always do: measure the settings in turn with \
-         `sustain compare {}`, or make a third run, to learn that",
+         differ, not whether the two settings always do. To learn that, let `sustain compare {}` \
+         measure the settings in turn; or repeat the run of A and compare it with A: if these two \
+         differ as much, it is not the setting",
         AB.flag()
     )
 }

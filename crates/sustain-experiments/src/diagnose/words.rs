@@ -209,7 +209,8 @@ fn one_after_the_other(
         Some(gain) => format!("all at once reach {:.0} % more", gain * 100.0),
     };
     format!(
-        "one after the other, the slowest gives {}{meets}; {compared}",
+        "that is the mean over all of them, and while the slowest is used the rate is {}{meets}; \
+         {compared}",
         Rate(slowest_bytes_per_s)
     )
 }
@@ -292,9 +293,9 @@ pub(super) fn remark(remark: &DiagnosisRemark) -> String {
              runs ({TIME_PER_RUN}), each of which contains some of these pauses"
         ),
         DiagnosisRemark::LargerCacheNotSeen { bytes } => format!(
-            "each run wrote up to {} to a target: a larger cache that no flush empties would not \
-             show (use a longer {TIME_PER_RUN})",
-            Size(*bytes)
+            "each run wrote up to {written} to a target, so a cache of more than {written} that \
+             ignores flushes would go unnoticed (use a longer {TIME_PER_RUN})",
+            written = Size(*bytes)
         ),
         DiagnosisRemark::WithoutPauses(paused) => without_pauses(paused),
         DiagnosisRemark::OrderUnknown => {

@@ -100,8 +100,9 @@ mod tests {
         assert_eq!(
             words::coming(&half_a_minute()),
             "to come: prewriting 4 GiB, 1 s of idle time, the run of 30 s, a flush, 1 s of idle \
-             time again, other bytes in turn for 4 s, 1 to 6 confirming runs of 10 s each, until a \
-             rate holds; 46 s to 96 s in all, without the prewriting and the flush"
+             time again, 4 s with entirely new data in each write (to see whether the targets take \
+             it more slowly), 1 to 6 confirming runs of 10 s each, until a rate holds; 46 s to 96 s \
+             in all, without the prewriting and the flush"
         );
         let short = ForeseenParts {
             prewritten_bytes: 0,

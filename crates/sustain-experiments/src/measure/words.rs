@@ -71,15 +71,10 @@ pub(super) fn remark(remark: &MeasureRemark) -> String {
             "whether the rates are steady was judged with the position effect removed, by \
              {profile}: a sustained rate is the mean over all positions that the run covered"
         ),
-        MeasureRemark::MadeTooSlowly { rate_bytes_per_s } => format!(
-            "data that is new for each write, as a recorder's is, could be generated at {} only, \
-             which used all the CPU time of a driver: whether the targets take it more slowly than \
-             the data of this run is not known",
-            Rate(*rate_bytes_per_s)
-        ),
+        MeasureRemark::MadeTooSlowly { rate_bytes_per_s } => made_too_slowly(*rate_bytes_per_s),
         MeasureRemark::NewBytesNotTried { is_too_short } => format!(
-            "data that is new for each write, as a recorder's is, was not tried: whether the \
-             targets take it more slowly than the data of this run is not known{}",
+            "entirely new data for each write, as a recorder has it, was not tried, so it is not \
+             known whether the targets take it more slowly than the data of this run{}",
             match is_too_short {
                 true => "; a run of 10 s or more tries it",
                 false => "",
@@ -95,6 +90,16 @@ pub(super) fn remark(remark: &MeasureRemark) -> String {
         MeasureRemark::RhythmNotSeen(rhythm) => rhythm_not_seen(rhythm),
         MeasureRemark::BacklogNotSeen(backlog) => backlog_not_seen(backlog),
     }
+}
+
+fn made_too_slowly(rate_bytes_per_s: f64) -> String {
+    format!(
+        "entirely new data for each write, as a recorder has it, could be generated at {} only, \
+         which kept a CPU busy all the time. So it is not known whether the targets take such data \
+         more slowly than that of this run; with several targets, more {THREADS} generate it \
+         faster",
+        Rate(rate_bytes_per_s)
+    )
 }
 
 fn buffered_write(remark: &MeasureRemark) -> String {
@@ -266,7 +271,8 @@ pub(super) fn coming(coming: &ForeseenParts) -> String {
     parts.push(format!("{idle} of idle time again"));
     if coming.in_turn_s > 0.0 {
         parts.push(format!(
-            "other bytes in turn for {}",
+            "{} with entirely new data in each write (to see whether the targets take it more \
+             slowly)",
             time(coming.in_turn_s)
         ));
     }

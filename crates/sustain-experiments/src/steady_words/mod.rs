@@ -121,7 +121,7 @@ fn cause(position: &PositionKnown) -> String {
             format!(": {laps:.1} laps cannot tell whether position or time is the cause")
         }
         PositionKnown::OnePass => {
-            ": one pass cannot tell whether position or time is the cause".to_owned()
+            ", and one pass cannot tell whether position or time is the cause".to_owned()
         }
         _ => removed(position),
     }
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(
             steady_words(&verdict.reason),
             "range 36 % of the mean in the last 150 s (20 % allowed); falling 36 % over the last \
-             150 s (10 % allowed): one pass cannot tell whether position or time is the cause"
+             150 s (10 % allowed), and one pass cannot tell whether position or time is the cause"
         );
     }
 

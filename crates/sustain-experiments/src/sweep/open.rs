@@ -87,7 +87,7 @@ pub(super) fn open(
     if grid.points.is_empty() {
         let whys: Vec<String> = grid.left_out.iter().map(left_out_words).collect();
         return Err(MeasureError::Usage(format!(
-            "nothing is left to measure: {}",
+            "none of these settings can be measured: {}",
             whys.join("; ")
         )));
     }

@@ -36,9 +36,9 @@ pub(super) fn leave_out_long_windows(
     grid.points = short;
     if grid.points.is_empty() {
         return Err(MeasureError::Usage(format!(
-            "nothing is left to measure: all settings have more bytes in flight than are \
-             transferred in half a point of {time_s} s at {}; use a longer {TIME_PER_POINT}, \
-             or smaller records and depths",
+            "none of these settings can be measured: all of them have more bytes in flight than \
+             are transferred in half a point of {time_s} s at {}; use a longer \
+             {TIME_PER_POINT}, or smaller records and depths",
             Rate(rate)
         )));
     }

@@ -66,9 +66,9 @@ pub(super) fn remark(remark: &SweepRemark) -> String {
             100.0 * setup_s / measuring_s.max(1e-9)
         ),
         SweepRemark::LargerCacheNotSeen { bytes } => format!(
-            "each point wrote up to {}: a larger cache that no flush empties would not show (use \
-             a longer {TIME_PER_POINT})",
-            Size(*bytes)
+            "each measurement wrote up to {written}, so a cache of more than {written} that \
+             ignores flushes would go unnoticed (use a longer {TIME_PER_POINT})",
+            written = Size(*bytes)
         ),
     }
 }

@@ -36,6 +36,7 @@ pub fn recover_document(
                 gap_bytes: stream.gap_bytes,
                 given_up_bytes: stream.given_up_bytes,
                 hole_bytes: hole_bytes(recovered, recording.number, number),
+                readable_from_byte: stream.readable_from_bytes,
             })
             .collect(),
     };

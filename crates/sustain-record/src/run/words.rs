@@ -2,7 +2,7 @@
 
 use sustain_disk::error::IoFault;
 use sustain_disk::units::{Duration, Size};
-use sustain_document::setting::{ALIGN_FRAMES, APPEND_SIZE, RING, SIZE};
+use sustain_document::setting::{ALIGN_FRAMES, APPEND_SIZE, DESTROY, RING, SIZE};
 
 use crate::recorder::{AppendSize, RecordingProgress, Slowness};
 use crate::source::framing::Framing;
@@ -10,8 +10,10 @@ use crate::source::framing::Framing;
 /// Advice for a store that is full.
 pub(super) fn full() -> String {
     format!(
-        "the store is full: use {} to overwrite its oldest data, or create a larger one",
-        RING.the()
+        "the store is full: use {} to overwrite its oldest data, create a larger store, or, once \
+         you have extracted what you need, make this one anew with `sustain create` and {}",
+        RING.the(),
+        DESTROY.the()
     )
 }
 
@@ -56,7 +58,14 @@ pub(super) fn split(last: &RecordingProgress) -> String {
 }
 
 pub(super) fn empty(source: &str) -> String {
-    format!("{source} was empty: nothing was recorded from it")
+    let (name, see) = match source {
+        "-" => (
+            "standard input",
+            ": see whether the program before the pipe runs",
+        ),
+        other => (other, ""),
+    };
+    format!("{name} was empty, so nothing was recorded from it{see}")
 }
 
 /// A source in which no frame of its framing was found.

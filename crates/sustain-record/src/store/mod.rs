@@ -23,7 +23,7 @@ use sustain_disk::clock::Clock;
 use sustain_disk::engine::SharedMachine;
 use sustain_disk::error::RequestError;
 use sustain_disk::target::{Target, is_being_written};
-use sustain_document::setting::RING;
+use sustain_document::setting::{DESTROY, RING};
 use sustain_host::Roots;
 use sustain_targets::RecordersBeside;
 use uuid::Uuid;
@@ -181,10 +181,14 @@ impl Store {
         }
         let names: Vec<&str> = self.members.iter().map(|one| one.name.as_str()).collect();
         Err(RecordError::Usage(format!(
-            "the store on {} is full, so nothing was read or recorded: use {} to overwrite \
-             its oldest data, or create another store with `sustain create`",
+            "the store on {} is full, so nothing was read or recorded: use {} to overwrite its \
+             oldest data; or create another store; or, once you have extracted what you need, make \
+             this one anew, which deletes all that is in it, with `sustain create {}` and {} for \
+             each member",
             names.join(" and "),
-            RING.the()
+            RING.the(),
+            names.join(" "),
+            DESTROY.the()
         )))
     }
 

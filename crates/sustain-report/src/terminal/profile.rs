@@ -106,7 +106,7 @@ pub fn profile_answer(result: &ProfileResult, width: usize) -> String {
         let own = target.verdict.iter().filter(|line| !of_all.contains(line));
         lines.extend(said(&own.cloned().collect::<Vec<_>>(), &heading));
     }
-    lines.extend(said(&of_all, "each of them"));
+    lines.extend(said(&of_all, "each target"));
     if result.plan.simulated {
         lines.push(format!("{SIMULATED}."));
     }

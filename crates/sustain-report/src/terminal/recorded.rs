@@ -2,7 +2,7 @@
 //! the recorder noted, and the answer in sentences.
 
 use sustain_document::record::{
-    MemberResult, RecordResult, RecordingBefore, RecordingEnd, StreamResult,
+    MemberResult, OnFull, RecordResult, RecordingBefore, RecordingEnd, StreamResult,
 };
 use sustain_document::system::KernelMessage;
 use sustain_record::hold_back_words::held_line;
@@ -161,9 +161,10 @@ pub fn record_sentence(result: &RecordResult) -> String {
         0 if result.plan.ring => format!("{}, all that the sources gave", capitalized(&rates)),
         0 => format!("Nothing was lost: {rates}"),
         lost => format!(
-            "{up_to}{} of the {} offered were LOST; {rates}",
+            "{up_to}{} of the {} offered were LOST{}; {rates}",
             position(lost),
-            position(offered)
+            position(offered),
+            full_words(result)
         ),
     }];
     let failed = result.members.iter().filter(|one| one.error.is_some());
@@ -185,6 +186,16 @@ pub fn record_sentence(result: &RecordResult) -> String {
     }
     parts.push(ending_words(result.ended).to_owned());
     without_controls(&sentences(&parts))
+}
+
+/// Why bytes were lost, where nothing but a full store can have taken them.
+fn full_words(result: &RecordResult) -> &'static str {
+    let waited = result.plan.on_full == OnFull::Block;
+    let has_failed = result.members.iter().any(|member| member.error.is_some());
+    match result.ended == RecordingEnd::Full && waited && !has_failed {
+        true => ", because the store became full",
+        false => "",
+    }
 }
 
 /// What a ring keeps, whether it was filled or not.

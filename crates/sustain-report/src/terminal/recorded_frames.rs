@@ -14,7 +14,7 @@ pub(super) fn frame_lines(stream: &StreamResult) -> Vec<String> {
     };
     let mut lines = Vec::from_iter(figures(&stream.name, frames, stream.gap_bytes > 0));
     if let Some(pace) = &frames.pace {
-        lines.extend(pace_lines(&stream.name, pace));
+        lines.extend(pace_lines(&stream.name, pace, stream.frames));
     }
     lines
 }
@@ -45,8 +45,14 @@ fn figures(name: &str, frames: &FramesResult, has_lost: bool) -> Option<String> 
     Some(line)
 }
 
-fn pace_lines(name: &str, pace: &FramePaceResult) -> Vec<String> {
+fn pace_lines(name: &str, pace: &FramePaceResult, frames: u64) -> Vec<String> {
     let declared = frame_rate(pace.declared_frames_per_s);
+    if frames == 0 {
+        return vec![format!(
+            "stream {name}: no frame was found, so whether any is missing or late against \
+             {declared} is not known"
+        )];
+    }
     if pace.missing + pace.late == 0 {
         let line = format!("stream {name}: no frame is missing or late against {declared}");
         return vec![line];
@@ -104,14 +110,22 @@ mod tests {
             incidents: Vec::new(),
             unlisted: 0,
         };
-        let whole = pace_lines("cam", &pace);
+        let whole = pace_lines("cam", &pace, 30);
         assert_eq!(
             whole,
             ["stream cam: no frame is missing or late against 29.970 frames/s"]
         );
+        let without = pace_lines("cam", &pace, 0);
+        assert_eq!(
+            without,
+            [
+                "stream cam: no frame was found, so whether any is missing or late against 29.970 \
+              frames/s is not known"
+            ]
+        );
         pace.incidents = (0..7).map(|at| incident(at * 10, at, 7 - at)).collect();
         (pace.missing, pace.late, pace.unlisted) = (21, 28, 3);
-        let lines = pace_lines("cam", &pace);
+        let lines = pace_lines("cam", &pace, 30);
         assert_eq!(lines.len(), 1 + LINES_MAX + 1);
         assert!(lines[0].contains("21 frames MISSING and 28 late against 29.970"));
         assert!(

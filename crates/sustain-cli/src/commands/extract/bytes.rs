@@ -43,7 +43,7 @@ pub(super) fn give(
             written_bytes: 0,
         },
         length_bytes: selection.length_bytes(),
-        losses: Losses::of(selection.recording),
+        losses: Losses::of(selection.recording, selection.stream),
         gaps_below_bytes: 0,
     };
     let given = giving.give(reader, selection, store, work);

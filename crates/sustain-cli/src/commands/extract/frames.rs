@@ -127,7 +127,7 @@ impl<'a> FrameExtraction<'a> {
             to_byte: None,
             written_bytes: 0,
             counts: FrameCounts::default(),
-            losses: Losses::of(selection.recording),
+            losses: Losses::of(selection.recording, selection.stream),
             met: Vec::new(),
             lines: 0,
             named: 0,

@@ -4,7 +4,9 @@
 use std::ops::Range;
 
 use sustain::document::extract::{LOST_MAX, Lost, LostKind};
-use sustain::record::opening::Recording;
+use sustain::document::record::RecordingEnd;
+use sustain::record::format::GapReason;
+use sustain::record::opening::{Recording, StreamSummary};
 use sustain::record::reading::part::{HoleReason, StreamPart};
 use sustain::record::store::{Missing, Store};
 
@@ -18,17 +20,22 @@ pub(super) struct Losses {
     is_crashed: bool,
     /// The pin that keeps what is read, if it is one.
     pin: Option<u32>,
+    /// Where the stream ends, if the recording ended because the store was full.
+    full_at_byte: Option<u64>,
     listed: Vec<Lost>,
     unlisted: u64,
     bytes: u64,
 }
 
 impl Losses {
-    /// Of a recording that a crash may have ended.
-    pub(super) fn of(recording: &Recording) -> Losses {
+    /// Of a stream of a recording, which a crash or a full store may have ended.
+    pub(super) fn of(recording: &Recording, stream: &StreamSummary) -> Losses {
+        let end = recording.end.as_ref().map(|end| end.ended.parse());
+        let is_full = matches!(end, Some(Ok(RecordingEnd::Full)));
         Losses {
             is_crashed: recording.is_crashed() && !recording.is_cut_by_pin(),
             pin: recording.pin,
+            full_at_byte: is_full.then_some(stream.offered_bytes),
             listed: Vec::new(),
             unlisted: 0,
             bytes: 0,
@@ -76,6 +83,13 @@ impl Losses {
     pub(super) fn take(&mut self, part: &StreamPart, store: &Store) -> bool {
         let (kind, why) = match part {
             StreamPart::Data { .. } | StreamPart::OpenEnd { .. } => return false,
+            StreamPart::Gap {
+                reason: GapReason::NotWritten,
+                ..
+            } if self.full_at_byte == Some(part.end_bytes()) => (
+                LostKind::Gap,
+                "they were never recorded, because the store was full".to_owned(),
+            ),
             StreamPart::Gap { reason, .. } => (LostKind::Gap, reason.to_string()),
             StreamPart::Overwritten { .. }
             | StreamPart::Hole {

@@ -159,7 +159,7 @@ fn check_has_frames(selection: &Selection<'_>) -> Result<(), UsageError> {
     }
     let name = &selection.stream.name;
     Err(UsageError(format!(
-        "the stream {name} has no frames, of which an index could be made: frames are marked while \
+        "the stream {name} has no frames, so there is nothing to index: frames are marked while \
          they are recorded, with `sustain record --frames`"
     )))
 }
@@ -305,9 +305,13 @@ fn say_outcome(
             return;
         }
         say(&format!(
-            "sustain: the {bytes} bytes before these were written, exactly as recorded. To go on \
-             behind them, use --holes fill, which writes zeros in the place of such bytes, or \
-             --holes skip, which leaves them out"
+            "sustain: the {bytes} bytes before these were written, exactly as recorded. To have \
+             what lies behind them as well, {}run it again with --holes fill, which writes zeros \
+             in the place of such bytes, or --holes skip, which leaves them out",
+            match destination {
+                Destination::File(path) => format!("remove {} and ", path.display()),
+                Destination::Frames(_) | Destination::StandardOutput => String::new(),
+            }
         ));
         let is_overwritten = |lost: &Lost| lost.kind == LostKind::Overwritten;
         if selection.is_overtaken() && given.losses.listed().iter().any(is_overwritten) {

@@ -170,8 +170,7 @@ pub(super) fn time(
 /// The error for a time in which nothing of a stream arrived.
 pub(super) fn nothing_then(stream: &StreamSummary) -> UsageError {
     UsageError(format!(
-        "nothing of the stream {} arrived in that time: its bytes arrived from {} to {}, by the \
-         clock of its source",
+        "nothing of the stream {} arrived in that time: its bytes arrived from {} to {}",
         stream.name,
         stream
             .first_time_ns

@@ -281,7 +281,7 @@ fn check_new(path: &Path) -> Result<(), String> {
     let directory = directory_of(path);
     let names_directory = path.as_os_str().as_encoded_bytes().ends_with(b"/");
     if names_directory || path.file_name().is_none() {
-        let why = "it names a directory, and there is none: give the name of a file";
+        let why = "it names a directory, and there is none of that name";
         return Err(why.to_owned());
     }
     if !directory.is_dir() {

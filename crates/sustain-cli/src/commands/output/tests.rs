@@ -72,7 +72,10 @@ fn what_is_no_file_is_refused_and_left_as_it_is() {
         ("dangling", "a link to a file that does not exist"),
         ("directory", "it is a directory"),
         ("directory/", "it is a directory"),
-        ("missing/", "it names a directory, and there is none"),
+        (
+            "missing/",
+            "it names a directory, and there is none of that name",
+        ),
         ("missing/new", "missing does not exist"),
         ("socket", "not a file"),
     ] {

@@ -23,15 +23,23 @@ pub(super) struct Pairing {
 
 /// Refuses what is not the same work; says which targets belong together.
 pub(super) fn same_work(a: &MeasureResult, b: &MeasureResult) -> Result<Pairing, MeasureError> {
+    let mut differences = of_work(&a.plan, &b.plan);
+    let of_settings = of_settings(&a.plan, &b.plan);
+    // What differs in nothing but settings of a trial can be measured as one.
     let refuse = |differences: &[String]| {
+        let instead = match differences.is_empty() {
+            true => format!(
+                ", or let `sustain compare {}` measure the two settings in turn",
+                AB.flag()
+            ),
+            false => String::new(),
+        };
         Err(MeasureError::Usage(format!(
             "A and B did not do the same work, so their rates cannot be compared: {}. Measure both \
-             with the same flags, or let `sustain compare {}` run two settings in turn",
-            differences.join("; "),
-            AB.flag()
+             with the same flags{instead}",
+            [differences, &of_settings].concat().join("; "),
         )))
     };
-    let mut differences = of_plans(&a.plan, &b.plan);
     let (count_a, count_b) = (a.targets.len(), b.targets.len());
     if count_a != count_b {
         differences.push(format!(
@@ -45,7 +53,7 @@ pub(super) fn same_work(a: &MeasureResult, b: &MeasureResult) -> Result<Pairing,
     for [one, other] in &pairing.pairs {
         differences.extend(of_targets(&a.targets[*one], &b.targets[*other]));
     }
-    if !differences.is_empty() {
+    if !differences.is_empty() || !of_settings.is_empty() {
         return refuse(&differences);
     }
     for (side, result) in [("A", a), ("B", b)] {
@@ -69,7 +77,8 @@ fn targets(count: usize) -> String {
     }
 }
 
-fn of_plans(a: &Plan, b: &Plan) -> Vec<String> {
+/// Differences that only two measurements with the same flags can do without.
+fn of_work(a: &Plan, b: &Plan) -> Vec<String> {
     let mut differences = Vec::new();
     let mut differ = |what: &str, is_same: bool, words: &dyn Fn(&Plan) -> String| {
         if !is_same {
@@ -82,6 +91,31 @@ fn of_plans(a: &Plan, b: &Plan) -> Vec<String> {
     differ("direction", a.direction == b.direction, &|plan| {
         plan.direction.to_string()
     });
+    let is_same = a.rate_bytes_per_s == b.rate_bytes_per_s;
+    differ("paced rate", is_same, &|plan| {
+        or(plan.rate_bytes_per_s.map(Rate), "none, as fast as possible")
+    });
+    differ("size", a.size_bytes == b.size_bytes, &|plan| {
+        or(plan.size_bytes.map(Size), "by default")
+    });
+    differ("start", a.at == b.at, &|plan| {
+        or(plan.at.as_ref(), "at the beginning")
+    });
+    let is_same = a.profile.is_some() == b.profile.is_some();
+    differ("judged by a profile", is_same, &|plan| {
+        or(plan.profile.as_ref(), "no")
+    });
+    differences
+}
+
+/// Differences in settings that a trial can compare.
+fn of_settings(a: &Plan, b: &Plan) -> Vec<String> {
+    let mut differences = Vec::new();
+    let mut differ = |what: &str, is_same: bool, words: &dyn Fn(&Plan) -> String| {
+        if !is_same {
+            differences.push(format!("{what}: A {}, B {}", words(a), words(b)));
+        }
+    };
     let is_same = a.record_size_bytes == b.record_size_bytes;
     differ("record size", is_same, &|plan| {
         Size(plan.record_size_bytes).to_string()
@@ -94,22 +128,8 @@ fn of_plans(a: &Plan, b: &Plan) -> Vec<String> {
     differ("chunk", a.chunk_bytes == b.chunk_bytes, &|plan| {
         or(plan.chunk_bytes.map(Size), "none")
     });
-    let is_same = a.rate_bytes_per_s == b.rate_bytes_per_s;
-    differ("paced rate", is_same, &|plan| {
-        or(plan.rate_bytes_per_s.map(Rate), "none, as fast as possible")
-    });
     let is_same = a.data == b.data || a.direction == Direction::Read;
     differ("data", is_same, &|plan| plan.data.to_string());
-    differ("size", a.size_bytes == b.size_bytes, &|plan| {
-        or(plan.size_bytes.map(Size), "by default")
-    });
-    differ("start", a.at == b.at, &|plan| {
-        or(plan.at.as_ref(), "at the beginning")
-    });
-    let is_same = a.profile.is_some() == b.profile.is_some();
-    differ("judged by a profile", is_same, &|plan| {
-        or(plan.profile.as_ref(), "no")
-    });
     differences
 }
 

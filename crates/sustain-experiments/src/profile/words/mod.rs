@@ -60,12 +60,17 @@ pub(super) fn of_file(name: &str) -> String {
 
 /// Why a run without a break tells nothing of a target, or of all at once.
 pub(super) fn of_untried(direction: Direction, name: Option<&str>, why: WhyUntried) -> String {
+    let whose = name.unwrap_or("all at once");
     let why = match why {
-        WhyUntried::Time => "there was no time",
+        WhyUntried::Time => {
+            return format!(
+                "{direction} {whose}: there was no time, which a longer {BUDGET} gives"
+            );
+        }
         WhyUntried::BadSpots => "bad spots leave no stretch that is long enough",
         WhyUntried::Failure => "it failed",
     };
-    format!("{direction} {}: {why}", name.unwrap_or("all at once"))
+    format!("{direction} {whose}: {why}")
 }
 
 /// How many of all rates could not be tried, in words that follow those on the others.
@@ -73,8 +78,13 @@ pub(super) fn of_all_untried(whose: &[String], untried: usize, all: usize) -> St
     if whose.is_empty() {
         return String::new();
     }
+    let (was, comes) = match untried {
+        1 => ("was", "comes"),
+        _ => ("were", "come"),
+    };
     format!(
-        "; {untried} of {all} rates could not be tried so, and are those of short samples ({})",
+        "; {untried} of {all} rates {was} not tried in such a run and {comes} from short samples \
+         alone ({})",
         whose.join("; ")
     )
 }
@@ -82,9 +92,9 @@ pub(super) fn of_all_untried(whose: &[String], untried: usize, all: usize) -> St
 /// How long the rates were tried, and what that would not have shown.
 pub(super) fn of_trials(shortest_s: f64, untried: &str) -> String {
     format!(
-        "the rates were tried in runs of {shortest_s:.1} s without a break{untried}; a cache, or \
-         the credit of a throttle, that lasts longer does not show: for that, run `sustain \
-         measure` for as long as a recording takes"
+        "the rates were tried in runs of {shortest_s:.1} s without a break{untried}; a cache, or a \
+         burst allowance (such as the credits of a cloud disk), that lasts longer goes unnoticed: \
+         to see it, run `sustain measure` for as long as a recording takes"
     )
 }
 

@@ -253,9 +253,9 @@ fn of_closer(target: &ProfileTarget) -> Option<String> {
     };
     let budget = BUDGET.of(budget);
     Some(match closer.unseen_bytes_max {
-        0 => format!("to look closer, use {budget}: its samples leave nothing between them"),
+        0 => format!("to look closer, use {budget}, which leaves nothing between the samples"),
         bytes => format!(
-            "to look closer, use {budget}: its samples leave at most about {} between them",
+            "to look closer, use {budget}, which leaves at most about {} between the samples",
             DisplayPosition(bytes)
         ),
     })

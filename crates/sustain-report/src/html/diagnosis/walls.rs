@@ -129,7 +129,7 @@ fn certainty(wall: &Wall) -> String {
         WallState::Confirmed if !wall.is_certain() => "not certain",
         WallState::Confirmed => "confirmed",
         WallState::MembersUncertain => "which targets share it is not certain",
-        WallState::CapacityIsLowerBound => "the limit may be higher",
+        WallState::CapacityIsLowerBound => "the true limit may be higher",
         WallState::Crossing => "some of its targets share another wall too",
     };
     format!("{state}; confidence {}", confidence(wall.confidence))

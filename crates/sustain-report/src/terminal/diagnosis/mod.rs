@@ -153,6 +153,15 @@ fn subsets(result: &DiagnoseResult) -> String {
         let measured = rate(sums.iter().sum::<f64>() / sums.len() as f64);
         let _ = writeln!(text, "{measured:>9}  {predicted:>9}  {}", list(&names));
     }
+    let mut shown = subsets.iter().take(SUBSETS_SHOWN);
+    if shown.any(|(one, _)| one.predicted_bytes_per_s.is_none()) {
+        let mut walls = result.walls.iter();
+        let why = match walls.any(|wall| wall.kind == WallKind::Collapse) {
+            true => "members of a collapse meet: how far their sum falls can only be measured",
+            false => "the rate that one of the targets reaches alone is not known",
+        };
+        let _ = writeln!(text, "no prediction where {why}");
+    }
     let left_out = subsets.len().saturating_sub(SUBSETS_SHOWN);
     if left_out > 0 {
         let _ = writeln!(
@@ -260,14 +269,14 @@ fn kind(wall: &Wall) -> String {
     }
     let state = match wall.state {
         WallState::MembersUncertain => "which targets share it is not certain",
-        WallState::CapacityIsLowerBound => "the limit may be higher",
+        WallState::CapacityIsLowerBound => "the true limit may be higher",
         WallState::Crossing => "some of its targets share another wall too",
         _ if !wall.is_certain() => "not certain",
         _ => "confirmed",
     };
     let _ = write!(
         words,
-        "; {state} (confidence {})",
+        "; {state} (confidence in this wall {})",
         confidence(wall.confidence)
     );
     if let Some(weakest) = &wall.weakest
@@ -276,8 +285,8 @@ fn kind(wall: &Wall) -> String {
         let is_member = wall.members.contains(target);
         let target = without_controls(target);
         let least = match is_member {
-            true => format!("the weakest point is {target}: without it in the wall"),
-            false => format!("the weakest point is {target}: with it in the wall"),
+            true => format!("least certain is that {target} shares it: if it did not"),
+            false => format!("least certain is that {target} does not share it: if it did"),
         };
         let _ = write!(
             words,

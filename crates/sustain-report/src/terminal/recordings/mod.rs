@@ -2,6 +2,7 @@
 //! print them; they must fit the width that they are given.
 
 mod places;
+mod recover;
 mod verify;
 
 use std::fmt::Write as _;
@@ -10,9 +11,9 @@ use comfy_table::{ContentArrangement, Table, presets};
 use sustain_document::create::{CreateDocument, NewMember};
 use sustain_document::list::{ListDocument, ListedMember, ListedRecording, ListedStream};
 use sustain_document::record::RecordingEnd;
-use sustain_document::recover::RecoverDocument;
 
 pub use self::places::places_text;
+pub use self::recover::recover_text;
 pub use self::verify::verify_text;
 use super::columns::text_of;
 use super::control::mark_line;
@@ -37,8 +38,9 @@ pub fn create_text(document: &CreateDocument, width: usize) -> String {
         None => format!("would create a store of {members}:"),
     };
     let first = format!(
-        "{what} room for {room} of one recording, slots of {slots}; each recording begins in a new \
-         slot of each member, and may leave the rest of its last one empty"
+        "{what} room for one recording of {room}, in slots of {slots}; for several it is a little \
+         less, because each begins in a new slot of each member and may leave its last slot there \
+         partly empty"
     );
     text.push_str(&wrapped(&first, width));
     for member in &document.members {
@@ -413,79 +415,6 @@ fn of_overwritten(recording: &ListedRecording) -> Vec<String> {
 /// A time without the fraction of its second.
 fn seconds_of(time: &str) -> String {
     time.get(..19).unwrap_or(time).replace('T', " ")
-}
-
-/// The result of `recover`: the findings on opening the store, and the marks that were written.
-#[must_use]
-pub fn recover_text(document: &RecoverDocument, width: usize) -> String {
-    let mut lines = vec![format!("store {}", document.store)];
-    for recording in &document.recordings {
-        let ended = ended_words(recording.ended);
-        for stream in &recording.streams {
-            let mut line = format!(
-                "recording {}, stream {}: {}",
-                recording.recording,
-                without_controls(&stream.name),
-                position(stream.bytes)
-            );
-            if stream.gap_bytes > 0 {
-                let up_to = if stream.given_up_bytes > 0 {
-                    "up to "
-                } else {
-                    ""
-                };
-                let _ = write!(
-                    line,
-                    ", {up_to}{} of it lost before it reached a member",
-                    position(stream.gap_bytes)
-                );
-            }
-            if stream.hole_bytes > 0 {
-                let _ = write!(line, ", {} of it missing", position(stream.hole_bytes));
-            }
-            lines.push(format!("{line}; ended: {ended}"));
-        }
-    }
-    if let Some(recording) = document.recording {
-        let members: Vec<String> = document
-            .marked
-            .iter()
-            .map(|name| without_controls(name))
-            .collect();
-        lines.push(format!(
-            "recording {recording} had an open end: an end mark was written on {}",
-            members.join(", ")
-        ));
-    }
-    if document.superblocks_renewed {
-        let renewed = "the superblocks, which say where the recordings of a store begin and end, \
-                       were rewritten";
-        lines.push(renewed.to_owned());
-    }
-    if document.recording.is_none() && !document.superblocks_renewed {
-        lines.push(nothing_repaired(document).to_owned());
-    }
-    lines.iter().map(|line| wrapped(line, width)).collect()
-}
-
-/// What recovering has looked at when it changed nothing.
-fn nothing_repaired(document: &RecoverDocument) -> &'static str {
-    let has_open_end = document.recordings.iter().any(|one| one.ended.is_none());
-    if document.lost_marks > 0 {
-        "the superblocks of all members are whole. Nothing can take the place of the marks that \
-         are lost, and nothing was written: see what `sustain verify` names as missing"
-    } else if document.lost_bytes > 0 {
-        "the superblocks of all members are whole. Nothing can take the place of the bytes that \
-         are missing, and nothing was written: see what `sustain verify` names"
-    } else if document.recordings.is_empty() {
-        "the superblocks of all members are whole, and the store has no recordings: there was \
-         nothing to repair"
-    } else if has_open_end {
-        "the superblocks of all members are whole; nothing was written"
-    } else {
-        "the superblocks of all members are whole, and every recording has its end mark: there \
-         was nothing to repair. Whether the data is whole, `sustain verify` tells"
-    }
 }
 
 fn counted(count: usize, what: &str) -> String {

@@ -1,5 +1,6 @@
 //! The findings of a check of a store, in words.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use sustain_document::list::ListedMember;
@@ -76,6 +77,7 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
     }
     let mut last = verdict(document);
     last.push_str(&crash_words(document));
+    last.push_str(&rest_words(document));
     text.push_str(&wrapped(&last, width));
     text
 }
@@ -120,6 +122,27 @@ fn crash_words(document: &VerifyDocument) -> String {
         ));
     }
     words
+}
+
+/// How to get what is whole of the recordings in which bytes are bad.
+fn rest_words(document: &VerifyDocument) -> String {
+    let lacks_bytes = |bad: &&BadRange| bad.from_byte < bad.to_byte;
+    let bad = document.bad.iter().filter(lacks_bytes);
+    let recordings: BTreeSet<u32> = bad.filter_map(|bad| bad.recording).collect();
+    let number = match recordings.len() {
+        0 => return String::new(),
+        1 => recordings.first().map_or_else(String::new, u32::to_string),
+        _ => "N".to_owned(),
+    };
+    let recordings: Vec<String> = recordings.iter().map(u32::to_string).collect();
+    let whose = match recordings.as_slice() {
+        [one] => format!("recording {one}"),
+        several => format!("recordings {}", several.join(", ")),
+    };
+    format!(
+        ". `sustain extract --recording {number} --holes fill` returns the rest of {whose}, with \
+         zeros in the place of what is bad"
+    )
 }
 
 /// Whether it is uncertain what became of a part of a recording.

@@ -27,7 +27,8 @@ const WORST_S: f64 = 10.0;
 
 /// The answer: "A stream can be recorded at 3.80 GB/s on this target with a 512 MiB buffer
 /// (confirmed by a paced run of 10 s). The worst stall, with nothing completed, was 41.0 ms. The
-/// run rewrote 4 GiB 26 times: a cache larger than that would not show (use a larger --size)."
+/// run rewrote 4 GiB 26 times, so a cache of more than 4 GiB would go unnoticed (use a larger
+/// --size)."
 #[must_use]
 pub fn sentence(result: &MeasureResult) -> String {
     let mut clauses: Vec<String> = Vec::new();
@@ -177,26 +178,31 @@ fn answer(result: &MeasureResult) -> String {
     format!("{subject} {mean} steadily (± {spread}), but no rate can be recommended {without}")
 }
 
+/// What tells more of a rate that was not steady.
+const LONGER: &str = "a longer --time, or --until-steady, tells more";
+
 /// The answer where the rate was not steady: there may still be a rate that a paced run held.
 fn unsteady(result: &MeasureResult) -> String {
     let sustained = &result.total.sustained;
     let since = match sustained.from_s > 0.0 {
-        true => format!("from {} on", long(sustained.from_s)),
-        false => "over the whole run".to_owned(),
+        true => format!("From {} on", long(sustained.from_s)),
+        false => "Over the whole run".to_owned(),
     };
     let average = rate(sustained.rate_bytes_per_s);
     let at_the_end = format!("{since} it was {average} on average");
     let why = without_controls(&sustained.why);
-    let why = format!("The rate was not steady ({why}); {at_the_end}");
+    let why = format!("The rate was not steady: {why}. {at_the_end}");
     match &result.recommendation {
-        Some(found) if found.confirmed == Some(true) => {
-            format!("{}. {why}", records(result, found))
-        }
+        Some(found) if found.confirmed == Some(true) => format!(
+            "{}. {why}. So {} may not last: {LONGER}",
+            records(result, found),
+            rate(found.rate_bytes_per_s)
+        ),
         Some(found) => format!(
-            "{why}. What follows is less certain therefore. {}",
+            "{why}. So what follows is less certain: {LONGER}. {}",
             records(result, found)
         ),
-        None => format!("{why}. No rate to rely on follows from that"),
+        None => format!("{why}. No rate to rely on follows from that: {LONGER}"),
     }
 }
 
@@ -218,8 +224,8 @@ fn read_back(result: &MeasureResult) -> Option<String> {
             format!(". Reading alone gives {speed}")
         });
     Some(format!(
-        "While as many requests read back what the run has written, {} are written and {} are \
-         read, and {held}{alone}",
+        "While what the run has written is read back, with as many requests in flight, {} are \
+         written and {} are read, and {held}{alone}",
         rate(found.writing.sustained.rate_bytes_per_s),
         rate(found.reading_meanwhile.rate_bytes_per_s)
     ))
@@ -352,10 +358,18 @@ fn held(result: &MeasureResult, rate_bytes_per_s: f64) -> String {
         && growing.is_empty()
         && (result.total.backlog_max_bytes).is_none_or(|most| most <= result.plan.buffer_bytes)
         && !cached.is_empty();
+    // Neither what is left after a failure nor the page cache has a rate to recommend.
+    let has_other_rate = result.total.rate_held == Some(false)
+        && !result.targets.iter().any(has_failed)
+        && !writes_buffered(result);
+    let instead = match has_other_rate {
+        true => ". To learn which rate does hold, measure without --rate",
+        false => "",
+    };
     if is_of_flush {
-        return format!("{verdict}{cached}{backlog}");
+        return format!("{verdict}{cached}{backlog}{instead}");
     }
-    format!("{verdict}{backlog}{growing}{cached}")
+    format!("{verdict}{backlog}{growing}{cached}{instead}")
 }
 
 /// What was only in caches at the end, and what that means for a recorder.

@@ -35,9 +35,10 @@ pub(super) fn not_seen(result: &MeasureResult) -> Option<String> {
     if open.laps > 1 {
         let again = if reads(result) { "reread" } else { "rewrote" };
         return Some(format!(
-            "The run {again} {seen} {} times: a cache larger than that would not show (use a \
+            "The run {again} {seen} {} times, so a cache of more than {} would go unnoticed (use a \
              larger --size)",
-            open.laps
+            open.laps,
+            size(least.distinct_bytes)
         ));
     }
     let more = flag_for_more(result, open);
@@ -57,13 +58,14 @@ pub(super) fn not_seen(result: &MeasureResult) -> Option<String> {
                 false => format!("{at_least}{least}{of_each}"),
             };
             Some(format!(
-                "The run {did} {seen} once: a larger cache, or a slower part in the rest of \
-                 {whose}, would not show (use {more})"
+                "The run {did} {seen} once, so a cache of more than {least}, or a slower part in \
+                 the rest of {whose}, would go unnoticed (use {more})"
             ))
         }
         Some(_) => Some(format!("The run {did} {seen} once, from end to end")),
         None => Some(format!(
-            "The run {did} {seen} once: a cache larger than that would not show (use {more})"
+            "The run {did} {seen} once, so a cache of more than {} would go unnoticed (use {more})",
+            size(least.distinct_bytes)
         )),
     }
 }

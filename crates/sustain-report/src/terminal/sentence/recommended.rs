@@ -25,8 +25,8 @@ pub(super) fn records(result: &MeasureResult, found: &Recommendation) -> String 
     let purpose = verdicts::of(result).buffer_is_for;
     let used = purpose.and(found.backlog_max_bytes);
     let needed = match (found.buffer_bytes < result.plan.buffer_bytes, purpose) {
-        (true, None) => format!("{} of it needed; ", memory(found.buffer_bytes)),
-        (true, Some(purpose)) => format!("{}; ", needed_for(purpose, found.buffer_bytes)),
+        (true, None) => format!(", of which {} are needed", memory(found.buffer_bytes)),
+        (true, Some(purpose)) => format!(", of which {}", needed_for(purpose, found.buffer_bytes)),
         (false, _) => String::new(),
     };
     let proof = match found.confirmed {
@@ -40,7 +40,7 @@ pub(super) fn records(result: &MeasureResult, found: &Recommendation) -> String 
         None => "not confirmed by a paced run".to_owned(),
     };
     format!(
-        "A stream can be {verb} at {speed} {on} {} with a {buffer} buffer ({needed}{proof}){}",
+        "A stream can be {verb} at {speed} {on} {} with a {buffer} buffer{needed} ({proof}){}",
         targets(result),
         stepped_down(found)
     )
@@ -54,10 +54,10 @@ fn needed_for(purpose: BufferPurpose, buffer_bytes: u64) -> String {
         BufferPurpose::Pauses => "for the pauses seen",
         BufferPurpose::SlowPeriods => "for the periods in which the run was slower than that",
         BufferPurpose::Margin => {
-            return format!("at most {needed} of it needed");
+            return format!("at most {needed} are needed");
         }
     };
-    format!("{needed} of it needed {cause}")
+    format!("{needed} are needed {cause}")
 }
 
 /// Names the highest rate that was tried before and did not hold.

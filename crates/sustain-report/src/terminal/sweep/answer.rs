@@ -89,7 +89,7 @@ pub(crate) fn answer_lines(result: &SweepResult, answer: &SweepAnswer) -> Vec<St
         lines.push(axis_line(result, axis));
         lines.extend(layouts_line(axis));
     }
-    lines.extend(free_axes_line(&free));
+    lines.extend(free_axes_line(&free, answer.axes.len()));
     lines.extend(free.into_iter().filter_map(layouts_line));
     lines
 }
@@ -181,14 +181,15 @@ fn unmeasured_words(result: &SweepResult, answer: &SweepAnswer) -> Option<String
 
 fn cheapest_line(result: &SweepResult, answer: &SweepAnswer) -> String {
     if answer.cheapest == answer.best {
-        return "  No setting within 2 % of it is cheaper, by depth, then CPU time, then memory."
+        return "  No setting within 2 % of it is cheaper (less depth; among equals less CPU time, \
+                then less memory)."
             .to_owned();
     }
     let (best, cheapest) = (&result.points[answer.best], &result.points[answer.cheapest]);
     let against = cheapest.against_best.as_ref();
     let mut line = format!(
-        "  The cheapest setting within 2 % of it, by depth, then CPU time, then memory, is {}: {}, \
-         {}",
+        "  The cheapest setting within 2 % of it (the least depth; among equals the least CPU \
+         time, then memory) is {}: {}, {}",
         cheapest.setting.words,
         rate_with_interval(cheapest),
         against.map_or(String::new(), |against| against_words(cheapest, against))
@@ -217,12 +218,16 @@ fn is_free(axis: &SweepAxis) -> bool {
     axis.values.iter().all(is_as_good)
 }
 
-/// The axes of which any value will do, if there are some.
-fn free_axes_line(axes: &[&SweepAxis]) -> Option<String> {
+/// The axes of which any value will do, if there are some, of so many in all.
+fn free_axes_line(axes: &[&SweepAxis], all: usize) -> Option<String> {
     let names: Vec<String> = axes.iter().map(|axis| name(axis)).collect();
+    let with = match all {
+        1 => "",
+        _ => " with the right choice of the other settings",
+    };
     (!names.is_empty()).then(|| {
         format!(
-            "  {}: every value comes within 2 % of the best with some choice of the others",
+            "  {}: any value will do, as each comes within 2 % of the best{with}",
             names.join(" and ")
         )
     })

@@ -32,7 +32,7 @@ pub(super) fn first(setup: &RecordSetup) -> RecordingProgress {
             }),
         pins: setup.ring.then(|| {
             let members = setup.members.iter();
-            pins_standing(members.map(|member| (&member.superblock, member.next_slot_serial)))
+            pins_standing(&members.map(|member| (&member.superblock, member.next_slot_serial)))
         }),
         members: setup
             .members

@@ -22,7 +22,8 @@ pub struct VerifyDocument {
     pub complete: bool,
     /// Bytes of members that were read and checked.
     pub checked_bytes: u64,
-    /// Every flaw, by recording, in the order of their streams.
+    /// Every flaw, by recording, in the order of their streams; behind these, those that lie in
+    /// what only pins keep.
     pub bad: Vec<BadRange>,
     /// Number of flaws that are not listed.
     pub bad_unlisted: u64,
@@ -34,6 +35,9 @@ pub struct VerifyDocument {
     pub not_durable_unlisted: u64,
     /// The findings for each recording, oldest first.
     pub recordings: Vec<CheckedRecording>,
+    /// The findings for each pin, in the order of their numbers.
+    #[serde(default)]
+    pub pins: Vec<CheckedPin>,
     /// All members of the store, missing ones included.
     pub members: Vec<ListedMember>,
     /// Notes for the user.
@@ -47,6 +51,9 @@ pub struct BadRange {
     pub member: Option<String>,
     /// Offset on the member.
     pub offset_bytes: Option<u64>,
+    /// Number of a pin that keeps the place, if one does.
+    #[serde(default)]
+    pub pin: Option<u32>,
     /// Number of the recording, if it belongs to one.
     pub recording: Option<u32>,
     /// Name of the stream, if it belongs to one.
@@ -57,6 +64,26 @@ pub struct BadRange {
     pub to_byte: Option<u64>,
     /// What is wrong.
     pub why: String,
+}
+
+/// The findings for what a pin keeps of a ring.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckedPin {
+    /// Its number.
+    pub pin: u32,
+    /// The beginning of the time for which it was set, RFC 3339.
+    pub from_time: String,
+    /// The end of the same.
+    pub to_time: String,
+    /// Whether all that comes is kept, because that time has not come to its end.
+    pub open: bool,
+    /// The space that it takes in the ring, on the members that are there.
+    pub kept_bytes: u64,
+    /// Whether all of it was checked, and nothing of it is damaged or missing.
+    pub whole: bool,
+    /// The findings for what it keeps of recordings, oldest first. What the ring still has in the
+    /// same place, or a pin before this one, is checked and told there.
+    pub recordings: Vec<CheckedRecording>,
 }
 
 /// The findings for a recording.

@@ -98,6 +98,7 @@ fn check(opened: &Opened) -> VerifyResult {
     let store = Checkable {
         members: &opened.members,
         recordings: &opened.recordings,
+        pins: &[],
         machines: &[],
         clock: &Clock::Real,
     };
@@ -1746,6 +1747,7 @@ fn check_moving(image: &Image, opened: &Opened, clock: &Clock, is_early: bool) -
     let store = Checkable {
         members: &opened.members,
         recordings: &opened.recordings,
+        pins: &[],
         machines: &[],
         clock,
     };
@@ -1869,6 +1871,7 @@ fn what_a_cut_has_left_half_overwritten_in_a_ring_is_no_damage_and_all_else_is()
             let store = Checkable {
                 members: &opened.members,
                 recordings: &opened.recordings,
+                pins: &[],
                 machines: &[],
                 clock: &Clock::Real,
             };
@@ -1968,6 +1971,7 @@ fn a_sector_that_cannot_be_read_costs_its_piece_and_is_named() {
     let store = Checkable {
         members: &opened.members,
         recordings: &opened.recordings,
+        pins: &[],
         machines: &machines,
         clock: &clock,
     };
@@ -2022,6 +2026,7 @@ fn a_check_that_is_stopped_says_that_it_is_not_complete() {
     let store = Checkable {
         members: &opened.members,
         recordings: &opened.recordings,
+        pins: &[],
         machines: &[],
         clock: &Clock::Real,
     };

@@ -542,6 +542,7 @@ fn a_check_names_a_start_that_is_damaged_alone_in_its_slot_and_a_seal_of_it() {
         let checkable = Checkable {
             members: &store.members,
             recordings: &recordings,
+            pins: &[],
             machines: store.machines(),
             clock: store.clock(),
         };

@@ -2,6 +2,7 @@
 
 use sustain::Stop;
 use sustain::record::document::verify_document;
+use sustain::record::reading::readable::readable_pins;
 use sustain::record::reading::verify::{Checkable, verify};
 use sustain::record::store::Mode;
 use sustain::report::terminal::verify_text;
@@ -19,12 +20,8 @@ pub(crate) fn run(flags: &VerifyFlags) -> anyhow::Result<Exit> {
     let recordings = store.recordings()?;
     let stop = Stop::default();
     interrupt::watch(&stop, super::say)?;
-    let checkable = Checkable {
-        members: &store.members,
-        recordings: &recordings,
-        machines: store.machines(),
-        clock: store.clock(),
-    };
+    let pins = readable_pins(&mut store)?;
+    let checkable = Checkable::of(&store, &recordings).with_pins(&pins);
     let mut progress = ProgressLine::new("checking");
     let result = verify(
         checkable,

@@ -28,6 +28,7 @@ fn lines(numbers: Range<usize>) -> Vec<u8> {
 
 /// A ring that is recorded to.
 pub struct RunningRing {
+    paths: [String; 2],
     recorder: Recorder,
     main: StreamWriter,
     log: StreamWriter,
@@ -53,6 +54,7 @@ impl RunningRing {
         let mut recorder = Recorder::start(store, setups, options).unwrap();
         let marks = recorder.writer("marks").unwrap();
         RunningRing {
+            paths,
             main: recorder.writer("main").unwrap(),
             log: recorder.writer("log").unwrap(),
             marks: MarkKeeper::new(marks, recorder.board()),
@@ -87,18 +89,28 @@ impl RunningRing {
         pinned(&self.recorder.board(), PinWish::Pin { from_ns, to_ns })
     }
 
-    /// Records on until the ring has gone round more than once.
+    /// Records on until the end of the pin is told, and then until the ring has gone round more
+    /// than once.
     pub fn go_round(&mut self) {
-        self.give(
-            &content(ALL_BYTES)[EVENT.end..],
-            &lines(EVENT_LINES.end..90),
-        );
+        let mut given = EVENT.end;
+        let all = content(ALL_BYTES);
+        while open_pins(&self.paths) > 0 {
+            self.give(&all[given..given + 1000], b"");
+            given += 1000;
+        }
+        self.give(&all[given..], &lines(EVENT_LINES.end..90));
     }
 
     pub fn end(self) {
         drop((self.main, self.log, self.marks));
         self.recorder.finish().unwrap();
     }
+}
+
+/// How many pins keep all that comes.
+fn open_pins(paths: &[String]) -> usize {
+    let store = Store::open(paths, Mode::Read, &Roots::default()).unwrap();
+    store.pins().iter().filter(|pin| pin.is_open).count()
 }
 
 fn pinned(board: &RecordingBoard, wish: PinWish) -> PinKept {
@@ -248,4 +260,105 @@ fn what_is_durable_of_a_pin_can_be_read_while_it_goes_on() {
     let (code, bytes, words) = extract(&place, &["a", "b", "--pin", "1", "--stream", "main"]);
     assert!(code == 0 && bytes == content(EVENT.end)[EVENT], "{words}");
     ring.end();
+}
+
+#[test]
+fn verify_checks_what_only_a_pin_keeps_and_names_what_is_damaged_there() {
+    let place = ring_with_pin();
+    let whole = document(&place, 0, &["verify", "a", "b"]);
+    let pin = &whole["pins"][0];
+    assert_eq!((&pin["pin"], &pin["whole"]), (&1.into(), &true.into()));
+    let kept = &pin["recordings"][0]["streams"][0];
+    assert!(
+        kept["whole_bytes"].as_u64() >= Some(EVENT.len() as u64),
+        "{kept}"
+    );
+    let half = document(&place, 1, &["verify", "a"]);
+    assert_eq!(half["pins"][0]["whole"], false, "{half}");
+    let told = place.run(&["verify", "a", "b"]).expect(0).stdout;
+    assert!(told.contains("\npin 1: "), "{told}");
+    let index = [
+        "a", "b", "--pin", "1", "--stream", "log", "--index", "log.csv",
+    ];
+    assert_eq!(extract(&place, &index).0, 0);
+    let index = place.read("log.csv");
+    let columns: Vec<&str> = index.lines().nth(1).unwrap().split(',').collect();
+    let [member, at] = [columns[5], columns[6]];
+    let at: u64 = at.parse().unwrap();
+    recorded::damage(&place, member, at / 4096 * 4096);
+    let damaged = document(&place, 1, &["verify", "a", "b"]);
+    assert_eq!(damaged["pins"][0]["whole"], false);
+    let bad = &damaged["bad"][0];
+    assert_eq!((&bad["pin"], &bad["stream"]), (&1.into(), &"log".into()));
+    assert_eq!(bad["member"], member);
+    assert_eq!(damaged["checked_bytes"], whole["checked_bytes"]);
+    let told = place.run(&["verify", "a", "b"]).expect(1).stdout;
+    let line = "bad: pin 1, recording 1, stream log, bytes ";
+    assert!(told.contains(line) && told.contains("not whole"), "{told}");
+}
+
+#[test]
+fn what_the_ring_still_has_of_a_pin_is_checked_once() {
+    let place = Place::new();
+    recorded::create(&place, &MEMBERS, "2MiB");
+    let mut ring = RunningRing::begin(&place);
+    ring.pin_event();
+    ring.end();
+    let checked = document(&place, 0, &["verify", "a", "b"]);
+    assert_eq!(checked["pins"][0]["whole"], true);
+    assert_eq!(checked["pins"][0]["recordings"], serde_json::json!([]));
+    assert!(
+        checked["checked_bytes"].as_u64() < Some(4 << 20),
+        "{checked}"
+    );
+    // The pin keeps this, and the ring has it still.
+    let index = [
+        "a",
+        "b",
+        "--stream",
+        "log",
+        "--from-frame",
+        "40",
+        "--index",
+        "log.csv",
+    ];
+    assert_eq!(extract(&place, &index).0, 0);
+    let index = place.read("log.csv");
+    let columns: Vec<&str> = index.lines().nth(1).unwrap().split(',').collect();
+    let at: u64 = columns[6].parse().unwrap();
+    recorded::damage(&place, columns[5], at / 4096 * 4096);
+    let damaged = document(&place, 1, &["verify", "a", "b"]);
+    assert_eq!(
+        (
+            &damaged["bad"][0]["pin"],
+            damaged["bad"].as_array().unwrap().len()
+        ),
+        (&1.into(), 1)
+    );
+    assert_eq!(damaged["pins"][0]["whole"], false);
+}
+
+#[test]
+fn recover_leaves_alone_what_a_pin_keeps() {
+    let place = Place::new();
+    recorded::create(&place, &MEMBERS, "2MiB");
+    let mut ring = RunningRing::begin(&place);
+    ring.pin_event();
+    ring.go_round();
+    let crashed = MEMBERS.map(|member| std::fs::read(place.path(member)).unwrap());
+    ring.end();
+    for (member, bytes) in MEMBERS.iter().zip(&crashed) {
+        std::fs::write(place.path(member), bytes).unwrap();
+    }
+    let pin = ["a", "b", "--pin", "1", "--stream", "main"];
+    assert!(extract(&place, &pin).1 == content(EVENT.end)[EVENT]);
+    let recovered = document(&place, 0, &["recover", "a", "b"]);
+    assert_eq!(recovered["recording"], 1, "{recovered}");
+    let (code, bytes, words) = extract(&place, &pin);
+    assert!(code == 0 && bytes == content(EVENT.end)[EVENT], "{words}");
+    let checked = document(&place, 0, &["verify", "a", "b"]);
+    assert_eq!(checked["pins"][0]["whole"], true, "{checked}");
+    // Nothing is left to do.
+    let again = document(&place, 0, &["recover", "a", "b"]);
+    assert_eq!(again["recording"], serde_json::Value::Null, "{again}");
 }

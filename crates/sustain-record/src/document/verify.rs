@@ -1,11 +1,11 @@
 //! Makes the document of `sustain verify --json`.
 
 use sustain_document::verify::{
-    BadRange, CheckedRecording, CheckedStream, VERIFY_SCHEMA, VerifyDocument,
+    BadRange, CheckedPin, CheckedRecording, CheckedStream, VERIFY_SCHEMA, VerifyDocument,
 };
 
-use super::{listed_members, uuid_text};
-use crate::reading::verify::{Bad, VerifiedRecording, VerifiedStream, VerifyResult};
+use super::{listed_members, time_text, uuid_text};
+use crate::reading::verify::{Bad, VerifiedPin, VerifiedRecording, VerifiedStream, VerifyResult};
 use crate::store::Store;
 
 /// Makes the document of the check of this store.
@@ -13,13 +13,15 @@ pub fn verify_document(store: &Store, result: &VerifyResult) -> VerifyDocument {
     let stream_name = |bad: &Bad| {
         let recording = bad.recording?;
         let of_number = |checked: &&VerifiedRecording| checked.number == recording;
-        let checked = result.recordings.iter().find(of_number)?;
+        let pinned = result.pins.iter().flat_map(|pin| &pin.recordings);
+        let checked = result.recordings.iter().chain(pinned).find(of_number)?;
         let stream = checked.streams.get(usize::from(bad.stream?))?;
         Some(stream.name.clone())
     };
     let range = |bad: &Bad| BadRange {
         member: bad.member.clone(),
         offset_bytes: bad.offset_bytes,
+        pin: bad.pin,
         recording: bad.recording,
         stream: stream_name(bad),
         from_byte: bad.from_byte,
@@ -37,8 +39,21 @@ pub fn verify_document(store: &Store, result: &VerifyResult) -> VerifyDocument {
         not_durable: result.not_durable.iter().map(range).collect(),
         not_durable_unlisted: result.not_durable_unlisted,
         recordings: result.recordings.iter().map(checked_recording).collect(),
+        pins: result.pins.iter().map(checked_pin).collect(),
         members: listed_members(store),
         notes: store.notes.iter().chain(&result.notes).cloned().collect(),
+    }
+}
+
+fn checked_pin(verified: &VerifiedPin) -> CheckedPin {
+    CheckedPin {
+        pin: verified.number,
+        from_time: time_text(verified.from_time_ns),
+        to_time: time_text(verified.to_time_ns),
+        open: verified.is_open,
+        kept_bytes: verified.kept_bytes,
+        whole: verified.is_whole,
+        recordings: verified.recordings.iter().map(checked_recording).collect(),
     }
 }
 

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::format::AppendPlace;
 use crate::opening::{MARK_IS_UNKNOWN, Recording, durable_end_slot};
+use crate::reading::kept::KeptByPin;
 use crate::store::{OpenMember, Store};
 
 /// What [`Checkable::gone_ends`] means.
@@ -24,6 +25,8 @@ pub struct Checkable<'a> {
     pub members: &'a [OpenMember],
     /// All recordings on them.
     pub recordings: &'a [Recording],
+    /// What pins keep besides, where that is to be looked at, too.
+    pub pins: &'a [KeptByPin],
     /// The simulated machines of the members, if they are simulated.
     pub machines: &'a [SharedMachine],
     /// The clock of the machines.
@@ -36,9 +39,16 @@ impl<'a> Checkable<'a> {
         Checkable {
             members: &store.members,
             recordings,
+            pins: &[],
             machines: store.machines(),
             clock: store.clock(),
         }
+    }
+
+    /// The same with what its pins keep.
+    #[must_use]
+    pub fn with_pins(self, pins: &'a [KeptByPin]) -> Checkable<'a> {
+        Checkable { pins, ..self }
     }
 
     /// The numbers of recordings of which nothing is found, while a member that may have them is
@@ -49,7 +59,9 @@ impl<'a> Checkable<'a> {
         if self.missing().is_empty() {
             return Vec::new();
         }
-        let found: BTreeSet<u32> = self.recordings.iter().map(|one| one.number).collect();
+        let pinned = self.pins.iter().flat_map(|kept| &kept.recordings);
+        let found = self.recordings.iter().chain(pinned);
+        let found: BTreeSet<u32> = found.map(|one| one.number).collect();
         let superblocks = self.members.iter().map(|member| &member.superblock);
         let begun = superblocks.map(|one| one.recordings_begun).max();
         let newest = begun.max(found.last().copied()).unwrap_or(0);

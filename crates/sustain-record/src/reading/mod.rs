@@ -13,6 +13,7 @@ pub mod file;
 mod frame;
 pub mod frames;
 mod joiner;
+mod kept;
 mod locate;
 mod located_byte;
 pub mod merge;

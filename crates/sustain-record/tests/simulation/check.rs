@@ -8,7 +8,7 @@ use sustain_record::format::{EndNote, GapReason, Kind};
 use sustain_record::opening::Recording;
 use sustain_record::reading::part::{HoleReason, StreamPart};
 use sustain_record::reading::parts::Parts;
-use sustain_record::reading::readable::readable;
+use sustain_record::reading::readable::{readable, readable_pins};
 use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range as Wanted, StreamReader};
 use sustain_record::reading::verify::{Checkable, VerifiedStream, VerifyResult, verify};
@@ -54,13 +54,9 @@ pub fn check(bench: &mut Bench, given: Given) {
         &mut |_| (),
     )
     .expect("the store can be read");
+    let pins = readable_pins(&mut store).expect("what pins keep can be found");
     let checked = verify(
-        Checkable {
-            members: &store.members,
-            recordings: &found,
-            machines: store.machines(),
-            clock: store.clock(),
-        },
+        Checkable::of(&store, &found).with_pins(&pins),
         &mut |_| {},
         &Stop::default(),
     )

@@ -7,8 +7,9 @@ mod lost;
 mod overwriting;
 mod pinned;
 
+pub use super::kept::KeptByPin;
 pub use live::LiveRecordings;
-pub use pinned::{KeptByPin, readable_pin, readable_pins};
+pub use pinned::{readable_pin, readable_pins};
 
 use sustain_disk::clock::Clock;
 use sustain_document::setting::DURABLE;
@@ -348,6 +349,7 @@ mod tests {
         let store = Checkable {
             members: &members,
             recordings: &[seen(100, 40)],
+            pins: &[],
             machines: &[],
             clock: &clock,
         };

@@ -3,16 +3,8 @@
 
 use crate::error::RecordError;
 use crate::opening::Recording;
-use crate::store::{Store, StorePin};
-
-/// What one pin keeps.
-#[derive(Debug, Clone, PartialEq)]
-pub struct KeptByPin {
-    /// The pin.
-    pub pin: StorePin,
-    /// What it keeps of recordings, newest first, as far as that can be read.
-    pub recordings: Vec<Recording>,
-}
+use crate::reading::kept::KeptByPin;
+use crate::store::Store;
 
 /// Returns what a pin keeps of recordings, newest first, as it can be read from now on.
 ///

@@ -244,6 +244,7 @@ mod tests {
         Bad {
             member: None,
             offset_bytes: Some(offset_bytes),
+            pin: None,
             recording: Some(1),
             stream: Some(0),
             from_byte: Some(0),

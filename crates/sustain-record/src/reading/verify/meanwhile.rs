@@ -81,7 +81,8 @@ impl<'a> Meanwhile<'a> {
     }
 
     fn has_moved(&self) -> bool {
-        let mut recordings = self.store.recordings.iter();
+        let pinned = self.store.pins.iter().flat_map(|kept| &kept.recordings);
+        let mut recordings = self.store.recordings.iter().chain(pinned);
         recordings.any(|recording| self.has_moved_in(recording))
     }
 
@@ -119,7 +120,14 @@ impl<'a> Meanwhile<'a> {
     /// Divides a flaw into what has been overwritten, and what has not.
     fn divide(&self, bad: Bad) -> (Option<Bad>, Option<Bad>) {
         let of_bad = |recording: &&Recording| Some(recording.number) == bad.recording;
-        let Some(recording) = self.store.recordings.iter().find(of_bad) else {
+        let mut pins = self.store.pins.iter();
+        let recordings = match bad.pin {
+            None => self.store.recordings,
+            Some(number) => pins
+                .find(|kept| kept.pin.number == number)
+                .map_or(&[][..], |kept| &kept.recordings),
+        };
+        let Some(recording) = recordings.iter().find(of_bad) else {
             return (None, Some(bad));
         };
         if !self.has_moved_in(recording) {
@@ -206,8 +214,19 @@ fn enter_overwritten(result: &mut VerifyResult, bad: &Bad, is_torn: bool) {
     else {
         return;
     };
-    let mut recordings = result.recordings.iter_mut();
-    let of_bad = recordings.find(|recording| Some(recording.number) == bad.recording);
+    let recordings = match bad.pin {
+        None => &mut result.recordings,
+        Some(number) => {
+            let mut pins = result.pins.iter_mut();
+            match pins.find(|pin| pin.number == number) {
+                Some(pin) => &mut pin.recordings,
+                None => return,
+            }
+        }
+    };
+    let of_bad = recordings
+        .iter_mut()
+        .find(|recording| Some(recording.number) == bad.recording);
     if let Some(stream) =
         of_bad.and_then(|recording| recording.streams.get_mut(usize::from(stream)))
     {

@@ -8,6 +8,7 @@ mod lost_by_reading;
 mod meanwhile;
 mod names;
 mod on_member;
+mod pinned;
 mod ring;
 mod tail;
 mod torn;
@@ -21,6 +22,8 @@ use self::account::Account;
 pub(crate) use self::lost_by_reading::lost_by_reading;
 pub use self::meanwhile::{RemainingFrom, left_by_now};
 use self::names::Names;
+pub use self::pinned::VerifiedPin;
+use self::pinned::{ReadSlots, check_pins, judge_pins};
 pub(crate) use self::tail::{TailFindings, torn_tail};
 pub use super::checkable::Checkable;
 pub(crate) use super::checkable::IS_GONE;
@@ -61,7 +64,8 @@ pub struct VerifyResult {
     pub complete: bool,
     /// Bytes of members that were read and checked.
     pub checked_bytes: u64,
-    /// Every flaw, by recording, in the order of their streams.
+    /// Every flaw, by recording, in the order of their streams; behind these, those that lie in
+    /// what only pins keep.
     pub bad: Vec<Bad>,
     /// Number of flaws that are not listed.
     pub bad_unlisted: u64,
@@ -73,6 +77,8 @@ pub struct VerifyResult {
     pub not_durable_unlisted: u64,
     /// The findings for each recording, oldest first.
     pub recordings: Vec<VerifiedRecording>,
+    /// The findings for each pin.
+    pub pins: Vec<VerifiedPin>,
     /// What the members cannot tell, in words for the user.
     pub notes: Vec<String>,
 }
@@ -84,6 +90,8 @@ pub struct Bad {
     pub member: Option<String>,
     /// Offset on the member.
     pub offset_bytes: Option<u64>,
+    /// Number of a pin that keeps the place, if one does.
+    pub pin: Option<u32>,
     /// Number of the recording, if it belongs to one.
     pub recording: Option<u32>,
     /// Number of the stream, if it belongs to one.
@@ -164,13 +172,17 @@ pub fn verify(
         .iter()
         .map(|recording| Scope::of(recording, store.members, store.machines, store.clock))
         .collect();
-    let total_bytes = scopes.iter().map(Scope::slot_bytes).sum();
+    let mut read = ReadSlots::default();
+    scopes.iter().for_each(|scope| read.add(scope));
+    let total_bytes =
+        scopes.iter().map(Scope::slot_bytes).sum::<u64>() + pinned_bytes(store, &read);
     let mut result = VerifyResult::begun(store.unknown_mark_notes());
-    observer(VerifyProgress {
-        checked_bytes: 0,
+    let mut observing = ObservedCheck {
+        observer,
         total_bytes,
-        bad: 0,
-    });
+        stop,
+    };
+    observing.report(0, 0);
     check_superblocks(store, &mut result)?;
     check_newest_slots(store, &mut result);
     for number in store.unseen_recordings() {
@@ -182,14 +194,8 @@ pub fn verify(
             result.add(Bad::of_store(Some(recording.number), &why));
         }
         let before_bytes = result.checked_bytes;
-        let mut report = |checked_bytes: u64, bad: u64| {
-            observer(VerifyProgress {
-                checked_bytes: before_bytes + checked_bytes,
-                total_bytes,
-                bad,
-            });
-            stop.reason().is_none()
-        };
+        let mut report =
+            |checked_bytes: u64, bad: u64| observing.report(before_bytes + checked_bytes, bad);
         if !check_recording(recording, scope, given, &mut result, &mut report)? {
             result.complete = false;
             break;
@@ -198,9 +204,40 @@ pub fn verify(
         let notes = checked.map(|checked| unfound_gap_notes(recording, checked));
         result.notes.extend(notes.into_iter().flatten());
     }
+    if result.complete {
+        let mut report = |checked_bytes: u64, bad: u64| observing.report(checked_bytes, bad);
+        result.complete = check_pins(store, given, read, &mut result, &mut report)?;
+    }
     meanwhile::excuse_overwritten(store, &mut result);
+    judge_pins(store, &mut result);
     result.ok = result.complete && result.bad.is_empty() && result.bad_unlisted == 0;
     Ok(result)
+}
+
+/// Who is told how far the check has come, and may end it.
+struct ObservedCheck<'a> {
+    observer: &'a mut dyn FnMut(VerifyProgress),
+    total_bytes: u64,
+    stop: &'a Stop,
+}
+
+impl ObservedCheck<'_> {
+    /// Returns whether the check goes on.
+    fn report(&mut self, checked_bytes: u64, bad: u64) -> bool {
+        (self.observer)(VerifyProgress {
+            checked_bytes,
+            total_bytes: self.total_bytes,
+            bad,
+        });
+        self.stop.reason().is_none()
+    }
+}
+
+/// What only pins have, as far as it does not overlap.
+fn pinned_bytes(store: Checkable<'_>, read: &ReadSlots) -> u64 {
+    let pinned = store.pins.iter().flat_map(|kept| &kept.recordings);
+    let scopes = pinned.map(|one| Scope::of(one, store.members, store.machines, store.clock));
+    scopes.map(|scope| read.unread_bytes(&scope)).sum()
 }
 
 impl Bad {
@@ -209,6 +246,7 @@ impl Bad {
         Bad {
             member: None,
             offset_bytes: None,
+            pin: None,
             recording,
             stream: None,
             from_byte: None,
@@ -231,6 +269,7 @@ impl VerifyResult {
             not_durable: Vec::new(),
             not_durable_unlisted: 0,
             recordings: Vec::new(),
+            pins: Vec::new(),
             notes,
         }
     }

@@ -46,6 +46,7 @@ impl Names {
         Bad {
             member: member.and_then(name),
             offset_bytes,
+            pin: None,
             recording: Some(self.recording),
             stream: lost.map(|(stream, _, _)| stream),
             from_byte: lost.map(|(_, from, _)| from),

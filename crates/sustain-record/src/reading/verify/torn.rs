@@ -139,6 +139,7 @@ mod tests {
         Bad {
             member: None,
             offset_bytes: None,
+            pin: None,
             recording: Some(1),
             stream: Some(0),
             from_byte: Some(from),

@@ -1,7 +1,9 @@
 use sustain_document::list::MemberPresence;
 use sustain_document::record::RecordingEnd;
 use sustain_document::recover::{RecoverDocument, RecoveredRecording, RecoveredStream};
-use sustain_document::verify::{BadRange, CheckedRecording, CheckedStream, VerifyDocument};
+use sustain_document::verify::{
+    BadRange, CheckedPin, CheckedRecording, CheckedStream, VerifyDocument,
+};
 
 use super::verify::{BAD_SHOWN, bad_line};
 
@@ -263,6 +265,7 @@ fn bad(number: u64) -> BadRange {
     BadRange {
         member: Some("/dev/sdb".to_owned()),
         offset_bytes: Some(4096 * number),
+        pin: None,
         recording: Some(3),
         stream: Some("camera".to_owned()),
         from_byte: Some(100 * number),
@@ -300,9 +303,35 @@ fn verified(bad: Vec<BadRange>) -> VerifyDocument {
                 settled_bytes: 18_000_000,
             }],
         }],
+        pins: Vec::new(),
         members: vec![member(0, true)],
         notes: Vec::new(),
     }
+}
+
+#[test]
+fn what_a_pin_keeps_is_whole_or_not() {
+    let mut document = verified(Vec::new());
+    document.pins = vec![CheckedPin {
+        pin: 2,
+        from_time: "2026-03-01T10:00:00Z".to_owned(),
+        to_time: "2026-03-01T10:05:00Z".to_owned(),
+        open: false,
+        kept_bytes: 1_200_000_000,
+        whole: true,
+        recordings: Vec::new(),
+    }];
+    let line = "\npin 2: 1.20 GB, whole: 2026-03-01T10:00:00Z to 2026-03-01T10:05:00Z\n";
+    let text = verify_text(&document, 120);
+    assert!(text.contains(line), "{text}");
+    document.bad = vec![BadRange {
+        pin: Some(2),
+        ..bad(7)
+    }];
+    (document.ok, document.pins[0].whole) = (false, false);
+    let text = verify_text(&document, 120);
+    assert!(text.contains("\npin 2: 1.20 GB, not whole: "), "{text}");
+    assert!(text.contains("bad: pin 2, recording 3, "), "{text}");
 }
 
 #[test]

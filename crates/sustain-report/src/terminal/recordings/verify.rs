@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use sustain_document::list::ListedMember;
-use sustain_document::verify::{BadRange, CheckedStream, VerifyDocument};
+use sustain_document::verify::{BadRange, CheckedPin, CheckedStream, VerifyDocument};
 
 use super::store_line;
 use crate::format::position;
@@ -75,11 +75,30 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
             }
         }
     }
+    for pin in &document.pins {
+        text.push_str(&wrapped(&pin_line(pin, document.complete), width));
+    }
     let mut last = verdict(document);
     last.push_str(&crash_words(document));
     last.push_str(&rest_words(document));
     text.push_str(&wrapped(&last, width));
     text
+}
+
+fn pin_line(pin: &CheckedPin, is_complete: bool) -> String {
+    let outcome = match (pin.whole, is_complete) {
+        (true, _) => "whole",
+        (false, true) => "not whole",
+        (false, false) => "not checked to its end",
+    };
+    let open = if pin.open { "; it goes on" } else { "" };
+    format!(
+        "pin {}: {}, {outcome}: {} to {}{open}",
+        pin.pin,
+        position(pin.kept_bytes),
+        pin.from_time,
+        pin.to_time
+    )
 }
 
 /// A ring of unequal members is overwritten in part only below its readable range.
@@ -218,6 +237,7 @@ fn is_told_with(one: &BadRange, other: &BadRange) -> bool {
     let is_nowhere = |bad: &BadRange| bad.member.is_none() && bad.stream.is_some();
     is_nowhere(one)
         && is_nowhere(other)
+        && one.pin == other.pin
         && (one.recording, &one.stream, &one.why) == (other.recording, &other.stream, &other.why)
 }
 
@@ -244,6 +264,9 @@ pub(super) fn bad_line(bad: &BadRange) -> String {
 
 fn range_line(what: &str, bad: &BadRange) -> String {
     let mut line = what.to_owned();
+    if let Some(pin) = bad.pin {
+        let _ = write!(line, " pin {pin},");
+    }
     if let Some(recording) = bad.recording {
         let _ = write!(line, " recording {recording},");
     }

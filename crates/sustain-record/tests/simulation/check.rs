@@ -94,9 +94,9 @@ pub fn check(bench: &mut Bench, given: Given) {
         check_crash(&history, &checked, has_bad_byte);
     }
     check_recovered(&found, &checked, &bench.torn_bytes);
-    if given.is_untouched && given.missing.is_none() {
-        check_pins(&history, &mut store, given);
-    }
+    let whole = checked.pins.iter().filter(|pin| pin.is_whole);
+    let whole: Vec<u32> = whole.map(|pin| pin.number).collect();
+    check_pins(&history, &mut store, given, &whole);
 }
 
 /// Whether every byte of a recording has its account in the store, and no member failed. An account

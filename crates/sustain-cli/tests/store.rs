@@ -44,7 +44,7 @@ use support::{Place, unwrapped};
 #[test]
 fn every_help_has_an_example_and_the_exit_codes() {
     let place = Place::new();
-    for command in ["create", "list", "extract", "verify", "recover"] {
+    for command in ["create", "list", "extract", "verify", "recover", "unpin"] {
         let help = place.run(&[command, "--help"]).expect(0).stdout;
         assert!(
             help.contains(&format!("sustain {command} ")),
@@ -56,7 +56,7 @@ fn every_help_has_an_example_and_the_exit_codes() {
         }
     }
     let all = place.run(&["--help"]).expect(0).stdout;
-    for command in ["create", "list", "extract", "verify", "recover"] {
+    for command in ["create", "list", "extract", "verify", "recover", "unpin"] {
         assert!(
             all.contains(&format!("\n  {command} ")),
             "no {command} in {all}"

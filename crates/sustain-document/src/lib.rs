@@ -34,6 +34,7 @@ pub mod share;
 pub mod status;
 pub mod sweep;
 pub mod system;
+pub mod unpin;
 pub mod verdicts;
 pub mod verify;
 pub mod vocabulary;

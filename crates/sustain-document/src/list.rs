@@ -22,8 +22,28 @@ pub struct ListDocument {
     pub members: Vec<ListedMember>,
     /// All recordings of which anything is left, oldest first.
     pub recordings: Vec<ListedRecording>,
+    /// The pins of the store, in the order of their numbers.
+    #[serde(default)]
+    pub pins: Vec<ListedPin>,
     /// Notes for the user.
     pub notes: Vec<String>,
+}
+
+/// A stretch of a ring that is kept from being overwritten.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ListedPin {
+    /// Its number.
+    pub number: u32,
+    /// The beginning that was asked for, RFC 3339.
+    pub from: String,
+    /// The end that was asked for, RFC 3339.
+    pub to: String,
+    /// Whether all that comes is kept, because the end was not reached, or not noted, so far.
+    pub open: bool,
+    /// The space that it takes of the ring, in whole slots, on the members that are there.
+    pub kept_bytes: u64,
+    /// The recordings of which it keeps something, oldest first.
+    pub recordings: Vec<u32>,
 }
 
 /// A recording.

@@ -27,6 +27,7 @@ use crate::record::{RECORD_SCHEMA, RecordResult};
 use crate::recover::{RECOVER_SCHEMA, RecoverDocument};
 use crate::status::{STATUS_SCHEMA, StatusLine};
 use crate::sweep::{SWEEP_SCHEMA, SweepResult};
+use crate::unpin::{UNPIN_SCHEMA, UnpinDocument};
 use crate::verify::{VERIFY_SCHEMA, VerifyDocument};
 
 /// The reason why a document could not be written or read back. The caller knows the name of the
@@ -98,6 +99,7 @@ documents! {
     RecoverDocument: RECOVER_SCHEMA,
     StatusLine: STATUS_SCHEMA,
     SweepResult: SWEEP_SCHEMA,
+    UnpinDocument: UNPIN_SCHEMA,
     VerifyDocument: VERIFY_SCHEMA,
 }
 

@@ -23,6 +23,7 @@ use sustain_document::record::RecordResult;
 use sustain_document::recover::RecoverDocument;
 use sustain_document::status::StatusLine;
 use sustain_document::sweep::SweepResult;
+use sustain_document::unpin::UnpinDocument;
 use sustain_document::verify::VerifyDocument;
 
 /// Set to write the schemas anew instead of comparing them.
@@ -62,7 +63,7 @@ fn requests() -> Published {
     }
 }
 
-fn all() -> [Published; 15] {
+fn all() -> [Published; 16] {
     [
         published::<MeasureResult>("measure"),
         published::<DiagnoseResult>("diagnose"),
@@ -78,6 +79,7 @@ fn all() -> [Published; 15] {
         published::<ExtractDocument>("extract"),
         published::<VerifyDocument>("verify"),
         published::<RecoverDocument>("recover"),
+        published::<UnpinDocument>("unpin"),
         published::<DevicesDocument>("devices"),
     ]
 }

@@ -1,6 +1,7 @@
 //! `sustain list`: shows the recordings on a store.
 
-use sustain::record::document::{list_document, list_notes};
+use sustain::document::list::ListDocument;
+use sustain::record::document::{list_document, list_notes, listed_pins};
 use sustain::record::reading::readable::behind_cuts;
 use sustain::record::reading::verify::Checkable;
 use sustain::record::store::Mode;
@@ -28,7 +29,10 @@ pub(crate) fn run(flags: &ListFlags) -> anyhow::Result<Exit> {
     for note in list_notes(&store, &recordings) {
         super::say(&format!("note: {note}"));
     }
-    let document = list_document(&store, &recordings)?;
+    let document = ListDocument {
+        pins: listed_pins(&mut store)?,
+        ..list_document(&store, &recordings)?
+    };
     let mut text = list_text(&document, output::width());
     if flags.verbose {
         text.push_str(&places_text(&document, output::width()));

@@ -24,6 +24,7 @@ mod standard_streams;
 mod status_file;
 mod stores;
 pub(crate) mod sweep;
+pub(crate) mod unpin;
 pub(crate) mod verify;
 
 pub(crate) use say::say;

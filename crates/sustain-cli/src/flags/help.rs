@@ -74,12 +74,13 @@ pub(crate) fn see_also(command: &str) -> &'static [&'static str] {
         "record" => &[
             "create", "control", "list", "extract", "mount", "verify", "recover", "measure",
         ],
-        "control" => &["record", "list", "extract"],
+        "control" => &["record", "list", "extract", "unpin"],
         "list" => &["record", "extract", "mount", "verify"],
         "extract" => &["record", "list", "mount", "verify"],
         "mount" => &["record", "list", "extract", "verify"],
         "verify" => &["record", "list", "recover", "extract"],
         "recover" => &["record", "verify", "list"],
+        "unpin" => &["control", "list", "record"],
         "report" => &[
             "measure", "diagnose", "profile", "sweep", "compare", "record",
         ],

@@ -18,6 +18,7 @@ pub(crate) mod record;
 pub(crate) mod recover;
 pub(crate) mod shared;
 pub(crate) mod sweep;
+pub(crate) mod unpin;
 pub(crate) mod verify;
 
 use std::path::PathBuf;
@@ -65,6 +66,8 @@ pub(crate) enum Command {
     Verify(verify::VerifyFlags),
     /// Write the end mark of a recording that a crash or a kill cut off.
     Recover(recover::RecoverFlags),
+    /// Free what a pin of a ring keeps from being overwritten.
+    Unpin(unpin::UnpinFlags),
     /// Show saved results again, or draw them as an HTML report.
     Report(ReportFlags),
     /// Print a completion script for a shell.

@@ -1,7 +1,7 @@
 //! Makes the document of `sustain list --json`.
 
 use sustain_document::list::{
-    LIST_SCHEMA, ListDocument, ListedPlace, ListedRecording, ListedStream,
+    LIST_SCHEMA, ListDocument, ListedPin, ListedPlace, ListedRecording, ListedStream,
 };
 use sustain_document::record::RecordingEnd;
 
@@ -16,7 +16,8 @@ use crate::store::{OpenMember, Store};
 const MARKS_LISTED_MAX: u64 = 1000;
 
 /// Makes the document of a store and its recordings, which are newest first as the store
-/// returns them. The marks that users set are read for it.
+/// returns them. The marks that users set are read for it. Its pins are those of [`listed_pins`],
+/// for which a store has to be read, too.
 ///
 /// # Errors
 /// If the members cannot be driven.
@@ -45,8 +46,30 @@ pub fn list_document(store: &Store, recordings: &[Recording]) -> Result<ListDocu
                 ..listed_recording(recording, running(recording), marks)
             })
             .collect(),
+        pins: Vec::new(),
         notes: [store.notes.clone(), list_notes(store, recordings)].concat(),
     })
+}
+
+/// The pins of a store, with the recordings of which each keeps something.
+///
+/// # Errors
+/// As of [`Store::pinned`].
+pub fn listed_pins(store: &mut Store) -> Result<Vec<ListedPin>, RecordError> {
+    let pins = store.pins().into_iter();
+    pins.map(|pin| {
+        let pinned = store.pinned(pin.number)?;
+        let numbers = pinned.iter().rev().map(|recording| recording.number);
+        Ok(ListedPin {
+            number: pin.number,
+            from: time_text(pin.from_time_ns),
+            to: time_text(pin.to_time_ns),
+            open: pin.is_open,
+            kept_bytes: pin.kept_bytes,
+            recordings: numbers.collect(),
+        })
+    })
+    .collect()
 }
 
 /// The notes for the user about what members lack that cannot be listed, or of which only reading

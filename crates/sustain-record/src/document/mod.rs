@@ -6,6 +6,7 @@ mod create;
 mod list;
 mod recover;
 mod status;
+mod unpin;
 mod verify;
 
 use sustain_disk::target::Target;
@@ -15,9 +16,10 @@ use uuid::Uuid;
 use crate::store::{Missing, OpenMember, Store};
 
 pub use create::create_document;
-pub use list::{list_document, list_notes};
+pub use list::{list_document, list_notes, listed_pins};
 pub use recover::recover_document;
 pub use status::status_line;
+pub use unpin::unpin_document;
 pub use verify::verify_document;
 
 pub use crate::time_text::time_text;

@@ -1,6 +1,6 @@
 //! The pins of a store: what they keep, and what becomes of them when somebody opens it to record.
 
-use super::{OpenMember, Store};
+use super::{OpenMember, Renewal, Store};
 use crate::error::RecordError;
 use crate::format::Pin;
 use crate::opening::{MemberTail, Opening, PATIENCE_SLOTS, Recording, merge_pinned};
@@ -118,6 +118,36 @@ impl Store {
         }
     }
 
+    /// Frees a pin while nobody records, of a store that is open for recording. It is durable on
+    /// all members when this returns; a crash meanwhile leaves the pin as it was, or freed. Returns
+    /// the space of the ring that nothing keeps any more. What pins keep can be read when the store
+    /// is opened next.
+    ///
+    /// # Errors
+    /// [`RecordError::Usage`] if there is no such pin; otherwise as of
+    /// [`Store::renew_superblocks`].
+    pub fn unpin(&mut self, number: u32) -> Result<u64, RecordError> {
+        let before_bytes = self.pinned_bytes();
+        self.free_pin(number)?;
+        let members = self.members.iter();
+        let slots_begun = members.map(|member| member.superblock.slots_begun);
+        let slots_begun: Vec<u64> = slots_begun.collect();
+        self.renew_superblocks(&slots_begun, Renewal::AtRest)?;
+        Ok(before_bytes.saturating_sub(self.pinned_bytes()))
+    }
+
+    /// The space of the ring that pins keep on the members that are there. What two keep counts
+    /// once.
+    fn pinned_bytes(&self) -> u64 {
+        let members = self.members.iter().zip(&self.tails);
+        let kept = members.map(|(member, tail)| {
+            let geometry = &member.superblock.geometry;
+            let free_slots = member.superblock.course().free_slots(tail.next_slot_serial);
+            (geometry.slot_count - free_slots) * u64::from(geometry.slot_bytes)
+        });
+        kept.sum()
+    }
+
     /// Frees a pin while nobody records. The superblocks tell it when they are renewed next.
     ///
     /// # Errors
@@ -134,15 +164,16 @@ impl Store {
     }
 
     fn no_pin(&self, number: u32) -> RecordError {
+        RecordError::Usage(match self.pins().is_empty() {
+            true => format!("the store has no pin {number}, nor any other"),
+            false => format!("the store has no pin {number}: {}", self.pins_words()),
+        })
+    }
+
+    fn pins_words(&self) -> String {
         let pins = self.pins();
         let numbers: Vec<String> = pins.iter().map(|pin| pin.number.to_string()).collect();
-        RecordError::Usage(match numbers.is_empty() {
-            true => format!("the store has no pin {number}, nor any other"),
-            false => format!(
-                "the store has no pin {number}: its pins are {}",
-                numbers.join(", ")
-            ),
-        })
+        format!("its pins are {}", numbers.join(", "))
     }
 
     /// Fails if pins leave too little of some member for a ring.
@@ -154,8 +185,11 @@ impl Store {
                 return Err(RecordError::Usage(format!(
                     "pins keep all but {free} of the {} slots of {}, and a ring needs \
                      {FREE_SLOTS_MIN}, so nothing was read or recorded: read what they keep, then \
-                     free one (`Store::free_pin`), or record to another store",
-                    member.superblock.geometry.slot_count, member.name
+                     free one with `sustain unpin MEMBER... --pin N` ({}), or record to another \
+                     store",
+                    member.superblock.geometry.slot_count,
+                    member.name,
+                    self.pins_words()
                 )));
             }
         }

@@ -1,6 +1,7 @@
 //! Shows the results of `create`, `list`, `verify` and `recover` as text and tables. The commands
 //! print them; they must fit the width that they are given.
 
+mod pins;
 mod places;
 mod recover;
 mod verify;
@@ -12,6 +13,7 @@ use sustain_document::create::{CreateDocument, NewMember};
 use sustain_document::list::{ListDocument, ListedMember, ListedRecording, ListedStream};
 use sustain_document::record::RecordingEnd;
 
+pub use self::pins::unpin_text;
 pub use self::places::places_text;
 pub use self::recover::recover_text;
 pub use self::verify::verify_text;
@@ -93,7 +95,11 @@ pub fn list_text(document: &ListDocument, width: usize) -> String {
     } else {
         text.push_str(&list_table(document, width));
     }
-    for line in mark_lines(document).chain(list_remarks(document)) {
+    let pins = document.pins.iter().map(pins::pin_line);
+    for line in mark_lines(document)
+        .chain(pins)
+        .chain(list_remarks(document))
+    {
         text.push_str(&wrapped(&line, width));
     }
     text

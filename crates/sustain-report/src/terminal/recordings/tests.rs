@@ -87,6 +87,7 @@ fn list() -> ListDocument {
                 ],
             ),
         ],
+        pins: Vec::new(),
         notes: Vec::new(),
     }
 }

@@ -57,6 +57,8 @@ pub struct StatusPins {
     pub kept_bytes: u64,
     /// The space that the ring has with it, in whole slots.
     pub ring_bytes: u64,
+    /// Whether they leave no space, so that what comes is lost, or waits, until one is freed.
+    pub leave_nothing: bool,
 }
 
 /// The marks of a recording that can be commanded.

@@ -7,6 +7,7 @@
     reason = "a test that cannot go on should stop where it is, and may say why"
 )]
 
+use std::collections::VecDeque;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ use sustain_record::reading::user_marks::{FoundMarks, MarkLoss, find_marks};
 use sustain_record::reading::verify::{Checkable, verify};
 use sustain_record::recorder::{
     AppendSize, Intake, IntakeSetup, OnFull, PauseSwitch, PinOutcome, PinWish, RecordOptions,
-    Recorder, RecordingBoard, SplitSwitch, StreamSetup, StreamWriter,
+    Recorder, RecordingBoard, RecordingProgress, SplitSwitch, StreamSetup, StreamWriter,
 };
 use sustain_record::source::framing::Framing;
 use sustain_record::source::synthetic::{Content, seed_of};
@@ -497,6 +498,168 @@ fn what_a_pin_keeps_comes_back_when_the_ring_and_the_next_ring_have_gone_round()
     assert_eq!(store.pins(), []);
     let why = store.pinned(1).unwrap_err().to_string();
     assert!(why.contains("no pin 1"), "{why}");
+}
+
+/// Pins that overlap, at most five at a time, in a ring that goes round many times.
+#[test]
+fn what_pins_keep_one_after_the_other_is_the_source_byte_for_byte() {
+    const PINS: usize = 20;
+    let place = Place::new(&[40 << 20, 36 << 20]);
+    let (recorder, mut writer) = ring(&place);
+    let board = recorder.board();
+    // A pin keeps nothing from before the first slot.
+    fill(&mut writer, 1_000_000);
+    let has_begun = |now: &RecordingProgress| now.streams[0].settled_bytes >= 1_000_000;
+    board.wait_for(has_begun, Duration::from_secs(120));
+    let mut set: VecDeque<(u32, std::ops::Range<u64>)> = VecDeque::new();
+    let mut before = (writer.now_ns(), writer.offered_bytes());
+    let (mut count, mut freed) = (0, 0);
+    for round in 0..1000 {
+        if count == PINS {
+            break;
+        }
+        let begin = (writer.now_ns(), writer.offered_bytes());
+        fill(&mut writer, 1_500_000);
+        let end_bytes = writer.offered_bytes();
+        if round % 4 == 0 {
+            let is_settled = |now: &RecordingProgress| now.streams[0].settled_bytes >= end_bytes;
+            board.wait_for(is_settled, Duration::from_secs(120));
+        }
+        // Each second pin begins where the one before it does.
+        let from = if count % 2 == 0 { begin } else { before };
+        before = begin;
+        let (from_ns, to_ns) = (from.0, writer.now_ns());
+        match pinned(&board, PinWish::Pin { from_ns, to_ns }) {
+            Ok(kept) => {
+                let kept = kept.unwrap();
+                count += 1;
+                // Of what is gone in part, the later part is there.
+                let is_whole = kept.from_ns <= from_ns;
+                let from_bytes = if is_whole { from.1 } else { begin.1 };
+                assert!(kept.from_ns <= begin.0, "{kept:?}");
+                set.push_back((kept.number, from_bytes..end_bytes));
+            }
+            // Those that were freed count until the ring has come round.
+            Err(why) => assert!(why.contains("at most 16 pins"), "{why}"),
+        }
+        if set.len() > 5
+            && let Some((number, _)) = set.pop_front()
+        {
+            assert_eq!(pinned(&board, PinWish::Unpin { number }), Ok(None));
+            freed += 1;
+        }
+    }
+    assert_eq!((count, freed), (PINS, PINS - 5));
+    fill(&mut writer, 80_000_000);
+    drop(writer);
+    let recorded = recorder.finish().unwrap();
+    assert_eq!(recorded.ended, Ending::Source, "{:?}", recorded.standing);
+    assert_eq!(recorded.standing.streams[0].gap_bytes, 0);
+    assert_eq!(set.len(), 5);
+    let mut store = place.open(Mode::Read);
+    for (number, owed) in set {
+        let found = store.pinned(number).unwrap();
+        let scope = Scope::of(&found[0], &store.members, store.machines(), store.clock());
+        let reader = StreamReader::open(&scope, 0, &Range::All).unwrap();
+        let content = Content::new(seed_of("main"));
+        let mut whole_bytes = 0;
+        for part in reader.map(Result::unwrap) {
+            let StreamPart::Data { bytes, .. } = &part else {
+                continue;
+            };
+            assert_eq!(content.check(part.offset_bytes(), bytes), None);
+            let (from, to) = (part.offset_bytes(), part.end_bytes());
+            whole_bytes += to.min(owed.end).saturating_sub(from.max(owed.start));
+        }
+        assert_eq!(whole_bytes, owed.end - owed.start, "pin {number}: {owed:?}");
+    }
+    let found = store.recordings().unwrap();
+    let checked = verify(Checkable::of(&store, &found), &mut |_| {}, &Stop::default());
+    assert!(checked.unwrap().ok);
+}
+
+/// Of the four copies of a superblock, two are written at a time, on all members.
+#[test]
+fn whatever_a_crash_leaves_of_freeing_a_pin_it_is_freed_or_as_it_was() {
+    const BLOCK: usize = 4096;
+    let place = Place::new(&[12 << 20, 11 << 20]);
+    let (recorder, mut writer) = ring(&place);
+    let board = recorder.board();
+    let from_ns = writer.now_ns();
+    fill(&mut writer, 3_000_000);
+    let to_ns = from_ns + 3_600_000_000_000;
+    for _ in 0..2 {
+        pinned(&board, PinWish::Pin { from_ns, to_ns }).unwrap();
+    }
+    fill(&mut writer, 1_000_000);
+    drop(writer);
+    recorder.finish().unwrap();
+    let read = || {
+        place
+            .members
+            .iter()
+            .map(|name| std::fs::read(name).unwrap())
+    };
+    let before: Vec<Vec<u8>> = read().collect();
+    let mut store = place.open(Mode::Record);
+    let all: Vec<u32> = store.pins().iter().map(|pin| pin.number).collect();
+    assert_eq!(all, [1, 2]);
+    assert_eq!(store.unpin(2).unwrap(), 0, "the other one keeps the same");
+    let why = store.unpin(2).unwrap_err().to_string();
+    assert!(why.contains("no pin 2: its pins are 1"), "{why}");
+    drop(store);
+    let after: Vec<Vec<u8>> = read().collect();
+    let copies: Vec<[u64; 4]> = place
+        .open(Mode::Read)
+        .members
+        .iter()
+        .map(|member| member.superblock.geometry.superblock_offsets())
+        .collect();
+    // A bit for each of a member's copies in the order of A, C, B, D: what comes second is only
+    // written when the first two are durable on all members.
+    let mut states = std::collections::BTreeSet::new();
+    for written in 0_u32..256 {
+        let of = |member: u32| written >> (4 * member) & 0b1111;
+        let has_begun_second = (0..2).any(|member| of(member) & 0b1100 > 0);
+        if has_begun_second && (0..2).any(|member| of(member) & 0b0011 != 0b0011) {
+            continue;
+        }
+        for is_torn in [false, true] {
+            for (member, name) in (0..).zip(&place.members) {
+                let index = member as usize;
+                let mut bytes = before[index].clone();
+                let in_order = [0, 2, 1, 3].into_iter().enumerate();
+                for (bit, copy) in in_order.filter(|(bit, _)| of(member) & (1 << bit) > 0) {
+                    let at = copies[index][copy] as usize;
+                    // The last one that was begun may be half there.
+                    let is_last = is_torn && of(member) >> (bit + 1) == 0;
+                    let count = if is_last { BLOCK / 2 } else { BLOCK };
+                    bytes[at..at + count].copy_from_slice(&after[index][at..at + count]);
+                }
+                std::fs::write(name, bytes).unwrap();
+            }
+            let mut store = place.open(Mode::Read);
+            let pins: Vec<u32> = store.pins().iter().map(|pin| pin.number).collect();
+            assert!(pins == [1] || pins == [1, 2], "{written:b}: {pins:?}");
+            for pin in &pins {
+                assert_eq!(store.pinned(*pin).unwrap().len(), 1);
+            }
+            let recordings = store.recordings().unwrap();
+            assert_eq!((recordings.len(), recordings[0].open_end), (1, false));
+            // Who records next takes it as it is read.
+            let store = place.open(Mode::Record);
+            assert_eq!(
+                store
+                    .pins()
+                    .iter()
+                    .map(|pin| pin.number)
+                    .collect::<Vec<_>>(),
+                pins
+            );
+            states.insert(pins);
+        }
+    }
+    assert_eq!(states.len(), 2, "both were met");
 }
 
 #[test]

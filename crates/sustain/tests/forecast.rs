@@ -146,6 +146,7 @@ fn recorded(zones: u32, rate_bytes_per_s: Option<f64>) -> Vec<RecordingProgress>
         recording_id: store.id,
         first_sequence: store.first_sequence(),
         ring: false,
+        outlasts_pins: false,
         earlier: Vec::new(),
         durability: Durability::default(),
         window: ScatterWindow {

@@ -140,7 +140,8 @@ pub(crate) struct RecordFlags {
     pub(crate) ring: bool,
     /// What to do when the buffer in memory is full: let the source wait (block), or lose what
     /// comes and note it as a gap (drop). When the store is full, the recording ends, unless --ring
-    /// is given.
+    /// is given. Where pins keep all of a ring, the recording ends, too (block), or what comes is
+    /// lost until one is freed (drop).
     #[arg(help_heading = group::HOW)]
     #[arg(long, value_enum, default_value_t = OnFullFlag::Block)]
     pub(crate) on_full: OnFullFlag,

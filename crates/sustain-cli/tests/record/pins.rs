@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::MIB;
+use crate::check::assert_reads_back;
 use crate::control::{Commanded, answer_to};
 use crate::members::{stream, whole};
-use crate::support::json_of;
+use crate::support::{json_of, unwrapped};
 
 /// A ring that comes round about once a second.
 const RING: &[&str] = &["--ring", "--from", "test:8MB/s", "--durable", "50ms"];
@@ -157,6 +158,167 @@ fn what_cannot_be_pinned_is_refused_with_what_to_do() {
         "{told}"
     );
     commanded.stop(0);
+}
+
+#[test]
+fn a_ring_that_pins_keep_ends_full_and_is_freed_while_nobody_records() {
+    let mut commanded = Commanded::start(&[8 * MIB, 8 * MIB], RING);
+    commanded.becomes_offered(MIB);
+    let pin = commanded.pin(&json!({ "from": "-50ms", "to": "+1h" }));
+    assert_eq!(pin["is_to_come"], true);
+    // Nobody records to the store but this recorder, and it frees its pins itself.
+    let told = commanded
+        .members
+        .run("unpin", &["--pin", "1"])
+        .expect(2)
+        .stderr;
+    assert!(told.contains("`sustain control SOCKET unpin 1`"), "{told}");
+    let (members, result) = commanded.finish(1);
+    assert_eq!(result["ended"], "full");
+    let notes = result["notes"].to_string();
+    assert!(notes.contains("pin 1 keeps all of the ring"), "{notes}");
+    assert_reads_back(&members, &result, "main");
+
+    let listed = members.list();
+    let pins = listed["pins"].as_array().unwrap();
+    assert_eq!(pins.len(), 1);
+    assert_eq!(
+        (&pins[0]["number"], &pins[0]["open"]),
+        (&json!(1), &json!(false))
+    );
+    assert_eq!(pins[0]["recordings"], json!([1]));
+    assert_eq!(pins[0]["to"], pin["to"]);
+    let text = unwrapped(&members.run("list", &[]).expect(0).stdout);
+    assert!(text.contains("pin 1 from 20"), "{text}");
+    assert!(text.contains("with data of recording 1"), "{text}");
+    let ring = [RING, &["--time", "1s", "--json", "json"]].concat();
+    let told = members.run("record", &ring).expect(2).stderr;
+    let words = "`sustain unpin MEMBER... --pin N` (its pins are 1)";
+    assert!(told.contains(words), "{told}");
+
+    let told = members.run("unpin", &["--pin", "7"]).expect(2).stderr;
+    assert!(told.contains("no pin 7: its pins are 1"), "{told}");
+    let only = members
+        .place
+        .run(&["unpin", &members.names[0], "--pin", "1"]);
+    let told = only.expect(2).stderr;
+    assert!(told.contains("all of its 2 members"), "{told}");
+    let ran = members
+        .run("unpin", &["--pin", "1", "--json", "-"])
+        .expect(0);
+    let freed = json_of(&ran.stdout);
+    assert_eq!(freed["pin"], pins[0]);
+    assert_eq!(freed["freed_bytes"], pins[0]["kept_bytes"]);
+    assert_eq!(members.list()["pins"], json!([]));
+    members.verify(0);
+    assert_reads_back(&members, &result, "main");
+    let ran = members.run("record", &ring);
+    ran.expect(0);
+    assert_eq!(json_of(&members.place.read("json"))["ended"], "time");
+    members.verify(0);
+}
+
+#[test]
+fn a_ring_that_drops_goes_on_when_a_pin_is_freed() {
+    let flags = [RING, &["--on-full", "drop"]].concat();
+    let mut commanded = Commanded::start(&[12 * MIB], &flags);
+    commanded.becomes_offered(MIB);
+    commanded.pin(&json!({ "from": "-50ms", "to": "+1h" }));
+    commanded.becomes(|status| whole(&stream(status, "main")["gap_bytes"]) > MIB);
+    let status = commanded.status();
+    assert_eq!(status["pins"]["leave_nothing"], true);
+    let told = commanded.control(&["status"]).expect(0).stdout;
+    assert!(told.contains("NOTHING IS LEFT"), "{told}");
+    let why = commanded.refusal(&json!({ "command": "split" }));
+    assert!(why.contains("no member has a free slot left"), "{why}");
+    commanded.mark("in the gap");
+    commanded.control(&["unpin", "1"]).expect(0);
+    let at = whole(&stream(&commanded.status(), "main")["offered_bytes"]);
+    commanded.becomes_offered(at + 16 * MIB);
+    let gap_bytes = whole(&stream(&commanded.status(), "main")["gap_bytes"]);
+    assert_eq!(commanded.status()["pins"]["leave_nothing"], false);
+    let (members, result) = commanded.stop(1);
+    assert_eq!(result["ended"], "signal");
+    assert!(whole(&stream(&result, "main")["gap_bytes"]) >= gap_bytes);
+    assert_eq!(result["marks"]["gap_bytes"], 0);
+    members.verify(0);
+}
+
+#[test]
+fn a_ring_that_drops_ends_in_order_while_pins_keep_all() {
+    let flags = [RING, &["--on-full", "drop"]].concat();
+    let mut commanded = Commanded::start(&[8 * MIB], &flags);
+    commanded.becomes_offered(MIB);
+    commanded.pin(&json!({ "from": "-50ms", "to": "+1h" }));
+    commanded.becomes(|status| whole(&stream(status, "main")["gap_bytes"]) > MIB);
+    let (members, result) = commanded.stop(1);
+    assert_eq!(result["ended"], "signal");
+    let notes = result["notes"].to_string();
+    assert!(notes.contains("pin 1 keeps all of the ring"), "{notes}");
+    assert_reads_back(&members, &result, "main");
+    members.verify(0);
+}
+
+#[test]
+fn a_pin_whose_end_lies_ahead_outlives_a_kill_and_is_closed_by_who_records_next() {
+    let mut commanded = Commanded::start(&[16 * MIB, 16 * MIB], RING);
+    commanded.becomes_offered(2 * MIB);
+    commanded.pin(&json!({ "from": "-100ms", "to": "+1h" }));
+    commanded.pin(&json!({ "from": "-200ms" }));
+    commanded.becomes_offered(4 * MIB);
+    let Commanded { members, running } = commanded;
+    running.kill();
+    let pins = members.list()["pins"].clone();
+    assert_eq!(pins.as_array().unwrap().len(), 2);
+    assert_eq!(
+        (&pins[0]["open"], &pins[0]["recordings"]),
+        (&json!(true), &json!([1]))
+    );
+    members.verify(0);
+    let ring = [RING, &["--time", "3s", "--json", "json"]].concat();
+    members.run("record", &ring).expect(0);
+    let pins = members.list()["pins"].clone();
+    assert_eq!(
+        (&pins[0]["open"], &pins[1]["open"]),
+        (&json!(false), &json!(false))
+    );
+    // The ring has gone round since, and had 24 MB for it.
+    assert_eq!(pins[0]["recordings"], json!([1]));
+    members.verify(0);
+    members.run("unpin", &["--pin", "1"]).expect(0);
+    members.run("unpin", &["--pin", "2"]).expect(0);
+    assert_eq!(members.list()["pins"], json!([]));
+    members.verify(0);
+}
+
+#[test]
+fn a_pin_goes_on_over_splits_and_a_pause() {
+    let mut commanded = Commanded::start(&[48 * MIB], RING);
+    commanded.becomes_offered(MIB);
+    commanded.pin(&json!({ "from": "-50ms", "to": "+1h" }));
+    for recording in 2..=3 {
+        let answer = commanded.ask(&json!({ "command": "split" }));
+        assert_eq!(answer["split"]["recording"], recording, "{answer:#}");
+        assert_eq!(commanded.status()["pins"]["numbers"], json!([1]));
+        commanded.becomes_offered(MIB);
+    }
+    commanded.control(&["pause"]).expect(0);
+    let mark = commanded.mark("in the pause");
+    let pin = commanded.pin(&json!({ "around": "1", "before": "100ms", "after": "0s" }));
+    assert_eq!(pin["to_ns"], mark["time_ns"]);
+    let listed = commanded.members.list();
+    assert_eq!(listed["pins"][0]["recordings"], json!([1, 2, 3]));
+    assert_eq!(listed["pins"][0]["open"], true);
+    commanded.control(&["resume"]).expect(0);
+    let (members, result) = commanded.stop(0);
+    assert_eq!(whole(&result["recording"]), 3);
+    let pins = members.list()["pins"].clone();
+    assert_eq!(
+        (&pins[0]["open"], &pins[1]["open"]),
+        (&json!(false), &json!(false))
+    );
+    assert_eq!(pins[0]["recordings"], json!([1, 2, 3]));
+    members.verify(0);
 }
 
 #[test]

@@ -29,6 +29,7 @@ pub fn status_line(standing: &RecordingProgress) -> StatusLine {
             numbers: pins.numbers.clone(),
             kept_bytes: pins.kept_bytes,
             ring_bytes: pins.ring_bytes,
+            leave_nothing: pins.leave_nothing,
         }),
     }
 }

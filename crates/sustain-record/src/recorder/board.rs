@@ -61,6 +61,8 @@ pub struct PinsStanding {
     pub kept_bytes: u64,
     /// The space of all slots.
     pub ring_bytes: u64,
+    /// Whether they leave no space, so that what comes waits until one is freed, or is lost.
+    pub leave_nothing: bool,
 }
 
 /// The state of a member.

@@ -60,6 +60,9 @@ pub struct RecordOptions {
     pub durability: Durability,
     /// Whether the store's oldest data is overwritten.
     pub ring: bool,
+    /// Whether a ring of which pins keep all goes on until one is freed. Meanwhile the buffer fills
+    /// up, and sources lose what they do not wait with. If not, the recording ends there.
+    pub outlasts_pins: bool,
     /// How long members are waited for.
     pub patience: Patience,
     /// How the recorder shares the machine with other programs.
@@ -81,6 +84,7 @@ impl Default for RecordOptions {
             engine: EngineChoice::Auto,
             durability: Durability::default(),
             ring: false,
+            outlasts_pins: false,
             patience: Patience::default(),
             share: RecorderShare::default(),
             frame_rates: Vec::new(),

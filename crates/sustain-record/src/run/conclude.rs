@@ -308,7 +308,10 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
             remarks.push(words::failed(error, is_other_left, has_lost));
         }
     }
-    if recorded.ended == Ending::Full {
+    let pins = recorded.standing.pins.as_ref();
+    if let Some(pins) = pins.filter(|pins| pins.leave_nothing) {
+        remarks.push(words::kept_by_pins(&pins.numbers));
+    } else if recorded.ended == Ending::Full {
         remarks.push(words::full());
     }
     remarks

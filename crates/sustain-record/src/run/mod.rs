@@ -173,7 +173,11 @@ pub fn record(
     let (usual_bytes, slot_bytes) = (need::usual_bytes(plan, &store), store.slot_bytes);
     let marks = control.iter().map(|_| StreamSetup::marks());
     let streams = plan.sources.iter().map(stream_of).chain(marks);
-    let mut recorder = Recorder::start(store, streams, plan.options.clone())?;
+    let options = RecordOptions {
+        outlasts_pins: plan.on_full == OnFull::Drop,
+        ..plan.options.clone()
+    };
+    let mut recorder = Recorder::start(store, streams, options)?;
     let mut writers = recorder.writers();
     let (board, start) = (recorder.board(), clock.now());
     let commanded = Commanded::of(&board, &clock, slot_bytes, stop);

@@ -17,6 +17,20 @@ pub(super) fn full() -> String {
     )
 }
 
+/// Advice for a ring of which pins keep all.
+pub(super) fn kept_by_pins(pins: &[u32]) -> String {
+    let numbers: Vec<String> = pins.iter().map(u32::to_string).collect();
+    let (pins, keep, they) = match numbers.len() {
+        1 => ("pin", "keeps", "it keeps"),
+        _ => ("pins", "keep", "they keep"),
+    };
+    format!(
+        "{pins} {} {keep} all of the ring, so there was nothing left to overwrite: read what {they}, \
+         then free one with `sustain unpin MEMBER... --pin N`, or record to another store",
+        numbers.join(", ")
+    )
+}
+
 /// Who else used the members' disks, and whether that held the recording up.
 pub(super) fn shared(deeds: &str, had_all: bool) -> String {
     let meaning = match had_all {
@@ -186,6 +200,16 @@ pub(super) fn would_take(share: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ring_that_pins_keep_says_which_and_what_to_do() {
+        assert_eq!(
+            kept_by_pins(&[2, 3]),
+            "pins 2, 3 keep all of the ring, so there was nothing left to overwrite: read what they \
+             keep, then free one with `sustain unpin MEMBER... --pin N`, or record to another store"
+        );
+        assert!(kept_by_pins(&[2]).starts_with("pin 2 keeps all"));
+    }
 
     #[test]
     fn what_appends_leave_empty_of_slots_is_said_where_it_is_much() {

@@ -264,6 +264,7 @@ impl Bench {
             ),
             first_sequence: store.first_sequence(),
             ring: plan.ring,
+            outlasts_pins: plan.drops,
             earlier,
             durability: plan.durability,
             window: plan.window,

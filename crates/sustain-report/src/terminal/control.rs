@@ -143,9 +143,13 @@ fn pins_line(pins: &StatusPins) -> Option<String> {
         1 => ("pin", "keeps"),
         _ => ("pins", "keep"),
     };
+    let nothing = match pins.leave_nothing {
+        true => ", and NOTHING IS LEFT: what comes waits, or is lost, until one is freed (`unpin`)",
+        false => "",
+    };
     let share = pins.kept_bytes as f64 / pins.ring_bytes.max(1) as f64;
     Some(format!(
-        "{pins_words} {}: {keep} {} of the ring ({})",
+        "{pins_words} {}: {keep} {} of the ring ({}){nothing}",
         numbers.join(", "),
         position(pins.kept_bytes),
         percent(share)
@@ -239,11 +243,18 @@ mod tests {
             numbers: vec![1, 4],
             kept_bytes: 25 << 20,
             ring_bytes: 100 << 20,
+            leave_nothing: false,
         };
         assert_eq!(
             pins_line(&pins).unwrap(),
             "pins 1, 4: keep 26.2 MB of the ring (25 %)"
         );
+        let all = StatusPins {
+            leave_nothing: true,
+            ..pins.clone()
+        };
+        let told = pins_line(&all).unwrap();
+        assert!(told.contains("(25 %), and NOTHING IS LEFT"), "{told}");
         let none = StatusPins {
             numbers: Vec::new(),
             ..pins

@@ -74,23 +74,52 @@ impl<I: Inlet> RecordFeed<I> {
         }
     }
 
-    /// Ends the recording when no member can ever take an append of `bytes`.
+    /// Ends the recording when no member can ever take an append of `bytes`, unless it outlasts the
+    /// pins that keep all of them.
     fn check_room(&mut self, bytes: u32, now: Timestamp) {
+        let waits = self.ending.is_none() && self.may_outlast_pins();
+        if !self.can_ever_take(bytes) && !waits {
+            self.end_without_room(now);
+        }
+    }
+
+    /// Whether some member has space for an append of `bytes`, whatever it waits for.
+    fn can_ever_take(&self, bytes: u32) -> bool {
         let has_hope = |member: &MemberWriter| {
             member.state == MemberState::Active && member.has_room_for_data(bytes)
         };
-        if !self.members.iter().any(has_hope) {
-            self.end_without_room(now);
-        }
+        self.members.iter().any(has_hope)
+    }
+
+    /// Whether it goes on without space on any member, because freeing a pin gives some.
+    fn may_outlast_pins(&self) -> bool {
+        let gets_some = |member: &MemberWriter| member.works() && member.has_last_slot();
+        self.setup.ring && self.setup.outlasts_pins && self.members.iter().any(gets_some)
+    }
+
+    /// Whether what was accepted waits until a pin is freed.
+    pub(super) fn waits_for_pins(&self) -> bool {
+        let first = self.pending.front().map(Filled::append_bytes);
+        self.may_outlast_pins() && first.is_some_and(|bytes| !self.can_ever_take(bytes))
+    }
+
+    /// Whether pins leave no space, or left none when it ended.
+    pub(super) fn is_left_nothing(&self) -> bool {
+        let keeps_all =
+            |member: &MemberWriter| member.state != MemberState::Failed && member.has_last_slot();
+        let has_ended_so =
+            || self.is_out_of_room && self.setup.ring && self.members.iter().any(keeps_all);
+        self.waits_for_pins() || has_ended_so()
     }
 
     /// Gives up everything that was accepted and not written, and accounts for it as gaps.
     pub(super) fn end_without_room(&mut self, now: Timestamp) {
         let all_failed = !self.members.iter().any(MemberWriter::works);
-        let ending = if all_failed {
-            Ending::Error
-        } else {
-            Ending::Full
+        let ending = match self.ending {
+            _ if all_failed => Ending::Error,
+            // It had gone on without space, until its sources ended.
+            Some(ending) if self.may_outlast_pins() => ending,
+            _ => Ending::Full,
         };
         self.ending = None;
         self.is_out_of_room = true;

@@ -262,8 +262,8 @@ impl<I: Inlet> RecordFeed<I> {
         self.ending
     }
 
-    /// Takes what the sources have, as long as members wait for it. While one does not answer, all
-    /// of it: behind what waits for that one the sources may have ended.
+    /// Takes what the sources have, as long as members wait for it. While one does not answer, or
+    /// pins keep all, all of it: behind what waits for that the sources may have ended.
     fn pull(&mut self, now: Timestamp) {
         let most = if self.is_stuck() {
             usize::MAX
@@ -293,7 +293,7 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     fn is_stuck(&self) -> bool {
-        self.members.iter().any(|member| member.is_slow)
+        self.members.iter().any(|member| member.is_slow) || self.waits_for_pins()
     }
 
     fn end(&mut self, ending: Ending, now: Timestamp) {

@@ -75,6 +75,8 @@ pub struct RecordSetup {
     pub first_sequence: u64,
     /// Whether the oldest data of the store is overwritten.
     pub ring: bool,
+    /// Whether it waits where pins keep all of a ring, instead of ending.
+    pub outlasts_pins: bool,
     /// Recordings that are on the store and may lose their starts, oldest first. Empty unless this
     /// is a ring.
     pub earlier: Vec<Earlier>,

@@ -81,7 +81,13 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> RecordingPro
             }),
         pins: feed.setup().ring.then(|| {
             let members = feed.members.iter();
-            pins_standing(&members.map(|member| (&member.setup.superblock, member.slots_begun())))
+            let pins = pins_standing(
+                &members.map(|member| (&member.setup.superblock, member.slots_begun())),
+            );
+            PinsStanding {
+                leave_nothing: feed.is_left_nothing(),
+                ..pins
+            }
         }),
         members: members
             .map(|(member, error)| MemberStanding {

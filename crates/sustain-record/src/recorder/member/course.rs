@@ -54,7 +54,7 @@ impl MemberWriter {
     }
 
     /// Whether a ring comes to an end, because a pin keeps all that comes.
-    pub(super) fn has_last_slot(&self) -> bool {
+    pub(in crate::recorder) fn has_last_slot(&self) -> bool {
         let mut pins = self.setup.superblock.pins.iter();
         pins.any(|pin| pin.is_set() && pin.end_slot.is_none())
     }

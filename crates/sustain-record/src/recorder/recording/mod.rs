@@ -415,6 +415,7 @@ fn setup(
         recording_id: Uuid::new_v4(),
         first_sequence: store.first_sequence(),
         ring: options.ring,
+        outlasts_pins: options.outlasts_pins,
         earlier,
         durability: options.durability,
         window: ScatterWindow {

@@ -63,6 +63,7 @@ settings! {
     NEW_FILE: "--new-file", "option to make new files";
     ORDER: "--order", "order";
     PATH: "--path", "I/O path";
+    PIN: "--pin", "pin number";
     PROFILE: "--profile", "profile";
     RATE: "--rate", "given rate";
     READ: "--read", "direction read";

@@ -578,10 +578,29 @@ fn what_pins_keep_one_after_the_other_is_the_source_byte_for_byte() {
     assert!(checked.unwrap().ok);
 }
 
+/// A member of whose copies these were written, a bit for each in the order of A, C, B, D; of the
+/// last of them only one half if it is torn.
+fn left_by_a_crash(
+    (before, after): (&[u8], &[u8]),
+    offsets: [u64; 4],
+    written: u32,
+    is_torn: bool,
+) -> Vec<u8> {
+    const BLOCK: usize = 4096;
+    let mut bytes = before.to_vec();
+    let in_order = [0, 2, 1, 3].into_iter().enumerate();
+    for (bit, copy) in in_order.filter(|(bit, _)| written & (1 << bit) > 0) {
+        let at = offsets[copy] as usize;
+        let is_last = written >> (bit + 1) == 0;
+        let count = if is_last && is_torn { BLOCK / 2 } else { BLOCK };
+        bytes[at..at + count].copy_from_slice(&after[at..at + count]);
+    }
+    bytes
+}
+
 /// Of the four copies of a superblock, two are written at a time, on all members.
 #[test]
 fn whatever_a_crash_leaves_of_freeing_a_pin_it_is_freed_or_as_it_was() {
-    const BLOCK: usize = 4096;
     let place = Place::new(&[12 << 20, 11 << 20]);
     let (recorder, mut writer) = ring(&place);
     let board = recorder.board();
@@ -615,8 +634,7 @@ fn whatever_a_crash_leaves_of_freeing_a_pin_it_is_freed_or_as_it_was() {
         .iter()
         .map(|member| member.superblock.geometry.superblock_offsets())
         .collect();
-    // A bit for each of a member's copies in the order of A, C, B, D: what comes second is only
-    // written when the first two are durable on all members.
+    // What comes second is only written when the first two copies are durable on all members.
     let mut states = std::collections::BTreeSet::new();
     for written in 0_u32..256 {
         let of = |member: u32| written >> (4 * member) & 0b1111;
@@ -627,15 +645,8 @@ fn whatever_a_crash_leaves_of_freeing_a_pin_it_is_freed_or_as_it_was() {
         for is_torn in [false, true] {
             for (member, name) in (0..).zip(&place.members) {
                 let index = member as usize;
-                let mut bytes = before[index].clone();
-                let in_order = [0, 2, 1, 3].into_iter().enumerate();
-                for (bit, copy) in in_order.filter(|(bit, _)| of(member) & (1 << bit) > 0) {
-                    let at = copies[index][copy] as usize;
-                    // The last one that was begun may be half there.
-                    let is_last = is_torn && of(member) >> (bit + 1) == 0;
-                    let count = if is_last { BLOCK / 2 } else { BLOCK };
-                    bytes[at..at + count].copy_from_slice(&after[index][at..at + count]);
-                }
+                let images = (&before[index][..], &after[index][..]);
+                let bytes = left_by_a_crash(images, copies[index], of(member), is_torn);
                 std::fs::write(name, bytes).unwrap();
             }
             let mut store = place.open(Mode::Read);

@@ -118,6 +118,15 @@ impl RecordPlan {
     }
 }
 
+/// How the recorder works: with sources that lose what finds no memory, it need not end where pins
+/// keep all of a ring.
+fn options(plan: &RecordPlan) -> RecordOptions {
+    RecordOptions {
+        outlasts_pins: plan.on_full == OnFull::Drop,
+        ..plan.options.clone()
+    }
+}
+
 /// Events during a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RecordEvent {
@@ -173,11 +182,7 @@ pub fn record(
     let (usual_bytes, slot_bytes) = (need::usual_bytes(plan, &store), store.slot_bytes);
     let marks = control.iter().map(|_| StreamSetup::marks());
     let streams = plan.sources.iter().map(stream_of).chain(marks);
-    let options = RecordOptions {
-        outlasts_pins: plan.on_full == OnFull::Drop,
-        ..plan.options.clone()
-    };
-    let mut recorder = Recorder::start(store, streams, options)?;
+    let mut recorder = Recorder::start(store, streams, options(plan))?;
     let mut writers = recorder.writers();
     let (board, start) = (recorder.board(), clock.now());
     let commanded = Commanded::of(&board, &clock, slot_bytes, stop);

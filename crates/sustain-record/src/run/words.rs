@@ -2,7 +2,7 @@
 
 use sustain_disk::error::IoFault;
 use sustain_disk::units::{Duration, Size};
-use sustain_document::setting::{ALIGN_FRAMES, APPEND_SIZE, DESTROY, RING, SIZE};
+use sustain_document::setting::{ALIGN_FRAMES, APPEND_SIZE, DESTROY, PIN, RING, SIZE};
 
 use crate::recorder::{AppendSize, RecordingProgress, Slowness};
 use crate::source::framing::Framing;
@@ -25,9 +25,10 @@ pub(super) fn kept_by_pins(pins: &[u32]) -> String {
         _ => ("pins", "keep", "they keep"),
     };
     format!(
-        "{pins} {} {keep} all of the ring, so there was nothing left to overwrite: read what {they}, \
-         then free one with `sustain unpin MEMBER... --pin N`, or record to another store",
-        numbers.join(", ")
+        "{pins} {} {keep} all of the ring, so there was nothing left to overwrite: read what \
+         {they}, then free one with `sustain unpin MEMBER... {} N`, or record to another store",
+        numbers.join(", "),
+        PIN.flag()
     )
 }
 

@@ -1,5 +1,7 @@
 //! The pins of a store: what they keep, and what becomes of them when somebody opens it to record.
 
+use sustain_document::setting::PIN;
+
 use super::{OpenMember, Renewal, Store};
 use crate::error::RecordError;
 use crate::format::Pin;
@@ -185,10 +187,10 @@ impl Store {
                 return Err(RecordError::Usage(format!(
                     "pins keep all but {free} of the {} slots of {}, and a ring needs \
                      {FREE_SLOTS_MIN}, so nothing was read or recorded: read what they keep, then \
-                     free one with `sustain unpin MEMBER... --pin N` ({}), or record to another \
-                     store",
+                     free one with `sustain unpin MEMBER... {} N` ({}), or record to another store",
                     member.superblock.geometry.slot_count,
                     member.name,
+                    PIN.flag(),
                     self.pins_words()
                 )));
             }

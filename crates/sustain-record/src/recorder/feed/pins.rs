@@ -348,8 +348,8 @@ impl<I: Inlet> RecordFeed<I> {
             let name = &member.setup.name;
             if !member.works() {
                 return Err(format!(
-                    "{name} has failed, and a pin lies on all members: nothing was pinned or freed. \
-                     Record anew when all members work"
+                    "{name} has failed, and a pin lies on all members: nothing was pinned or \
+                     freed. Record anew when all members work"
                 ));
             }
             if member.is_slow || !member.has_begun() {

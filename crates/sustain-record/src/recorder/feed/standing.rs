@@ -3,7 +3,7 @@
 use sustain_disk::clock::Timestamp;
 
 use super::{RecordFeed, RecordSetup};
-use crate::format::{Pin, Superblock};
+use crate::format::Superblock;
 use crate::recorder::board::{
     LimitedBy, MarksStanding, MemberStanding, PinsStanding, RecordingProgress, StreamStanding,
 };
@@ -32,7 +32,8 @@ pub(super) fn first(setup: &RecordSetup) -> RecordingProgress {
             }),
         pins: setup.ring.then(|| {
             let members = setup.members.iter();
-            pins_standing(&members.map(|member| (&member.superblock, member.next_slot_serial)))
+            let members = members.map(|member| (&member.superblock, member.next_slot_serial));
+            pins_standing(&members.collect::<Vec<_>>())
         }),
         members: setup
             .members
@@ -81,12 +82,10 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> RecordingPro
             }),
         pins: feed.setup().ring.then(|| {
             let members = feed.members.iter();
-            let pins = pins_standing(
-                &members.map(|member| (&member.setup.superblock, member.slots_begun())),
-            );
+            let members = members.map(|member| (&member.setup.superblock, member.slots_begun()));
             PinsStanding {
                 leave_nothing: feed.is_left_nothing(),
-                ..pins
+                ..pins_standing(&members.collect::<Vec<_>>())
             }
         }),
         members: members
@@ -125,30 +124,29 @@ fn stream_standing<I: Inlet>(feed: &RecordFeed<I>, index: usize, name: &str) -> 
 }
 
 /// The pins that all members have, each member given with the slots that were begun on it.
-fn pins_standing<'a>(
-    members: &(impl Iterator<Item = (&'a Superblock, u64)> + Clone),
-) -> PinsStanding {
+fn pins_standing(members: &[(&Superblock, u64)]) -> PinsStanding {
     let mut standing = PinsStanding::default();
-    for (superblock, slots_begun) in members.clone() {
+    for (superblock, slots_begun) in members {
         let geometry = &superblock.geometry;
-        let free_slots = superblock.course().free_slots(slots_begun);
+        let free_slots = superblock.course().free_slots(*slots_begun);
         let slot_bytes = u64::from(geometry.slot_bytes);
         standing.kept_bytes += (geometry.slot_count - free_slots) * slot_bytes;
         standing.ring_bytes += geometry.slot_count * slot_bytes;
     }
-    let set = |superblock: &'a Superblock| superblock.pins.iter().filter(|pin| pin.is_set());
-    let is_on_all = |pin: &&Pin| {
-        let mut members = members.clone();
-        members.all(|(superblock, _)| set(superblock).any(|one| one.number == pin.number))
+    let is_on_all = |number: &u32| {
+        let mut members = members.iter();
+        members.all(|(superblock, _)| set_pins(superblock).any(|one| one == *number))
     };
-    let first = members.clone().next();
-    let pins = first
-        .into_iter()
-        .flat_map(|(superblock, _)| set(superblock));
-    let numbers = pins.filter(is_on_all).map(|pin| pin.number);
-    standing.numbers = numbers.collect();
+    let first = members.first().into_iter();
+    let numbers = first.flat_map(|(superblock, _)| set_pins(superblock));
+    standing.numbers = numbers.filter(is_on_all).collect();
     standing.numbers.sort_unstable();
     standing
+}
+
+fn set_pins(superblock: &Superblock) -> impl Iterator<Item = u32> {
+    let set = superblock.pins.iter().filter(|pin| pin.is_set());
+    set.map(|pin| pin.number)
 }
 
 /// Frames that begin below the watermark.

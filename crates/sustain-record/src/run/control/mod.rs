@@ -3,7 +3,8 @@
 //!
 //! One thread serves all clients. It reads the board as every view does, and passes on what is
 //! wished: to the intakes a stop and a pause, to the recorder marks, as the appends of one more
-//! stream, and pins, by its desk. So whatever a client does or leaves undone, the recorder does not wait for it.
+//! stream, and pins, by its desk. So whatever a client does or leaves undone, the recorder does not
+//! wait for it.
 
 mod answers;
 mod client;

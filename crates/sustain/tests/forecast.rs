@@ -35,6 +35,11 @@ const DEPTH: u32 = 8;
 /// is.
 const NEAR: f64 = 0.03;
 
+const WINDOW: ScatterWindow = ScatterWindow {
+    depth: DEPTH,
+    time_ns: 100_000_000,
+};
+
 /// A disk whose zones, of 8 MB each, give 3 MB/s and 0.4 MB/s less from one to the next.
 fn disk(zones: u32) -> String {
     let inner = 3.0 - 0.4 * f64::from(zones - 1);
@@ -149,10 +154,7 @@ fn recorded(zones: u32, rate_bytes_per_s: Option<f64>) -> Vec<RecordingProgress>
         outlasts_pins: false,
         earlier: Vec::new(),
         durability: Durability::default(),
-        window: ScatterWindow {
-            depth: DEPTH,
-            time_ns: 100_000_000,
-        },
+        window: WINDOW,
         patience: Patience::default(),
         unix_clock: UnixClock::fixed(start, 0),
         start,

@@ -226,13 +226,17 @@ impl SlotCourse {
         if self.is_plain() {
             return to_slot.saturating_sub(from_slot).min(at_most);
         }
+        // Whole runs are counted: a lap may have millions of slots.
         let mut at = self.at_or_after(from_slot);
         let mut count = 0;
         while let Some(serial) = at.filter(|serial| *serial < to_slot && count < at_most) {
-            count += 1;
-            at = self.after(serial);
+            let next = |pin: &Pin| self.next_left_out(pin, serial);
+            let run_end = self.pins.iter().filter_map(next).min().unwrap_or(NOT_YET);
+            let run_end = run_end.min(to_slot);
+            count += run_end - serial;
+            at = self.at_or_after(run_end);
         }
-        count
+        count.min(at_most)
     }
 
     /// The slots of a lap that no pin keeps. One whose end is open keeps them up to the last one
@@ -273,6 +277,20 @@ impl SlotCourse {
         let freed = pin.freed_slot.unwrap_or(NOT_YET);
         let (_, left) = self.place_in(pin, slot_serial)?;
         Some(slot_serial.saturating_add(left).min(freed))
+    }
+
+    /// The first serial from this one on that the pin leaves out, if there is one.
+    fn next_left_out(&self, pin: &Pin, slot_serial: u64) -> Option<u64> {
+        let lap_behind = self.lap_behind(pin)?;
+        let next = if slot_serial < lap_behind {
+            lap_behind
+        } else if self.place_in(pin, slot_serial).is_some() {
+            slot_serial
+        } else {
+            let place = (slot_serial - pin.from_slot) % self.slot_count;
+            slot_serial.checked_add(self.slot_count - place)?
+        };
+        Some(next).filter(|next| *next < pin.freed_slot.unwrap_or(NOT_YET))
     }
 
     /// The first serial of those that the pin leaves out up to this one, if it leaves this one out.

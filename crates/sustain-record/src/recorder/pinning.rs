@@ -116,6 +116,8 @@ pub(super) struct Renewing {
     /// How many copies are durable.
     pub(super) copies: usize,
     pub(super) is_in_flight: bool,
+    /// The copy in flight is of the table before this one, and none of these.
+    pub(super) is_outdated: bool,
 }
 
 /// What the table of pins is being changed for.

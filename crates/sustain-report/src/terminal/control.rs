@@ -30,11 +30,9 @@ pub fn control_text(answer: &ControlAnswer, width: usize) -> String {
     }));
     lines.extend(answer.mark.iter().map(mark_line));
     lines.extend(answer.pin.iter().flat_map(pin_lines));
-    lines.extend(
-        answer
-            .unpinned
-            .map(|number| format!("pin {number} is freed: the ring may overwrite what it kept")),
-    );
+    lines.extend(answer.unpinned.map(|number| {
+        format!("pin {number} is freed: the ring may overwrite what no other pin keeps")
+    }));
     if lines.is_empty() {
         lines.push("stopping: everything read so far is being written".to_owned());
     }
@@ -144,7 +142,10 @@ fn pins_line(pins: &StatusPins) -> Option<String> {
         _ => ("pins", "keep"),
     };
     let nothing = match pins.leave_nothing {
-        true => ", and NOTHING IS LEFT: what comes waits, or is lost, until one is freed (`unpin`)",
+        true => {
+            ", and NOTHING IS LEFT: what comes waits, or is lost, until the pin is freed (`unpin`) whose \
+              end is still to come, which is the newest as a rule"
+        }
         false => "",
     };
     let share = pins.kept_bytes as f64 / pins.ring_bytes.max(1) as f64;
@@ -266,7 +267,7 @@ mod tests {
         };
         assert_eq!(
             control_text(&freed, 80),
-            "pin 2 is freed: the ring may overwrite what it kept\n"
+            "pin 2 is freed: the ring may overwrite what no other pin keeps\n"
         );
     }
 

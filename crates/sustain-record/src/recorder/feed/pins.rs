@@ -7,7 +7,7 @@ use sustain_disk::engine::{Operation, Request, Vector, Vectors};
 use sustain_document::setting::RING;
 
 use super::{AppendInFlight, RecordFeed};
-use crate::format::{BLOCK_BYTES, PINS_MAX, Pin, SlotCourse};
+use crate::format::{BLOCK_BYTES, PINS_MAX, Pin, SlotCourse, Superblock};
 use crate::opening::PATIENCE_SLOTS;
 use crate::recorder::inlet::Inlet;
 use crate::recorder::member::MemberWriter;
@@ -19,6 +19,9 @@ use crate::time_text::time_text;
 
 /// Copies A and C, then B and D: so a whole one is on the member at every instant.
 const COPIES: [u32; 4] = [0, 2, 1, 3];
+/// From the end of a pin to when it is told, all is kept: what waits has to become durable, which
+/// takes a flush, and a later append has to tell so.
+const UNTIL_CLOSED_NS: i64 = 2_500_000_000;
 /// How far the end of a pin may lie ahead.
 const AHEAD_MAX_NS: i64 = 86_400_000_000_000;
 
@@ -35,7 +38,7 @@ impl<I: Inlet> RecordFeed<I> {
     pub fn tell_superblocks(&self, store: &mut Store) {
         let end_sequence = first_sequence_above(self.next_sequence.saturating_sub(1));
         for (member, open) in self.members.iter().zip(&mut store.members) {
-            let known = &member.setup.superblock;
+            let known = member.superblock_to_be();
             open.superblock.generation = open.superblock.generation.max(known.generation);
             open.superblock.pins = known.pins.clone();
             if !self.is_cut {
@@ -49,8 +52,7 @@ impl<I: Inlet> RecordFeed<I> {
     /// Goes on with what pins wait for.
     pub(super) fn see_pins(&mut self, now: Timestamp) {
         if let Some(change) = self.pinning.changing {
-            let is_pending = |one: &MemberWriter| one.works() && one.renewing.is_some();
-            if self.members.iter().any(is_pending) {
+            if self.members.iter().any(MemberWriter::delays_pins) {
                 return;
             }
             self.pinning.changing = None;
@@ -60,7 +62,8 @@ impl<I: Inlet> RecordFeed<I> {
             self.changed(change);
         }
         // Starts have slots of their own, which are begun before anything is kept from now on.
-        if self.members.iter().any(|one| one.marking.is_some()) {
+        let is_starting = |one: &MemberWriter| one.marking.is_some() && !one.is_slow;
+        if self.members.iter().any(is_starting) {
             return;
         }
         if let Some(number) = self.pinning.failed.pop_front() {
@@ -85,13 +88,14 @@ impl<I: Inlet> RecordFeed<I> {
         let (wish, outcome): (Option<u32>, PinOutcome) = match change {
             PinChange::Close => return,
             PinChange::Free { wish } => (wish, Ok(None)),
-            PinChange::Set { wish, kept } => match self.members.iter().all(MemberWriter::works) {
+            PinChange::Set { wish, kept } => match self.members.iter().all(MemberWriter::has_table)
+            {
                 true => (Some(wish), Ok(Some(kept))),
                 false => {
                     self.pinning.open.retain(|open| open.number != kept.number);
                     self.pinning.failed.push_back(kept.number);
-                    let why = "a member failed meanwhile, and a pin needs all members: nothing is \
-                               kept";
+                    let why = "a member failed meanwhile, or does not answer, and a pin needs all \
+                               members: nothing is kept";
                     (Some(wish), Err(why.to_owned()))
                 }
             },
@@ -141,10 +145,12 @@ impl<I: Inlet> RecordFeed<I> {
             });
             let free = SlotCourse::new(member.setup.geometry.slot_count, &pins)
                 .free_slots(member.slots_begun() + 1);
-            if free < FREE_SLOTS_MIN {
+            let needed = FREE_SLOTS_MIN + member.slots_since(now_ns - UNTIL_CLOSED_NS);
+            if free < needed {
                 return Err(format!(
-                    "the ring would have only {free} slots left on {}, and it needs \
-                     {FREE_SLOTS_MIN}: pin less, or free a pin (`unpin`)",
+                    "the ring would have only {free} slots left on {}, and it needs {needed}: \
+                     {FREE_SLOTS_MIN}, and what comes until all that is pinned is durable. Pin \
+                     less, or free a pin (`unpin`)",
                     member.setup.name
                 ));
             }
@@ -167,12 +173,15 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     fn unpin(&mut self, wish: u32, number: u32) -> Result<(), String> {
-        self.check_members()?;
+        // A member that has failed, or does not answer, keeps it: whoever opens the store next to
+        // record to it frees it there.
+        self.check_ring()?;
         let is_set = |pin: &Pin| pin.is_set() && pin.number == number;
         let mut pins = self
             .members
             .iter()
-            .flat_map(|one| &one.setup.superblock.pins);
+            .filter(|one| one.works())
+            .flat_map(|one| &one.superblock_to_be().pins);
         if !pins.any(is_set) {
             let pins = self.members.first().map(|one| &one.setup.superblock.pins);
             let set = pins.into_iter().flatten().filter(|pin| pin.is_set());
@@ -244,7 +253,7 @@ impl<I: Inlet> RecordFeed<I> {
     /// Whether a ring can go on beside this pin. If not, its end stays open: then the ring goes on
     /// up to its beginning.
     fn leaves_enough(&self, number: u32) -> bool {
-        self.members.iter().all(|member| {
+        self.members.iter().filter(|one| one.works()).all(|member| {
             let pins = &member.setup.superblock.pins;
             let closed = pins.iter().map(|pin| match pin.number == number {
                 true => pin.closed_at(member.slots_begun(), 0),
@@ -283,13 +292,16 @@ impl<I: Inlet> RecordFeed<I> {
             if !member.works() {
                 continue;
             }
-            let mut superblock = member.setup.superblock.clone();
+            let mut superblock = member.superblock_to_be().clone();
             superblock.generation = superblock.generation.saturating_add(1);
             superblock.pins = pins;
+            // A copy of a table before this one may be on its way to a member that is slow.
+            let is_in_flight = member.renewing.as_ref().is_some_and(|one| one.is_in_flight);
             member.renewing = Some(Renewing {
                 superblock,
                 copies: 0,
-                is_in_flight: false,
+                is_in_flight,
+                is_outdated: is_in_flight,
             });
         }
         self.pinning.changing = Some(change);
@@ -327,8 +339,10 @@ impl<I: Inlet> RecordFeed<I> {
         if has_failed || !member.works() {
             return;
         }
-        renewing.copies += 1;
         renewing.is_in_flight = false;
+        if !std::mem::take(&mut renewing.is_outdated) {
+            renewing.copies += 1;
+        }
         match renewing.copies < COPIES.len() {
             true => member.renewing = Some(renewing),
             false => member.know_superblock(renewing.superblock),
@@ -336,26 +350,32 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     /// Why nothing can be pinned or freed now.
-    fn check_members(&self) -> Result<(), String> {
-        if !self.setup.ring {
-            return Err(format!(
+    fn check_ring(&self) -> Result<(), String> {
+        match self.setup.ring {
+            true => Ok(()),
+            false => Err(format!(
                 "this recording overwrites nothing, so there is nothing to pin or to free: pins \
                  are for recordings with {}",
                 RING.the()
-            ));
+            )),
         }
+    }
+
+    /// Why nothing can be pinned now.
+    fn check_members(&self) -> Result<(), String> {
+        self.check_ring()?;
         for member in &self.members {
             let name = &member.setup.name;
             if !member.works() {
                 return Err(format!(
-                    "{name} has failed, and a pin lies on all members: nothing was pinned or \
-                     freed. Record anew when all members work"
+                    "{name} has failed, and a pin lies on all members: nothing was pinned. Record \
+                     anew when all members work"
                 ));
             }
             if member.is_slow || !member.has_begun() {
                 return Err(format!(
-                    "{name} does not answer, and a pin lies on all members: nothing was pinned or \
-                     freed. Ask again when `status` says that it is active"
+                    "{name} does not answer, and a pin lies on all members: nothing was pinned. \
+                     Ask again when `status` says that it is active"
                 ));
             }
         }
@@ -374,9 +394,32 @@ impl<I: Inlet> RecordFeed<I> {
 }
 
 impl MemberWriter {
+    /// Whether the next change of pins waits for it. A member that does not answer is not waited
+    /// for: it begins no slot before it has the newest table.
+    fn delays_pins(&self) -> bool {
+        self.works() && self.renewing.is_some() && !self.is_slow
+    }
+
+    /// Whether it has the table that was written last.
+    fn has_table(&self) -> bool {
+        self.works() && self.renewing.is_none()
+    }
+
+    /// The superblock that it has, or that it will have when it has answered.
+    fn superblock_to_be(&self) -> &Superblock {
+        let renewing = self.renewing.as_ref();
+        renewing.map_or(&self.setup.superblock, |one| &one.superblock)
+    }
+
+    /// How many slots were begun after this time, as far as is known.
+    fn slots_since(&self, time_ns: i64) -> u64 {
+        let times = self.setup.slot_times.iter().rev();
+        times.take_while(|slot| slot.made_time_ns > time_ns).count() as u64
+    }
+
     /// The pins in its table, without those that nothing depends on any more.
     fn pins_left(&self) -> Vec<Pin> {
-        let superblock = &self.setup.superblock;
+        let superblock = self.superblock_to_be();
         let (course, begun) = (superblock.course(), self.slots_begun());
         let pins = superblock.pins.iter();
         pins.filter(|pin| !course.has_outlived(pin, begun, PATIENCE_SLOTS))

@@ -12,8 +12,16 @@ mod contents;
 mod endings;
 #[path = "mount/live.rs"]
 mod live;
+#[path = "mount/pins.rs"]
+mod pins;
+#[allow(dead_code, reason = "it is made for the tests of stores")]
+#[path = "store/recorded.rs"]
+mod recorded;
 #[path = "mount/refused.rs"]
 mod refused;
+#[allow(dead_code, reason = "some of it is for the tests of stores")]
+#[path = "store/ring.rs"]
+mod ring;
 mod support;
 
 use std::fs;
@@ -74,7 +82,13 @@ impl MountPlace {
 
     #[track_caller]
     pub(crate) fn mount(&self, flags: &[&str]) {
-        let mount = ["mount", "store", "view"];
+        self.mount_members(&["store"], flags);
+    }
+
+    /// Mounts the store of these members.
+    #[track_caller]
+    pub(crate) fn mount_members(&self, members: &[&str], flags: &[&str]) {
+        let mount = [&["mount"], members, &["view"]].concat();
         let mounted = self.place.run(&[&mount, flags].concat()).expect(0);
         assert!(
             mounted.stderr.contains("mounted at view by process"),

@@ -31,6 +31,9 @@ mod places;
 mod recorded;
 #[path = "store/refused.rs"]
 mod refused;
+#[allow(dead_code, reason = "some of it is for the tests of a mount")]
+#[path = "store/ring.rs"]
+mod ring;
 #[path = "store/standard.rs"]
 mod standard;
 mod support;

@@ -1,6 +1,7 @@
 //! What the files of a mount contain and what its directories list, by node. The kernel's requests
 //! come to it from `file_system.rs`.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -12,10 +13,13 @@ use crate::attributes::MountOwner;
 use crate::cursor::{ReadBytes, ReadFailure, WantedBytes};
 use crate::error::MountError;
 use crate::frames::FrameShelf;
-use crate::names::{self, frames_of};
+use crate::names;
 use crate::node::{GROUP_FRAMES, INDEX_MAX, MountNode};
 use crate::shelf::{CursorShelf, LossReading};
 use crate::view::{ShownRecording, StoreReplaced, StoreView};
+
+/// Pins come behind all recordings in the directory that has both.
+const PINS_FROM: u64 = 1 << 16;
 
 /// Everything that a mount shows.
 pub(crate) struct MountContents {
@@ -36,6 +40,8 @@ pub(crate) enum NodeFailure {
     NoDirectory,
     /// It is a directory.
     Directory,
+    /// It was there when it was opened, and is not any more.
+    Gone,
     /// It was of a store in the place of which there is another one.
     Replaced,
     /// Too many wait already for what it says.
@@ -76,10 +82,51 @@ impl MountContents {
         })
     }
 
+    /// The directory that a node lies in.
+    pub(crate) fn parent(&self, node: MountNode) -> MountNode {
+        let MountNode::Recording(slot) = node else {
+            return node.parent();
+        };
+        let last = self.view.last().unwrap_or_default();
+        let shown = last.iter().find(|shown| shown.slot == slot);
+        let pin = shown.and_then(|shown| shown.recording.pin);
+        pin.map_or(MountNode::Root, MountNode::Pin)
+    }
+
+    /// What lies in a directory above those of recordings, each with its place in it.
+    fn above(&self, directory: MountNode) -> Result<Vec<(u64, String, MountNode)>, NodeFailure> {
+        let wanted_pin = match directory {
+            MountNode::Pin(number) => Some(number),
+            _ => None,
+        };
+        let shown = self.view.now()?;
+        let within = shown.iter().filter(|one| one.recording.pin == wanted_pin);
+        let mut entries: Vec<_> = within
+            .map(|one| {
+                let name = names::of_recording(one.recording.number);
+                (u64::from(one.slot), name, MountNode::Recording(one.slot))
+            })
+            .collect();
+        if directory == MountNode::Root {
+            let pins: BTreeSet<u32> = shown.iter().filter_map(|one| one.recording.pin).collect();
+            entries.extend(pins.into_iter().map(|pin| {
+                let place = PINS_FROM + u64::from(pin);
+                (place, names::of_pin(pin), MountNode::Pin(pin))
+            }));
+        } else if entries.is_empty() {
+            // The pin was freed.
+            return Err(NodeFailure::Absent);
+        }
+        Ok(entries)
+    }
+
     /// What `stat` shows of a node, and whether that may change at any time.
     pub(crate) fn attributes(&self, node: MountNode) -> Result<(FileAttr, bool), NodeFailure> {
         let Some(slot) = node.slot() else {
-            // It stays when its store is gone, so that it can be unmounted by its name.
+            if matches!(node, MountNode::Pin(_)) {
+                self.above(node)?;
+            }
+            // The mount point stays when its store is gone, so that it can be unmounted by its name.
             let shown = self.view.now().unwrap_or_default();
             let newest = shown.last().and_then(|newest| newest.recording.started_ns);
             let root = self.owner.directory(node.inode(), newest.unwrap_or(0));
@@ -95,7 +142,8 @@ impl MountContents {
         let (length_bytes, time_ns) = match node {
             MountNode::Document(_) => (self.document_bytes(&shown)?, started_ns),
             MountNode::Stream(_, stream) if self.split_bytes.is_none() => {
-                (length_of(&shown, stream)?, time_ns(stream))
+                let bytes = bytes_of(&shown, stream)?;
+                (bytes.end - bytes.start, time_ns(stream))
             }
             MountNode::Piece(_, stream, index) => {
                 let piece = self.piece(&shown, stream, index)?;
@@ -111,7 +159,7 @@ impl MountContents {
                 let directory = self.owner.directory(node.inode(), time_ns(stream));
                 return Ok((directory, shown.may_move));
             }
-            MountNode::Root | MountNode::Recording(_) => {
+            MountNode::Root | MountNode::Pin(_) | MountNode::Recording(_) => {
                 let directory = self.owner.directory(node.inode(), started_ns);
                 return Ok((directory, shown.may_move));
             }
@@ -124,13 +172,9 @@ impl MountContents {
     pub(crate) fn named(&self, parent: MountNode, name: &str) -> Result<MountNode, NodeFailure> {
         let absent = NodeFailure::Absent;
         let Some(slot) = parent.slot() else {
-            let shown = self.view.now()?;
-            let named = shown
-                .iter()
-                .find(|shown| names::of_recording(shown.recording.number) == name);
-            return named
-                .map(|shown| MountNode::Recording(shown.slot))
-                .ok_or(absent);
+            let mut entries = self.above(parent)?.into_iter();
+            let named = entries.find_map(|(_, entry, node)| (entry == name).then_some(node));
+            return named.ok_or(absent);
         };
         let shown = self.shown(slot)?;
         let found = match parent {
@@ -152,9 +196,9 @@ impl MountContents {
             }
             MountNode::Group(_, stream, group) => {
                 let of = shown.stream(stream).ok_or(NodeFailure::Absent)?;
-                let number = names::frame_named(of, name).filter(|number| {
-                    frames_of(of).contains(number) && number / GROUP_FRAMES == group
-                });
+                let frames = frames_of(&shown, stream)?;
+                let number = names::frame_named(of, name)
+                    .filter(|number| frames.contains(number) && number / GROUP_FRAMES == group);
                 number.map(|number| MountNode::Frame(slot, stream, number))
             }
             _ => return Err(NodeFailure::NoDirectory),
@@ -171,12 +215,9 @@ impl MountContents {
         add: &mut dyn FnMut(ListedEntry<'_>) -> bool,
     ) -> Result<(), NodeFailure> {
         let Some(slot) = directory.slot() else {
-            let shown = self.view.now()?;
-            for shown in shown.iter().filter(|shown| u64::from(shown.slot) >= from) {
-                let name = names::of_recording(shown.recording.number);
-                let node = MountNode::Recording(shown.slot);
-                let place = u64::from(shown.slot);
-                if add((place, node, FileType::Directory, &name)) {
+            let entries = self.above(directory)?;
+            for (place, name, node) in entries.iter().filter(|(place, ..)| *place >= from) {
+                if add((*place, *node, FileType::Directory, name)) {
                     break;
                 }
             }
@@ -216,7 +257,7 @@ impl MountContents {
             }
             MountNode::Group(_, number, group) => {
                 let stream = numbered(number)?;
-                let frames = frames_of(stream);
+                let frames = frames_of(&shown, number)?;
                 let first = frames.start.max(group * GROUP_FRAMES).max(from);
                 for index in first..frames.end.min((group + 1) * GROUP_FRAMES) {
                     let (name, node) = (
@@ -243,12 +284,21 @@ impl MountContents {
         may_be_short: bool,
     ) -> Result<ReadBytes, NodeFailure> {
         let slot = node.slot().ok_or(NodeFailure::Directory)?;
-        let mut shown = found(&self.view.last()?, slot)?;
+        // Whatever of it was opened is gone with the pin, or with the recording.
+        let still = |found: Result<Arc<ShownRecording>, NodeFailure>| match found {
+            Err(NodeFailure::Absent) => Err(NodeFailure::Gone),
+            found => found,
+        };
+        let mut shown = still(found(&self.view.last()?, slot))?;
+        if shown.recording.pin.is_some() {
+            // Only a look tells that it was freed.
+            shown = still(found(&self.view.now()?, slot))?;
+        }
         let (stream, mut file) = self.extent(&shown, node)?;
         let wanted_end = offset.saturating_add(u64::from(length));
         if file.end - file.start < wanted_end {
             // Who reads on at the end waits for more, and may not ask for the length first.
-            shown = found(&self.view.now()?, slot)?;
+            shown = still(found(&self.view.now()?, slot))?;
             (_, file) = self.extent(&shown, node)?;
         }
         let start = file.start.saturating_add(offset);
@@ -272,7 +322,7 @@ impl MountContents {
     ) -> Result<(u16, Range<u64>), NodeFailure> {
         Ok(match node {
             MountNode::Stream(_, stream) if self.split_bytes.is_none() => {
-                (stream, 0..length_of(shown, stream)?)
+                (stream, bytes_of(shown, stream)?)
             }
             MountNode::Piece(_, stream, index) => (stream, self.piece(shown, stream, index)?),
             MountNode::Frame(_, stream, number) => {
@@ -310,6 +360,7 @@ impl MountContents {
             | MountNode::Piece(..)
             | MountNode::Frame(..) => FileType::RegularFile,
             MountNode::Root
+            | MountNode::Pin(_)
             | MountNode::Recording(_)
             | MountNode::Frames(..)
             | MountNode::Group(..) => FileType::Directory,
@@ -319,9 +370,9 @@ impl MountContents {
     /// How many pieces a stream has.
     fn pieces(&self, shown: &ShownRecording, stream: u16) -> Result<u64, NodeFailure> {
         let split_bytes = self.split_bytes.ok_or(NodeFailure::NoDirectory)?;
-        Ok(length_of(shown, stream)?
-            .div_ceil(split_bytes)
-            .min(INDEX_MAX))
+        let bytes = bytes_of(shown, stream)?;
+        let length = bytes.end - bytes.start;
+        Ok(length.div_ceil(split_bytes).min(INDEX_MAX))
     }
 
     /// The bytes of a stream that a piece has.
@@ -335,9 +386,9 @@ impl MountContents {
         if index >= self.pieces(shown, stream)? {
             return Err(NodeFailure::Absent);
         }
-        let start = index * split_bytes;
-        let end = length_of(shown, stream)?.min(start.saturating_add(split_bytes));
-        Ok(start..end)
+        let bytes = bytes_of(shown, stream)?;
+        let start = bytes.start + index * split_bytes;
+        Ok(start..bytes.end.min(start.saturating_add(split_bytes)))
     }
 }
 
@@ -351,15 +402,19 @@ fn found(all: &[Arc<ShownRecording>], slot: u16) -> Result<Arc<ShownRecording>, 
     shown.cloned().ok_or(NodeFailure::Absent)
 }
 
-/// The length of a stream, with all that is lost of it.
-fn length_of(shown: &ShownRecording, stream: u16) -> Result<u64, NodeFailure> {
-    let stream = shown.stream(stream).ok_or(NodeFailure::Absent)?;
-    Ok(stream.offered_bytes)
+/// The bytes of a stream that are shown, with all that is lost of them.
+fn bytes_of(shown: &ShownRecording, stream: u16) -> Result<Range<u64>, NodeFailure> {
+    shown.bytes(stream).ok_or(NodeFailure::Absent)
+}
+
+/// The frames of a stream that are shown.
+fn frames_of(shown: &ShownRecording, stream: u16) -> Result<Range<u64>, NodeFailure> {
+    shown.frames(stream).ok_or(NodeFailure::Absent)
 }
 
 /// The directories of frames that a stream has.
 fn groups_of(shown: &ShownRecording, stream: u16) -> Result<Range<u64>, NodeFailure> {
-    let frames = frames_of(shown.stream(stream).ok_or(NodeFailure::Absent)?);
+    let frames = frames_of(shown, stream)?;
     let end = match frames.is_empty() {
         true => frames.start / GROUP_FRAMES,
         false => frames.end.div_ceil(GROUP_FRAMES),

@@ -74,6 +74,7 @@ impl RecordingFiles {
             NodeFailure::NoDirectory => Errno::ENOTDIR,
             NodeFailure::Directory => Errno::EISDIR,
             NodeFailure::Busy => Errno::EAGAIN,
+            NodeFailure::Gone => Errno::ESTALE,
             NodeFailure::Replaced => {
                 if !self.has_said_gone.swap(true, Ordering::Relaxed) {
                     (self.say)(
@@ -213,7 +214,7 @@ impl Filesystem for RecordingFiles {
             Err(failure) => return reply.error(self.errno(failure)),
         };
         // The kernel gives back the offset of the last entry that it has.
-        let own = [(directory, "."), (directory.parent(), "..")];
+        let own = [(directory, "."), (self.contents.parent(directory), "..")];
         for (place, (node, name)) in (1..).zip(own).skip(offset.min(OWN_ENTRIES) as usize) {
             if reply.add(node.inode(), place, FileType::Directory, name) {
                 return reply.ok();

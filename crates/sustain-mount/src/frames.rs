@@ -7,10 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sustain_record::reading::frames::{Frame, FrameReader, Framed};
 use sustain_record::reading::parts::Background;
 use sustain_record::reading::stream::{Range, StreamReader};
-use uuid::Uuid;
 
 use crate::cursor::ReadFailure;
-use crate::names::frames_of;
 use crate::view::ShownRecording;
 
 /// Frames whose places are remembered, and of which a part of a directory of a thousand is read in
@@ -37,7 +35,8 @@ pub(crate) struct FrameShelf {
     found: Mutex<FoundFrames>,
 }
 
-type FrameKey = (Uuid, u16, u64);
+/// A recording, by its place in the order in which the mount met them, its stream and its frame.
+type FrameKey = (u16, u16, u64);
 
 #[derive(Default)]
 struct FoundFrames {
@@ -48,7 +47,7 @@ struct FoundFrames {
 }
 
 struct ReaderOfFrames {
-    recording: Uuid,
+    recording: u16,
     stream: u16,
     next: u64,
     /// It was opened to read up to here. Frames that came since are not known to it.
@@ -65,7 +64,7 @@ impl FrameShelf {
         number: u64,
     ) -> Result<FrameExtent, ReadFailure> {
         let mut found = self.found();
-        if let Some(place) = found.places.get(&(shown.recording.id, stream, number)) {
+        if let Some(place) = found.places.get(&(shown.slot, stream, number)) {
             return Ok(*place);
         }
         let near = found.take_reader(shown, stream, number);
@@ -123,7 +122,7 @@ impl FoundFrames {
         number: u64,
     ) -> Option<ReaderOfFrames> {
         let is_near = |one: &ReaderOfFrames| {
-            one.recording == shown.recording.id
+            one.recording == shown.slot
                 && one.stream == stream
                 && (one.next..one.end.min(one.next + REACH_FRAMES)).contains(&number)
         };
@@ -150,13 +149,13 @@ impl ReaderOfFrames {
         number: u64,
     ) -> Result<ReaderOfFrames, ReadFailure> {
         let end = shown
-            .stream(stream)
-            .map_or(number, |stream| frames_of(stream).end)
+            .frames(stream)
+            .map_or(number, |frames| frames.end)
             .max(number + 1);
         let range = Range::Frames(number..end);
         let parts = StreamReader::open_between_threads(&shown.scope, stream, &range, Some(1));
         Ok(ReaderOfFrames {
-            recording: shown.recording.id,
+            recording: shown.slot,
             stream,
             next: number,
             end,

@@ -2,12 +2,11 @@
 //! to what it is of. It is pure.
 
 use std::collections::HashSet;
-use std::ops::Range;
 
 use sustain_record::opening::{Recording, StreamSummary};
 use sustain_record::source::framing::Framing;
 
-use crate::node::{GROUP_FRAMES, INDEX_MAX, MountNode};
+use crate::node::{GROUP_FRAMES, MountNode};
 
 /// The name of the document of a recording.
 const DOCUMENT: &str = "recording.json";
@@ -20,6 +19,11 @@ const NAME_BYTES_MAX: usize = 200;
 /// The name of a recording's directory.
 pub(crate) fn of_recording(number: u32) -> String {
     format!("recording-{number}")
+}
+
+/// The name of a pin's directory.
+pub(crate) fn of_pin(number: u32) -> String {
+    format!("pin-{number}")
 }
 
 /// What lies in the directory of a recording, in the order of its streams.
@@ -54,12 +58,6 @@ pub(crate) fn framing(stream: &StreamSummary) -> Framing {
 /// Whether a stream has frames to show. A source may mark frames without any framing of its bytes.
 pub(crate) fn has_frames(stream: &StreamSummary) -> bool {
     !stream.is_marks() && (framing(stream) != Framing::None || stream.frames > 0)
-}
-
-/// The numbers of the frames of a stream that are there to be shown.
-pub(crate) fn frames_of(stream: &StreamSummary) -> Range<u64> {
-    let end = stream.frames.min(INDEX_MAX);
-    stream.readable_from_frame.min(end)..end
 }
 
 /// The name of a directory of frames: the number of the first that it may have.

@@ -3,13 +3,15 @@
 
 use fuser::INodeNo;
 
-/// A file or directory of a mount. Recordings are numbered in the order in which the mount met
-/// them, which is not their number in the store: that may be given twice.
+/// A file or directory of a mount. Recordings, and what pins keep of them, are numbered in the order
+/// in which the mount met them. It is not their number in the store: that may be given twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum MountNode {
     /// The mount point.
     Root,
-    /// The directory of a recording.
+    /// The directory of a pin, by its number.
+    Pin(u32),
+    /// The directory of a recording, or of what a pin keeps of one.
     Recording(u16),
     /// Its `recording.json`.
     Document(u16),
@@ -26,6 +28,8 @@ pub(crate) enum MountNode {
 }
 
 const KIND_SHIFT: u32 = 61;
+/// Pins are of the same kind as the mount point, and have this bit besides.
+const PIN_BIT: u64 = 1 << 60;
 const RECORDING_SHIFT: u32 = 45;
 const STREAM_SHIFT: u32 = 39;
 /// A recording has at most so many streams, as docs/format.md says.
@@ -41,6 +45,7 @@ impl MountNode {
     pub(crate) fn inode(self) -> INodeNo {
         let (kind, recording, stream, index): (u64, u16, u16, u64) = match self {
             MountNode::Root => return INodeNo::ROOT,
+            MountNode::Pin(number) => return INodeNo(PIN_BIT | u64::from(number)),
             MountNode::Recording(recording) => (1, recording, 0, 0),
             MountNode::Document(recording) => (2, recording, 0, 0),
             MountNode::Stream(recording, stream) => (3, recording, stream, 0),
@@ -57,10 +62,11 @@ impl MountNode {
         INodeNo(kind << KIND_SHIFT | place | index)
     }
 
-    /// The place of its recording in the order in which the mount met them; `None` for the root.
+    /// The place of its recording in the order in which the mount met them; `None` for what is of
+    /// no recording.
     pub(crate) fn slot(self) -> Option<u16> {
         match self {
-            MountNode::Root => None,
+            MountNode::Root | MountNode::Pin(_) => None,
             MountNode::Recording(slot)
             | MountNode::Document(slot)
             | MountNode::Stream(slot, _)
@@ -71,10 +77,11 @@ impl MountNode {
         }
     }
 
-    /// The directory that it lies in.
+    /// The directory that it lies in. What a pin keeps of a recording lies in that of the pin, which
+    /// the number does not tell.
     pub(crate) fn parent(self) -> MountNode {
         match self {
-            MountNode::Root | MountNode::Recording(_) => MountNode::Root,
+            MountNode::Root | MountNode::Pin(_) | MountNode::Recording(_) => MountNode::Root,
             MountNode::Document(slot) | MountNode::Stream(slot, _) | MountNode::Frames(slot, _) => {
                 MountNode::Recording(slot)
             }
@@ -94,6 +101,7 @@ impl MountNode {
         let index = number & (INDEX_MAX - 1);
         Some(match number >> KIND_SHIFT {
             0 if inode == INodeNo::ROOT => MountNode::Root,
+            0 if number & PIN_BIT > 0 => MountNode::Pin(u32::try_from(number - PIN_BIT).ok()?),
             1 => MountNode::Recording(recording),
             2 => MountNode::Document(recording),
             3 => MountNode::Stream(recording, stream),
@@ -113,6 +121,7 @@ mod tests {
     #[test]
     fn every_node_has_a_number_of_its_own_and_comes_back() {
         let mut nodes = vec![MountNode::Root];
+        nodes.extend([0, 1, u32::MAX].map(MountNode::Pin));
         for recording in [0, 1, u16::MAX] {
             nodes.extend([
                 MountNode::Recording(recording),

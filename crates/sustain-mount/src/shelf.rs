@@ -5,7 +5,6 @@ use std::ops::Range as Span;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sustain_record::reading::part::{HoleReason, StreamPart};
-use uuid::Uuid;
 
 use crate::cursor::{ReadBytes, ReadFailure, StreamCursor, WantedBytes};
 use crate::view::{ShownRecording, StoreView};
@@ -31,7 +30,8 @@ pub(crate) struct CursorShelf {
 }
 
 struct KeptCursor {
-    recording: Uuid,
+    /// Its place in the order in which the mount met recordings.
+    recording: u16,
     stream: u16,
     /// What it can reach, as it was when it was used last.
     near: Span<u64>,
@@ -54,7 +54,7 @@ impl CursorShelf {
         stream: u16,
         wanted: WantedBytes,
     ) -> Result<ReadBytes, ReadFailure> {
-        let cursor = self.cursor(shown.recording.id, stream, wanted.range.start);
+        let cursor = self.cursor(shown.slot, stream, wanted.range.start);
         let mut reading = lock(&cursor);
         let are_zeros =
             |lost: &StreamPart| self.losses == LossReading::Zeros && is_for_ever(lost, view, shown);
@@ -73,7 +73,7 @@ impl CursorShelf {
 
     /// The cursor that is near to this place, or the one that was not used for longest, anew. The
     /// last one used is the last on the shelf.
-    fn cursor(&self, recording: Uuid, stream: u16, from_bytes: u64) -> Arc<Mutex<StreamCursor>> {
+    fn cursor(&self, recording: u16, stream: u16, from_bytes: u64) -> Arc<Mutex<StreamCursor>> {
         let mut kept = lock(&self.kept);
         let is_near = |one: &KeptCursor| {
             one.recording == recording && one.stream == stream && one.near.contains(&from_bytes)

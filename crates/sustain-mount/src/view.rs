@@ -1,8 +1,9 @@
 //! What a mount shows at a time, and looking at the store again when that is due. A recorder comes
 //! first: while its data waits for the disks, what is shown gets older.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 use sustain_disk::clock::{Clock, Timestamp};
 use sustain_disk::engine::RecorderBacklog;
@@ -10,11 +11,13 @@ use sustain_document::list::{ListDocument, ListedRecording};
 use sustain_record::document::list_document;
 use sustain_record::error::RecordError;
 use sustain_record::opening::{Recording, StreamSummary};
-use sustain_record::reading::readable::LiveRecordings;
+use sustain_record::reading::readable::{LivePin, LiveRecordings, PinnedStretch};
 use sustain_record::reading::scope::Scope;
 use sustain_record::store::Store;
 use sustain_targets::RecordersBeside;
 use uuid::Uuid;
+
+use crate::node::INDEX_MAX;
 
 /// While the store is recorded to, what is shown is no older than this; else than [`REST_NS`].
 const LIVE_NS: u64 = 500_000_000;
@@ -39,7 +42,8 @@ pub(crate) struct StoreView {
     clock: Clock,
 }
 
-/// All recordings, oldest first, as they are shown from one look on.
+/// All recordings, oldest first, and behind them what each pin keeps, as they are shown from one
+/// look on.
 pub(crate) type ShownStore = Result<Arc<Vec<Arc<ShownRecording>>>, StoreReplaced>;
 
 /// The store that was mounted is no more: another one was created on its members.
@@ -49,14 +53,18 @@ pub(crate) struct StoreReplaced;
 pub(crate) struct ViewState {
     live: LiveRecordings,
     beside: RecordersBeside,
-    /// The recordings that this mount has met, in this order.
-    met: Vec<Uuid>,
+    /// What this mount has met, in this order.
+    met: Vec<MetRecording>,
     /// Whether nothing has changed since what was told last.
     is_told: bool,
     looked_at: Timestamp,
 }
 
-/// A recording as it is shown from one look on.
+/// What tells recordings apart for a mount: what a pin keeps of one is another one. A pin is told
+/// apart by its number and the time from which it was set.
+type MetRecording = (Uuid, Option<(u32, i64)>);
+
+/// A recording, or what a pin keeps of one, as it is shown from one look on.
 pub(crate) struct ShownRecording {
     /// Its place in the order in which the mount met recordings.
     pub(crate) slot: u16,
@@ -64,9 +72,41 @@ pub(crate) struct ShownRecording {
     pub(crate) scope: Scope,
     /// Whether what is lost may be on its way, or may be what a ring overwrites.
     pub(crate) may_move: bool,
+    /// Of what a pin keeps, what is shown.
+    pinned: Option<ShownOfPin>,
+}
+
+/// What is shown of a pin.
+struct ShownOfPin {
+    /// Of each stream, what arrived in the time for which the pin was set.
+    stretches: Vec<PinnedStretch>,
+    /// What was told of it.
+    told: OnceLock<ListDocument>,
 }
 
 impl ShownRecording {
+    /// The bytes of a stream that are shown, by their offsets in the stream: all, with those that
+    /// are lost, or those that belong to the pin.
+    pub(crate) fn bytes(&self, number: u16) -> Option<Range<u64>> {
+        match &self.pinned {
+            None => Some(0..self.stream(number)?.offered_bytes),
+            Some(pinned) => Some(pinned.stretches.get(usize::from(number))?.bytes.clone()),
+        }
+    }
+
+    /// The numbers of the frames of a stream that are there to be shown.
+    pub(crate) fn frames(&self, number: u16) -> Option<Range<u64>> {
+        let frames = match &self.pinned {
+            None => {
+                let stream = self.stream(number)?;
+                stream.readable_from_frame..stream.frames
+            }
+            Some(pinned) => pinned.stretches.get(usize::from(number))?.frames.clone(),
+        };
+        let end = frames.end.min(INDEX_MAX);
+        Some(frames.start.min(end)..end)
+    }
+
     /// A stream of it, by its number.
     pub(crate) fn stream(&self, number: u16) -> Option<&StreamSummary> {
         self.recording.streams.get(usize::from(number))
@@ -178,6 +218,10 @@ impl StoreView {
         &self,
         shown: &ShownRecording,
     ) -> Result<Option<ListDocument>, RecordError> {
+        if let Some(pinned) = &shown.pinned {
+            let state = || self.state_awaited();
+            return tell_of_pin(pinned, shown, state);
+        }
         let mut state = self.state_now();
         if state.is_none() {
             if let Some(last) = self.told_last(shown) {
@@ -194,6 +238,10 @@ impl StoreView {
         &self,
         shown: &ShownRecording,
     ) -> Result<Option<ListDocument>, RecordError> {
+        if let Some(pinned) = &shown.pinned {
+            let state = || self.state_now();
+            return tell_of_pin(pinned, shown, state);
+        }
         let last = self.told_last(shown);
         let Some(mut state) = self.state_now() else {
             return Ok(last);
@@ -231,6 +279,30 @@ impl StoreView {
     }
 }
 
+/// What is told of what a pin keeps. It stays so until the pin, or whether anybody records, changes.
+fn tell_of_pin<'a>(
+    pinned: &ShownOfPin,
+    shown: &ShownRecording,
+    state: impl FnOnce() -> Option<MutexGuard<'a, ViewState>>,
+) -> Result<Option<ListDocument>, RecordError> {
+    if let Some(told) = pinned.told.get() {
+        return Ok(Some(told.clone()));
+    }
+    let Some(state) = state() else {
+        return Ok(None);
+    };
+    let kept = std::slice::from_ref(&shown.recording);
+    let mut told = list_document(state.live.store(), kept)?;
+    let newest = state.live.recordings().first();
+    if !newest.is_some_and(|newest| newest.id == shown.recording.id && newest.open_end) {
+        // Whatever is being recorded is another recording, or this one has ended behind the pin.
+        told.recordings
+            .iter_mut()
+            .for_each(|one| one.running = Some(false));
+    }
+    Ok(Some(pinned.told.get_or_init(|| told).clone()))
+}
+
 /// What is told of one recording.
 fn part_of(told: &ListDocument, shown: &ShownRecording) -> ListDocument {
     let is_it = |one: &&ListedRecording| one.recording == shown.recording.number;
@@ -256,16 +328,44 @@ impl ViewState {
         let recordings = live.recordings();
         let rings = recordings.first().is_some_and(|newest| newest.ring);
         let shown = recordings.iter().rev().filter_map(|recording| {
-            let slot = slot_of(met, recording.id)?;
+            let slot = slot_of(met, (recording.id, None))?;
             Some(Arc::new(ShownRecording {
                 slot,
                 scope: Scope::of_store(live.store(), recording),
                 recording: recording.clone(),
                 may_move: live.is_recorded_to() && (rings || recording.under_way),
+                pinned: None,
             }))
         });
-        Arc::new(shown.collect())
+        let mut shown: Vec<_> = shown.collect();
+        let pins = live.pins().iter();
+        shown.extend(pins.flat_map(|pin| shown_of_pin(live, met, pin)));
+        Arc::new(shown)
     }
+}
+
+/// What is to be shown of a pin, oldest first.
+fn shown_of_pin(
+    live: &LiveRecordings,
+    met: &mut Vec<MetRecording>,
+    LivePin { kept, stretches }: &LivePin,
+) -> Vec<Arc<ShownRecording>> {
+    let kept_of = kept.recordings.iter().zip(stretches).rev();
+    let shown = kept_of.filter_map(|(recording, stretches)| {
+        let pin = (kept.pin.number, kept.pin.from_time_ns);
+        let slot = slot_of(met, (recording.id, Some(pin)))?;
+        Some(Arc::new(ShownRecording {
+            slot,
+            scope: Scope::of_store(live.store(), recording),
+            recording: recording.clone(),
+            may_move: live.is_recorded_to() && kept.pin.is_open,
+            pinned: Some(ShownOfPin {
+                stretches: stretches.clone(),
+                told: OnceLock::new(),
+            }),
+        }))
+    });
+    shown.collect()
 }
 
 /// Whether what was seen so long ago is too old. `waiting` tells what part of a recorder's buffer
@@ -280,7 +380,7 @@ fn is_due(age_ns: u64, is_recorded_to: bool, waiting: impl FnOnce() -> Option<f6
 }
 
 /// The place of a recording among those that were met; `None` if there were too many.
-fn slot_of(met: &mut Vec<Uuid>, id: Uuid) -> Option<u16> {
+fn slot_of(met: &mut Vec<MetRecording>, id: MetRecording) -> Option<u16> {
     let place = met.iter().position(|one| *one == id).unwrap_or_else(|| {
         met.push(id);
         met.len() - 1

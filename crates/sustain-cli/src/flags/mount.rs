@@ -30,7 +30,9 @@ What is in the mount:
       All bytes of the stream. Where some are lost, reading fails with an I/O error (EIO). It grows
       while the recording goes on. With --split a directory of files.
   recording-N/STREAM.frames/
-      Directories of a thousand frames, each with one file for each frame.";
+      Directories of a thousand frames, each with one file for each frame.
+  pin-P/recording-N/
+      The same of what pin P of a ring keeps: what arrived in the time that was pinned.";
 
 #[derive(Debug, Args)]
 #[command(after_help = help::short("mount", EXAMPLES))]

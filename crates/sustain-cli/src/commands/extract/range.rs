@@ -3,15 +3,13 @@
 
 use sustain::record::document::time_text;
 use sustain::record::opening::{Recording, StreamSummary};
+use sustain::record::reading::readable::pinned_time;
 use sustain::record::reading::stream::Range;
 use sustain::record::source::framing::Framing;
 use sustain::record::store::StorePin;
 
 use crate::flags::extract::{ExtractFlags, MomentFlag};
 use crate::usage_error::UsageError;
-
-/// Times that differ from the recorder's clock by more than this are those of another clock.
-const CLOCKS_APART_NS: i64 = 1_000_000_000;
 
 /// Whether the flags ask for no range.
 pub(super) fn is_all(flags: &ExtractFlags) -> bool {
@@ -85,13 +83,8 @@ pub(super) fn of_pin(
             time_text(pin.to_time_ns)
         ));
     }
-    let is_apart = stream.drift.is_none_or(|drift| {
-        let has_times = drift.earliest_ns <= drift.latest_ns;
-        has_times && drift.latest_ns.saturating_abs() > CLOCKS_APART_NS
-    });
-    if !is_apart {
-        let end_ns = pin.to_time_ns.saturating_add(1);
-        return time(stream, Some(pin.from_time_ns), Some(end_ns));
+    if let Some(pinned) = pinned_time(pin, stream) {
+        return time(stream, Some(pinned.start), Some(pinned.end));
     }
     notices.push(format!(
         "the times of the stream {name} are not those of the clock by which pin {number} was set: \

@@ -7,10 +7,14 @@ use std::collections::VecDeque;
 use sustain_disk::clock::Timestamp;
 use uuid::Uuid;
 
+use super::pinned::readable_pin;
+use super::stretch::{PinnedStretch, pinned_stretches};
 use super::{behind_cuts, ended_while_looked_at, going_on, is_same_end};
 use crate::error::RecordError;
 use crate::opening::Recording;
 use crate::reading::checkable::Checkable;
+use crate::reading::kept::KeptByPin;
+use crate::reading::scope::Scope;
 use crate::store::Store;
 
 /// When the newest append of a recording has been the newest for so long, all of it is read. It is
@@ -26,8 +30,18 @@ pub struct LiveRecordings {
     /// As the last look found them.
     seen: Vec<Recording>,
     readable: Vec<Recording>,
+    pins: Vec<LivePin>,
     is_recorded_to: bool,
     going: Option<Going>,
+}
+
+/// What a pin keeps at the last look.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LivePin {
+    /// The pin, and what it keeps of recordings, newest first.
+    pub kept: KeptByPin,
+    /// What of each stream of these recordings arrived in the time for which the pin was set.
+    pub stretches: Vec<Vec<PinnedStretch>>,
 }
 
 /// What is known of the recording that goes on.
@@ -60,6 +74,7 @@ impl LiveRecordings {
             store,
             seen,
             readable: Vec::new(),
+            pins: Vec::new(),
             is_recorded_to: true,
             going: None,
         };
@@ -76,6 +91,11 @@ impl LiveRecordings {
     /// that goes on, `frames` counts those that are complete.
     pub fn recordings(&self) -> &[Recording] {
         &self.readable
+    }
+
+    /// What pins keep besides, in the order of their numbers.
+    pub fn pins(&self) -> &[LivePin] {
+        &self.pins
     }
 
     /// Whether a recorder was at the store at the last look, as far as that can be told.
@@ -103,12 +123,15 @@ impl LiveRecordings {
             (store, now) = self.look_once()?;
         }
         let is_recorded_to = store.is_recorded_to() != Some(false);
+        let is_still = !is_recorded_to && !self.is_recorded_to;
+        let pins = pins_since(&mut store, &self.pins, is_still)?;
+        let are_others_kept = pins != self.pins;
         let newest = now.first().filter(|newest| newest.open_end);
         let going = newest.filter(|_| is_recorded_to).cloned();
         let is_at_rest = going.is_none() && self.going.is_none();
         if is_at_rest && now == self.seen && is_recorded_to == self.is_recorded_to {
-            self.store = store;
-            return Ok(false);
+            (self.store, self.pins) = (store, pins);
+            return Ok(are_others_kept);
         }
         let mut readable = now.clone();
         if let Some(newest) = &going {
@@ -118,8 +141,9 @@ impl LiveRecordings {
             self.going = None;
             readable = behind_cuts(Checkable::of(&store, &readable), &mut |_| ())?;
         }
-        let has_changed = readable != self.readable;
+        let has_changed = are_others_kept || readable != self.readable;
         (self.store, self.seen, self.readable) = (store, now, readable);
+        self.pins = pins;
         self.is_recorded_to = is_recorded_to;
         Ok(has_changed)
     }
@@ -181,6 +205,51 @@ impl LiveRecordings {
         }
         self.going = Some(going);
         readable
+    }
+}
+
+/// What pins keep now. What one keeps whose end was told stays as it was at an earlier look, and so
+/// does all else if nobody has recorded since.
+fn pins_since(
+    store: &mut Store,
+    earlier: &[LivePin],
+    is_still: bool,
+) -> Result<Vec<LivePin>, RecordError> {
+    let stays = |is_open: bool| is_still || !is_open;
+    let mut pins = Vec::new();
+    for pin in store.pins() {
+        let before = earlier.iter().find(|before| {
+            let before = &before.kept.pin;
+            // A number may be given again when a pin was freed long ago.
+            (before.number, before.from_time_ns) == (pin.number, pin.from_time_ns)
+        });
+        if let Some(before) = before.filter(|before| stays(pin.is_open) && before.kept.pin == pin) {
+            pins.push(before.clone());
+            continue;
+        }
+        let kept = match readable_pin(store, pin.number) {
+            Ok(kept) => kept,
+            // It was freed just now.
+            Err(RecordError::Usage(_)) => continue,
+            Err(error) => return Err(error),
+        };
+        let stretches = kept.recordings.iter().map(|recording| {
+            let scope = Scope::of_store(store, recording);
+            let earlier = before.and_then(|before| before.of(recording));
+            pinned_stretches(&scope, &kept.pin, recording, earlier)
+        });
+        let stretches = stretches.collect::<Result<_, RecordError>>()?;
+        pins.push(LivePin { kept, stretches });
+    }
+    Ok(pins)
+}
+
+impl LivePin {
+    /// What of the streams of a recording belongs to it, if it keeps any of that.
+    fn of(&self, recording: &Recording) -> Option<&[PinnedStretch]> {
+        let mut all = self.kept.recordings.iter().zip(&self.stretches);
+        let found = all.find(|(kept, _)| kept.id == recording.id);
+        found.map(|(_, stretches)| &stretches[..])
     }
 }
 

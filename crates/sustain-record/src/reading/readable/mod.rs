@@ -6,10 +6,12 @@ mod live;
 mod lost;
 mod overwriting;
 mod pinned;
+mod stretch;
 
 pub use super::kept::KeptByPin;
-pub use live::LiveRecordings;
+pub use live::{LivePin, LiveRecordings};
 pub use pinned::{readable_pin, readable_pins};
+pub use stretch::{PinnedStretch, pinned_time};
 
 use sustain_disk::clock::Clock;
 use sustain_document::setting::DURABLE;

@@ -1,0 +1,166 @@
+//! Finds what of a stream belongs to a pin: what arrived in the time for which it was set. The slots
+//! that it keeps have some of what came before and behind, too.
+
+use std::ops::Range as Span;
+
+use crate::error::RecordError;
+use crate::format::Descriptor;
+use crate::opening::{Recording, StreamSummary};
+use crate::reading::frames::{FrameReader, Framed};
+use crate::reading::locate::locate;
+use crate::reading::part::StreamPart;
+use crate::reading::scope::Scope;
+use crate::reading::stream::{Range, StreamReader};
+use crate::source::framing::Framing;
+use crate::store::StorePin;
+
+/// Times that differ from the recorder's clock by more than this are those of another clock.
+const CLOCKS_APART_NS: i64 = 1_000_000_000;
+
+/// What of a stream arrived in the time for which a pin was set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PinnedStretch {
+    /// Its bytes, by their offsets in the stream.
+    pub bytes: Span<u64>,
+    /// Its frames, by their numbers in the stream. Those that are not complete yet are not counted.
+    pub frames: Span<u64>,
+}
+
+/// The time for which a pin was set, in nanoseconds since 1970. It was told by the recorder's clock.
+/// `None` where the source of the stream has another one: nothing tells which of its times these
+/// are, and all that the pin keeps belongs to it.
+pub fn pinned_time(pin: &StorePin, stream: &StreamSummary) -> Option<Span<i64>> {
+    let is_apart = stream.drift.is_none_or(|drift| {
+        let has_times = drift.earliest_ns <= drift.latest_ns;
+        has_times && drift.latest_ns.saturating_abs() > CLOCKS_APART_NS
+    });
+    (!is_apart).then(|| pin.from_time_ns..pin.to_time_ns.saturating_add(1))
+}
+
+/// Finds what of each stream of a recording belongs to a pin. What of it was found earlier begins
+/// where it did.
+///
+/// # Errors
+/// If the members cannot be driven.
+pub(super) fn pinned_stretches(
+    scope: &Scope,
+    pin: &StorePin,
+    recording: &Recording,
+    earlier: Option<&[PinnedStretch]>,
+) -> Result<Vec<PinnedStretch>, RecordError> {
+    let streams = (0_u16..).zip(&recording.streams);
+    let stretches = streams.map(|(number, stream)| {
+        let known = earlier.and_then(|earlier| earlier.get(usize::from(number)));
+        let are_frames_known =
+            |known: &PinnedStretch| !known.frames.is_empty() || !has_frames(scope, number, stream);
+        // As long as the first frame has not ended, its number may not be told.
+        let known = known.filter(|known| !known.bytes.is_empty() && are_frames_known(known));
+        pinned_stretch(scope, pin, (number, stream), known)
+    });
+    stretches.collect()
+}
+
+fn pinned_stretch(
+    scope: &Scope,
+    pin: &StorePin,
+    (number, stream): (u16, &StreamSummary),
+    known: Option<&PinnedStretch>,
+) -> Result<PinnedStretch, RecordError> {
+    let all = PinnedStretch {
+        bytes: stream.readable_from_bytes.min(stream.offered_bytes)..stream.offered_bytes,
+        frames: stream.readable_from_frame.min(stream.frames)..stream.frames,
+    };
+    let time = pinned_time(pin, stream).unwrap_or(i64::MIN..i64::MAX);
+    let first = match known {
+        Some(known) => Some((known.bytes.start, known.frames.start)),
+        None if time.start <= stream.first_time_ns.unwrap_or(i64::MIN) => {
+            Some((all.bytes.start, all.frames.start))
+        }
+        None => first_from(scope, (number, stream), time.start)?,
+    };
+    let (first_byte, first_frame) = first.unwrap_or((all.bytes.end, all.frames.end));
+    // What the source has given last tells whether anything can lie behind the time.
+    let behind = match stream.last_time_ns < time.end {
+        true => None,
+        false => first_from(scope, (number, stream), time.end)?,
+    };
+    let (end_byte, end_frame) = match behind {
+        Some(behind) => behind,
+        None if scope.under_way => {
+            let whole = whole_frames(scope, (number, stream))?;
+            (all.bytes.end, whole)
+        }
+        None => (all.bytes.end, all.frames.end),
+    };
+    Ok(PinnedStretch {
+        bytes: first_byte..end_byte.max(first_byte),
+        frames: first_frame..end_frame.max(first_frame),
+    })
+}
+
+/// The first byte of what arrived from a time on, and the first frame; `None` if nothing did.
+fn first_from(
+    scope: &Scope,
+    (number, stream): (u16, &StreamSummary),
+    from_time_ns: i64,
+) -> Result<Option<(u64, u64)>, RecordError> {
+    let range = Range::Time(from_time_ns..i64::MAX);
+    let mut first_byte = None;
+    for part in StreamReader::open(scope, number, &range)? {
+        let part = part?;
+        let is_wanted = match part {
+            StreamPart::Overwritten { .. } | StreamPart::OpenEnd { .. } => false,
+            StreamPart::Data { .. } | StreamPart::Gap { .. } | StreamPart::Hole { .. } => true,
+        };
+        if is_wanted {
+            first_byte = Some(part.offset_bytes());
+            break;
+        }
+    }
+    let Some(first_byte) = first_byte else {
+        return Ok(None);
+    };
+    let mut first_frame = stream.frames;
+    if has_frames(scope, number, stream) {
+        for framed in FrameReader::new(StreamReader::open(scope, number, &range)?) {
+            first_frame = match framed? {
+                Framed::Frame(frame) => frame.number,
+                Framed::Missing { numbers, .. } => numbers.start,
+                Framed::Overwritten { .. } => continue,
+            };
+            break;
+        }
+    }
+    Ok(Some((first_byte, first_frame)))
+}
+
+/// How many frames of a stream have ended where it ends for its readers. Appends tell only how many
+/// have begun, so the last ones are read: a slot or two of each member.
+fn whole_frames(
+    scope: &Scope,
+    (number, stream): (u16, &StreamSummary),
+) -> Result<u64, RecordError> {
+    if !has_frames(scope, number, stream) {
+        return Ok(stream.frames);
+    }
+    let is_before = |first: &Descriptor| {
+        let position = first.positions.get(usize::from(number));
+        position.is_some_and(|position| position.next_offset_bytes <= stream.offered_bytes)
+    };
+    let begun = locate(scope, number, &is_before)?.from.frames;
+    let known = begun.saturating_sub(1).max(stream.readable_from_frame);
+    let mut whole = known.min(stream.frames);
+    let last = Range::Frames(whole..stream.frames);
+    for framed in FrameReader::new(StreamReader::open(scope, number, &last)?) {
+        match framed? {
+            Framed::Frame(frame) if frame.whole => whole = whole.max(frame.number + 1),
+            Framed::Frame(_) | Framed::Missing { .. } | Framed::Overwritten { .. } => {}
+        }
+    }
+    Ok(whole)
+}
+
+fn has_frames(scope: &Scope, number: u16, stream: &StreamSummary) -> bool {
+    let framing = scope.framings.get(usize::from(number));
+    stream.frames > 0 || framing.is_some_and(|framing| *framing != Framing::None)
+}

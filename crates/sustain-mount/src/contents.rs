@@ -126,7 +126,7 @@ impl MountContents {
             if matches!(node, MountNode::Pin(_)) {
                 self.above(node)?;
             }
-            // The mount point stays when its store is gone, so that it can be unmounted by its name.
+            // The mount point stays when its store is gone, so that it can be unmounted by name.
             let shown = self.view.now().unwrap_or_default();
             let newest = shown.last().and_then(|newest| newest.recording.started_ns);
             let root = self.owner.directory(node.inode(), newest.unwrap_or(0));

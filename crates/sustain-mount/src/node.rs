@@ -3,8 +3,8 @@
 
 use fuser::INodeNo;
 
-/// A file or directory of a mount. Recordings, and what pins keep of them, are numbered in the order
-/// in which the mount met them. It is not their number in the store: that may be given twice.
+/// A file or directory of a mount. Recordings, and what pins keep of them, are numbered in the
+/// order in which the mount met them. It is not their number in the store: that may be given twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum MountNode {
     /// The mount point.
@@ -77,8 +77,8 @@ impl MountNode {
         }
     }
 
-    /// The directory that it lies in. What a pin keeps of a recording lies in that of the pin, which
-    /// the number does not tell.
+    /// The directory that it lies in. What a pin keeps of a recording lies in that of the pin,
+    /// which the number does not tell.
     pub(crate) fn parent(self) -> MountNode {
         match self {
             MountNode::Root | MountNode::Pin(_) | MountNode::Recording(_) => MountNode::Root,

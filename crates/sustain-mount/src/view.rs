@@ -279,7 +279,7 @@ impl StoreView {
     }
 }
 
-/// What is told of what a pin keeps. It stays so until the pin, or whether anybody records, changes.
+/// What is told of what a pin keeps. It stays so until the pin changes, or whether anybody records.
 fn tell_of_pin<'a>(
     pinned: &ShownOfPin,
     shown: &ShownRecording,

@@ -1,5 +1,5 @@
-//! What pins keep of a ring, in a mount: the bytes and frames of `extract --pin`; while the store is
-//! recorded to, pins come, grow and go.
+//! What pins keep of a ring, in a mount: the bytes and frames of `extract --pin`; while the store
+//! is recorded to, pins come, grow and go.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;

@@ -1,5 +1,5 @@
-//! Finds what of a stream belongs to a pin: what arrived in the time for which it was set. The slots
-//! that it keeps have some of what came before and behind, too.
+//! Finds what of a stream belongs to a pin: what arrived in the time for which it was set. The
+//! slots that it keeps have some of what came before and behind, too.
 
 use std::ops::Range as Span;
 
@@ -26,9 +26,9 @@ pub struct PinnedStretch {
     pub frames: Span<u64>,
 }
 
-/// The time for which a pin was set, in nanoseconds since 1970. It was told by the recorder's clock.
-/// `None` where the source of the stream has another one: nothing tells which of its times these
-/// are, and all that the pin keeps belongs to it.
+/// The time for which a pin was set, in nanoseconds since 1970. It was told by the recorder's
+/// clock. `None` where the source of the stream has another one: nothing tells which of its times
+/// these are, and all that the pin keeps belongs to it.
 pub fn pinned_time(pin: &StorePin, stream: &StreamSummary) -> Option<Span<i64>> {
     let is_apart = stream.drift.is_none_or(|drift| {
         let has_times = drift.earliest_ns <= drift.latest_ns;

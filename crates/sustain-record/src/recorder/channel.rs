@@ -256,6 +256,13 @@ impl Inlet for ChannelInlet {
         self.cuts.in_recording(stream, told)
     }
 
+    fn taken_bytes(&self, stream: usize) -> u64 {
+        let told = &self.exchange.told[stream];
+        let mut taken = told.offered();
+        taken.bytes = taken.bytes.max(told.taken_bytes.load(Ordering::Relaxed));
+        self.cuts.in_recording(stream, taken).bytes
+    }
+
     fn buffer_fill(&self) -> f64 {
         self.exchange.gauge.fill()
     }

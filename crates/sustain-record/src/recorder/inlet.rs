@@ -55,6 +55,12 @@ pub trait Inlet {
         Offered::default()
     }
 
+    /// Returns how far a stream's source has come, with what it has taken and not handed over yet.
+    /// An inlet that holds nothing back does not need to implement it.
+    fn taken_bytes(&self, _stream: usize) -> u64 {
+        0
+    }
+
     /// Share of the buffer that waits for members, from 0 to 1.
     fn buffer_fill(&self) -> f64;
 

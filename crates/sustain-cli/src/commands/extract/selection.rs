@@ -116,6 +116,16 @@ impl<'a> Selection<'a> {
         range::overwritten_words(&self.range, self.stream, self.recording.pin, oldest)
     }
 
+    /// Whether a pin keeps the beginning of the time that is asked for. What lies before that in its
+    /// slots, and cannot be read from there on, nobody asked for.
+    pub(super) fn begins_in_pin(&self) -> bool {
+        let Range::Time(span) = &self.range else {
+            return false;
+        };
+        let first_ns = self.stream.first_time_ns;
+        self.recording.pin.is_some() && first_ns.is_some_and(|first_ns| first_ns <= span.start)
+    }
+
     /// Whether a recorder may write over what is read. What a pin keeps it leaves alone.
     pub(super) fn is_overtaken(&self) -> bool {
         self.recording.under_way && self.recording.pin.is_none()

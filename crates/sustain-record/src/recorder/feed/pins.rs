@@ -221,8 +221,12 @@ impl<I: Inlet> RecordFeed<I> {
             let stage = match &self.pinning.open[index].stage {
                 OpenStage::Comes if now_ns >= self.pinning.open[index].to_ns => {
                     let streams = 0..self.ledgers.len();
-                    let offered = streams.map(|stream| self.offered_bytes(stream));
-                    OpenStage::Placed(offered.collect())
+                    // What is in an append that is not full yet has arrived, too.
+                    let arrived = streams.map(|stream| {
+                        let taken_bytes = self.inlet.taken_bytes(stream);
+                        self.offered_bytes(stream).max(taken_bytes)
+                    });
+                    OpenStage::Placed(arrived.collect())
                 }
                 OpenStage::Placed(targets) => {
                     let mut streams = targets.iter().enumerate();

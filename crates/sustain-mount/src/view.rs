@@ -11,7 +11,7 @@ use sustain_document::list::{ListDocument, ListedRecording};
 use sustain_record::document::list_document;
 use sustain_record::error::RecordError;
 use sustain_record::opening::{Recording, StreamSummary};
-use sustain_record::reading::readable::{LivePin, LiveRecordings, PinnedStretch};
+use sustain_record::reading::readable::{KeptStretch, LivePin, LiveRecordings};
 use sustain_record::reading::scope::Scope;
 use sustain_record::store::Store;
 use sustain_targets::RecordersBeside;
@@ -79,7 +79,7 @@ pub(crate) struct ShownRecording {
 /// What is shown of a pin.
 struct ShownOfPin {
     /// Of each stream, what arrived in the time for which the pin was set.
-    stretches: Vec<PinnedStretch>,
+    stretches: Vec<KeptStretch>,
     /// What was told of it.
     told: OnceLock<ListDocument>,
 }

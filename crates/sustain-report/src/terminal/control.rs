@@ -143,8 +143,8 @@ fn pins_line(pins: &StatusPins) -> Option<String> {
     };
     let nothing = match pins.leave_nothing {
         true => {
-            ", and NOTHING IS LEFT: what comes waits, or is lost, until the pin is freed (`unpin`) whose \
-              end is still to come, which is the newest as a rule"
+            ", and NOTHING IS LEFT: what comes waits, or is lost, until a pin is freed (`unpin`): \
+             first the newest, whose end is still open"
         }
         false => "",
     };

@@ -116,8 +116,8 @@ impl<'a> Selection<'a> {
         range::overwritten_words(&self.range, self.stream, self.recording.pin, oldest)
     }
 
-    /// Whether a pin keeps the beginning of the time that is asked for. What lies before that in its
-    /// slots, and cannot be read from there on, nobody asked for.
+    /// Whether a pin keeps the beginning of the time that is asked for. What lies before that in
+    /// its slots, and cannot be read from there on, nobody asked for.
     pub(super) fn begins_in_pin(&self) -> bool {
         let Range::Time(span) = &self.range else {
             return false;

@@ -8,7 +8,7 @@ use sustain_disk::clock::Timestamp;
 use uuid::Uuid;
 
 use super::pinned::readable_pin;
-use super::stretch::{PinnedStretch, pinned_stretches};
+use super::stretch::{KeptStretch, pinned_stretches};
 use super::{behind_cuts, ended_while_looked_at, going_on, is_same_end};
 use crate::error::RecordError;
 use crate::opening::Recording;
@@ -41,7 +41,7 @@ pub struct LivePin {
     /// The pin, and what it keeps of recordings, newest first.
     pub kept: KeptByPin,
     /// What of each stream of these recordings arrived in the time for which the pin was set.
-    pub stretches: Vec<Vec<PinnedStretch>>,
+    pub stretches: Vec<Vec<KeptStretch>>,
 }
 
 /// What is known of the recording that goes on.
@@ -246,7 +246,7 @@ fn pins_since(
 
 impl LivePin {
     /// What of the streams of a recording belongs to it, if it keeps any of that.
-    fn of(&self, recording: &Recording) -> Option<&[PinnedStretch]> {
+    fn of(&self, recording: &Recording) -> Option<&[KeptStretch]> {
         let mut all = self.kept.recordings.iter().zip(&self.stretches);
         let found = all.find(|(kept, _)| kept.id == recording.id);
         found.map(|(_, stretches)| &stretches[..])

@@ -11,7 +11,7 @@ mod stretch;
 pub use super::kept::KeptByPin;
 pub use live::{LivePin, LiveRecordings};
 pub use pinned::{readable_pin, readable_pins};
-pub use stretch::{PinnedStretch, pinned_time};
+pub use stretch::{KeptStretch, pinned_time};
 
 use sustain_disk::clock::Clock;
 use sustain_document::setting::DURABLE;

@@ -19,7 +19,7 @@ const CLOCKS_APART_NS: i64 = 1_000_000_000;
 
 /// What of a stream arrived in the time for which a pin was set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PinnedStretch {
+pub struct KeptStretch {
     /// Its bytes, by their offsets in the stream.
     pub bytes: Span<u64>,
     /// Its frames, by their numbers in the stream. Those that are not complete yet are not counted.
@@ -46,13 +46,13 @@ pub(super) fn pinned_stretches(
     scope: &Scope,
     pin: &StorePin,
     recording: &Recording,
-    earlier: Option<&[PinnedStretch]>,
-) -> Result<Vec<PinnedStretch>, RecordError> {
+    earlier: Option<&[KeptStretch]>,
+) -> Result<Vec<KeptStretch>, RecordError> {
     let streams = (0_u16..).zip(&recording.streams);
     let stretches = streams.map(|(number, stream)| {
         let known = earlier.and_then(|earlier| earlier.get(usize::from(number)));
         let are_frames_known =
-            |known: &PinnedStretch| !known.frames.is_empty() || !has_frames(scope, number, stream);
+            |known: &KeptStretch| !known.frames.is_empty() || !has_frames(scope, number, stream);
         // As long as the first frame has not ended, its number may not be told.
         let known = known.filter(|known| !known.bytes.is_empty() && are_frames_known(known));
         pinned_stretch(scope, pin, (number, stream), known)
@@ -64,9 +64,9 @@ fn pinned_stretch(
     scope: &Scope,
     pin: &StorePin,
     (number, stream): (u16, &StreamSummary),
-    known: Option<&PinnedStretch>,
-) -> Result<PinnedStretch, RecordError> {
-    let all = PinnedStretch {
+    known: Option<&KeptStretch>,
+) -> Result<KeptStretch, RecordError> {
+    let all = KeptStretch {
         bytes: stream.readable_from_bytes.min(stream.offered_bytes)..stream.offered_bytes,
         frames: stream.readable_from_frame.min(stream.frames)..stream.frames,
     };
@@ -92,7 +92,7 @@ fn pinned_stretch(
         }
         None => (all.bytes.end, all.frames.end),
     };
-    Ok(PinnedStretch {
+    Ok(KeptStretch {
         bytes: first_byte..end_byte.max(first_byte),
         frames: first_frame..end_frame.max(first_frame),
     })

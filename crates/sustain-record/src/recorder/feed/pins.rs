@@ -145,7 +145,12 @@ impl<I: Inlet> RecordFeed<I> {
             });
             let free = SlotCourse::new(member.setup.geometry.slot_count, &pins)
                 .free_slots(member.slots_begun() + 1);
-            let needed = FREE_SLOTS_MIN + member.slots_since(now_ns - UNTIL_CLOSED_NS);
+            // How much comes up to an end that is to come is for the user to know.
+            let until_closed = match to_ns <= now_ns {
+                true => member.slots_since(now_ns - UNTIL_CLOSED_NS),
+                false => 0,
+            };
+            let needed = FREE_SLOTS_MIN + until_closed;
             if free < needed {
                 return Err(format!(
                     "the ring would have only {free} slots left on {}, and it needs {needed}: \

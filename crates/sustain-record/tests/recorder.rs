@@ -460,6 +460,12 @@ fn what_a_pin_keeps_comes_back_when_the_ring_and_the_next_ring_have_gone_round()
     let kept = pinned(&board, wish).unwrap().unwrap();
     assert_eq!((kept.number, kept.to_ns), (1, to_ns));
     assert!(kept.from_ns <= to_ns);
+    // The end of the pin is told when later appends are durable. A ring that comes round before
+    // that is full.
+    for megabytes in 4..7 {
+        fill(&mut writer, 1_000_000);
+        settled(megabytes * 1_000_000);
+    }
     for _ in 0..11 {
         fill(&mut writer, 6_000_000);
     }

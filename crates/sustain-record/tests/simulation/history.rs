@@ -155,6 +155,10 @@ pub struct History {
     /// member, and whether it is a write of data.
     believed: HashMap<u64, (usize, bool)>,
     previous: Vec<Option<AppendPlace>>,
+    /// Where the appends of the last recording begin among all.
+    first_of_recording: usize,
+    /// The slots of each member that the last recording has begun.
+    begun: Vec<BTreeSet<u64>>,
     /// The most that was written to a member and not durable.
     pub unflushed_bytes_max: u64,
 }
@@ -180,7 +184,9 @@ impl History {
     ) {
         let streams = facts.borrow().clone();
         let count = streams.len();
+        self.begun = vec![BTreeSet::new(); previous.len()];
         self.previous = previous;
+        self.first_of_recording = self.appends.len();
         self.in_flight.clear();
         self.believed.clear();
         self.recordings.push(Recorded {
@@ -290,14 +296,12 @@ impl History {
             }
             Pending::Superblock => {}
             Pending::Flush(since) => {
-                let recording = self.recordings.len() - 1;
                 let is_covered = |append: &Append| {
-                    append.recording == recording
-                        && append.member == request.target
+                    append.member == request.target
                         && append.durable_at.is_none()
                         && append.completed_at.is_some_and(|at| at < since)
                 };
-                let covered: Vec<usize> = (0..self.appends.len())
+                let covered: Vec<usize> = (self.first_of_recording..self.appends.len())
                     .filter(|index| is_covered(&self.appends[*index]))
                     .collect();
                 covered.into_iter().for_each(|index| self.durable(index));
@@ -306,17 +310,9 @@ impl History {
     }
 
     fn note_unflushed(&mut self, member: usize) {
-        let recording = self.recordings.len() - 1;
-        let unflushed = self
-            .appends
-            .iter()
-            .rev()
-            .take_while(|append| append.recording == recording)
-            .filter(|append| {
-                append.member == member
-                    && append.completed_at.is_some()
-                    && append.durable_at.is_none()
-            });
+        let unflushed = self.of_recording().iter().filter(|append| {
+            append.member == member && append.completed_at.is_some() && append.durable_at.is_none()
+        });
         let bytes = unflushed.map(|append| append.append_bytes).sum();
         self.unflushed_bytes_max = self.unflushed_bytes_max.max(bytes);
     }
@@ -390,15 +386,13 @@ impl History {
             &descriptor,
             &bytes[marks_range(&descriptor)]
         ));
-        let current = self.recordings.len() - 1;
         let is_again = |append: &Append| {
-            append.recording == current
-                && append.member == request.target
+            append.member == request.target
                 && append.sequence == descriptor.sequence
                 && append.place == descriptor.place
         };
-        if let Some(again) = self.appends.iter().rposition(is_again) {
-            return again;
+        if let Some(again) = self.of_recording().iter().rposition(is_again) {
+            return self.first_of_recording + again;
         }
         self.check_order(request.target, &descriptor);
         self.check_room(request.target, &descriptor);
@@ -408,10 +402,10 @@ impl History {
         let gap = descriptor
             .gap
             .map(|gap| (payload.start - gap.bytes..payload.start, gap.reason));
-        let is_first = |append: &Append| append.recording != current || append.gap != gap;
+        let is_first = |append: &Append| append.gap != gap;
         if let Some((range, GapReason::NotWritten)) = &gap
             // A slow member's account is told once more on another one.
-            && self.appends.iter().all(is_first)
+            && self.of_recording().iter().all(is_first)
         {
             self.check_given_up(descriptor.stream, range.clone());
         }
@@ -458,11 +452,8 @@ impl History {
             descriptor.kind != Kind::Data,
             descriptor.stream == CONTROL_STREAM
         );
-        let current = self.recordings.len() - 1;
-        for append in self.appends.iter().filter(|append| {
-            append.recording == current
-                && append.member == member
-                && append.sequence <= descriptor.flushed_sequence
+        for append in self.of_recording().iter().filter(|append| {
+            append.member == member && append.sequence <= descriptor.flushed_sequence
         }) {
             assert!(
                 append.durable_at.is_some(),
@@ -471,12 +462,10 @@ impl History {
                 append.sequence
             );
         }
-        let is_start = |append: &&Append| {
-            append.recording == current && append.member == member && append.kind == Kind::Start
-        };
+        let is_start = |append: &&Append| append.member == member && append.kind == Kind::Start;
         if descriptor.kind != Kind::Start {
             let newest = self
-                .appends
+                .of_recording()
                 .iter()
                 .rfind(|append| is_start(append) && append.durable_at.is_some());
             assert_eq!(
@@ -489,25 +478,18 @@ impl History {
 
     /// The newest slot of a member that begins with a durable append of this recording.
     fn newest_durable_head(&self, member: usize) -> u64 {
-        let current = self.recordings.len() - 1;
         let is_head = |append: &&Append| {
-            append.recording == current
-                && append.member == member
+            append.member == member
                 && append.place.slot_offset_bytes == 0
                 && append.durable_at.is_some()
         };
-        let heads = self.appends.iter().filter(is_head);
+        let heads = self.of_recording().iter().filter(is_head);
         heads.map(|head| head.place.slot_serial).max().unwrap_or(0)
     }
 
-    /// The slots of a member that this recording has begun, with one that it is about to begin.
-    fn slots_of_recording(&self, member: usize, serial: u64) -> BTreeSet<u64> {
-        let current = self.recordings.len() - 1;
-        let appends = self.appends.iter().rev();
-        let of_recording = appends.take_while(|append| append.recording == current);
-        let of_member = of_recording.filter(|append| append.member == member);
-        let slots = of_member.map(|append| append.place.slot_serial);
-        slots.chain([serial]).collect()
+    /// The appends of the last recording.
+    fn of_recording(&self) -> &[Append] {
+        &self.appends[self.first_of_recording..]
     }
 
     fn is_in_slots(&self, request: &Request) -> bool {
@@ -534,16 +516,17 @@ impl History {
         let serial = descriptor.place.slot_serial;
         let slot = |serial: u64| serial % geometry.slot_count;
         let is_start = |append: &&Append| {
-            append.recording == current
-                && append.member == member
+            append.member == member
                 && append.kind == Kind::Start
                 && append.durable_at.is_some()
                 && !append.is_gone
         };
-        let newest_start = self.appends.iter().rfind(is_start).map(|start| start.place);
+        let newest_start = self.of_recording().iter().rfind(is_start);
+        let newest_start = newest_start.map(|start| start.place);
         let newest_head = self.newest_durable_head(member);
         let in_flight = self.appends_in_flight();
-        let begun = self.slots_of_recording(member, serial);
+        self.begun[member].insert(serial);
+        let begun = &self.begun[member];
         let pins = self.pins.borrow();
         let appends = self.appends.iter_mut().enumerate();
         for (index, append) in appends.filter(|(_, append)| append.member == member) {

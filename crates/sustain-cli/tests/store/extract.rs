@@ -287,8 +287,8 @@ fn a_reader_that_has_had_enough_ends_it_without_a_word() {
     let mut start = [0; 10];
     child.stdout.take().unwrap().read_exact(&mut start).unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    let ran = ran(output).expect(1);
+    assert_eq!(ran.stderr, "");
     assert_eq!(start, content[..10]);
 }
 

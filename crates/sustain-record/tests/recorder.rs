@@ -556,6 +556,13 @@ fn what_pins_keep_one_after_the_other_is_the_source_byte_for_byte() {
         }
     }
     assert_eq!((count, freed), (PINS, PINS - 5));
+    // A ring that comes round before the end of the last pin is told is full.
+    for _ in 0..4 {
+        fill(&mut writer, 1_000_000);
+        let end_bytes = writer.offered_bytes();
+        let is_settled = |now: &RecordingProgress| now.streams[0].settled_bytes >= end_bytes;
+        board.wait_for(is_settled, Duration::from_secs(120));
+    }
     fill(&mut writer, 80_000_000);
     drop(writer);
     let recorded = recorder.finish().unwrap();

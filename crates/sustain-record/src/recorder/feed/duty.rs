@@ -120,7 +120,8 @@ impl<I: Inlet> RecordFeed<I> {
         self.is_drained()
             && !self.pinning.is_changing()
             && self.data_in_flight == 0
-            && self.members[queue].marking.is_none()
+            // A superblock may still be on its way to a member that does not answer.
+            && self.may_make_durable(queue)
             && self.members.iter().all(is_quiet)
     }
 

@@ -506,6 +506,16 @@ fn what_a_pin_keeps_comes_back_when_the_ring_and_the_next_ring_have_gone_round()
     assert!(why.contains("no pin 1"), "{why}");
 }
 
+/// A ring that comes round before the end of a pin is told is full.
+fn fill_until_ends_are_told(writer: &mut StreamWriter, board: &RecordingBoard) {
+    for _ in 0..4 {
+        fill(writer, 1_000_000);
+        let end_bytes = writer.offered_bytes();
+        let is_settled = |now: &RecordingProgress| now.streams[0].settled_bytes >= end_bytes;
+        board.wait_for(is_settled, Duration::from_secs(120));
+    }
+}
+
 /// Pins that overlap, at most five at a time, in a ring that goes round many times.
 #[test]
 fn what_pins_keep_one_after_the_other_is_the_source_byte_for_byte() {
@@ -556,13 +566,7 @@ fn what_pins_keep_one_after_the_other_is_the_source_byte_for_byte() {
         }
     }
     assert_eq!((count, freed), (PINS, PINS - 5));
-    // A ring that comes round before the end of the last pin is told is full.
-    for _ in 0..4 {
-        fill(&mut writer, 1_000_000);
-        let end_bytes = writer.offered_bytes();
-        let is_settled = |now: &RecordingProgress| now.streams[0].settled_bytes >= end_bytes;
-        board.wait_for(is_settled, Duration::from_secs(120));
-    }
+    fill_until_ends_are_told(&mut writer, &board);
     fill(&mut writer, 80_000_000);
     drop(writer);
     let recorded = recorder.finish().unwrap();

@@ -7,7 +7,7 @@ use super::facts::MemberEvidence;
 use super::lost_marks::LastEnded;
 use super::tail::last_before;
 use super::{Apart, Asked, Chapter, MemberTail, Recording};
-use crate::format::{Descriptor, EarlierNote, Pin};
+use crate::format::{AppendPlace, BLOCK_BYTES, Descriptor, EarlierNote, Pin};
 
 /// Appends of the last slot that are passed over, one by one, because they came behind the end.
 const STEPS_MAX: usize = 1 << 16;
@@ -58,11 +58,32 @@ fn last_below(facts: &MemberEvidence, pin: Pin, end_slot: u64) -> Asked<Option<D
         };
         last = match found.previous {
             // Links only lead back.
-            Some(place) if place < found.place => facts.descriptor(place)?,
+            Some(place) if place < found.place => match facts.descriptor(place)? {
+                Some(previous) => Some(previous),
+                // A power cut may have taken what was not durable, and left what came behind it.
+                None => last_in_front_of(facts, found.place)?,
+            },
             _ => None,
         };
     }
     Ok(None)
+}
+
+/// The last append in front of a place that can be read, whatever the links say.
+fn last_in_front_of(facts: &MemberEvidence, place: AppendPlace) -> Asked<Option<&Descriptor>> {
+    for slot_offset_bytes in (0..place.slot_offset_bytes).step_by(BLOCK_BYTES).rev() {
+        let in_front = AppendPlace {
+            slot_offset_bytes,
+            ..place
+        };
+        if let Some(found) = facts.descriptor(in_front)? {
+            return Ok(Some(found));
+        }
+    }
+    match facts.course().preceding(place.slot_serial, 1).next() {
+        Some(serial) => last_before(facts, serial),
+        None => Ok(None),
+    }
 }
 
 /// Merges what each member tells of what a pin keeps, as [`super::merge`] does. `all` is what they

@@ -3,6 +3,7 @@
 pub(crate) mod image;
 
 mod catalogs;
+mod pins;
 mod tails;
 
 use std::cell::Cell;

@@ -1,0 +1,71 @@
+//! Tests of what a pin keeps on a member.
+
+use super::image::place;
+use super::*;
+use crate::format::{Descriptor, Pin};
+
+/// Appends in the first slot behind the start, with a pin that ends in front of the fourth.
+fn pinned() -> (Image, Vec<Descriptor>) {
+    let mut image = Image::new(&[MIB], SLOT);
+    image.begin(1);
+    let appends: Vec<Descriptor> = (0..6).map(|_| image.put(0, 0, &[0x5A; 100])).collect();
+    assert!(appends.iter().all(|one| one.place.slot_serial == 0));
+    image.members[0].superblock.pins = vec![Pin {
+        number: 1,
+        from_slot: 0,
+        end_slot: Some(1),
+        end_sequence: appends[3].sequence,
+        freed_slot: None,
+        from_time_ns: 0,
+        to_time_ns: 1,
+    }];
+    (image, appends)
+}
+
+fn last_kept(image: &Image) -> Option<u64> {
+    let member = &image.members[0];
+    let mut opening = Opening::new(&member.superblock);
+    let (chapters, _) = ask(&mut opening, |opening| opening.pinned(1), read_of(member));
+    chapters.first().map(|newest| newest.last.sequence)
+}
+
+#[test]
+fn a_pin_ends_in_front_of_what_came_behind_it_in_the_same_slot() {
+    let (image, appends) = pinned();
+    assert_eq!(last_kept(&image), Some(appends[2].sequence));
+}
+
+/// What is not durable may be lost in any order, and so may what links lead back to.
+#[test]
+fn a_power_cut_behind_the_end_of_a_pin_takes_nothing_of_it() {
+    for lost in [&[3][..], &[4], &[3, 4], &[5], &[3, 4, 5]] {
+        let (mut image, appends) = pinned();
+        for index in lost {
+            let offset_bytes = image.members[0].offset_of(appends[*index].place);
+            image.members[0].medium.lose(offset_bytes);
+        }
+        assert_eq!(last_kept(&image), Some(appends[2].sequence), "{lost:?}");
+    }
+}
+
+#[test]
+fn where_the_first_slot_of_a_pin_has_nothing_of_it_the_slot_in_front_is_looked_at() {
+    let mut image = Image::new(&[MIB], SLOT);
+    image.begin(1);
+    image.fill(1, 10_000);
+    // The last one did not fit any more.
+    assert_eq!(image.members[0].previous, Some(place(1, 0)));
+    let sequence = image.sequence;
+    image.put(0, 0, b"the last");
+    image.members[0].superblock.pins = vec![Pin {
+        number: 1,
+        from_slot: 0,
+        end_slot: Some(2),
+        end_sequence: sequence,
+        freed_slot: None,
+        from_time_ns: 0,
+        to_time_ns: 1,
+    }];
+    image.members[0].lose_slot_start(1);
+    assert_eq!(last_kept(&image), Some(sequence - 1));
+}

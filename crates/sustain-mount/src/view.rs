@@ -80,6 +80,8 @@ pub(crate) struct ShownRecording {
 struct ShownOfPin {
     /// Of each stream, what arrived in the time for which the pin was set.
     stretches: Vec<KeptStretch>,
+    /// Notes for the user on frames that are left out.
+    notes: Vec<String>,
     /// What was told of it.
     told: OnceLock<ListDocument>,
 }
@@ -293,6 +295,7 @@ fn tell_of_pin<'a>(
     };
     let kept = std::slice::from_ref(&shown.recording);
     let mut told = list_document(state.live.store(), kept)?;
+    told.notes.extend_from_slice(&pinned.notes);
     let newest = state.live.recordings().first();
     if !newest.is_some_and(|newest| newest.id == shown.recording.id && newest.open_end) {
         // Whatever is being recorded is another recording, or this one has ended behind the pin.
@@ -361,6 +364,7 @@ fn shown_of_pin(
             may_move: live.is_recorded_to() && kept.pin.is_open,
             pinned: Some(ShownOfPin {
                 stretches: stretches.clone(),
+                notes: kept.cut_notices(recording.number),
                 told: OnceLock::new(),
             }),
         }))

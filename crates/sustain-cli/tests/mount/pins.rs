@@ -9,7 +9,8 @@ use sustain::record::PinWish;
 
 use super::recorded::{self, content, extract};
 use super::ring::{
-    ALL_BYTES, EVENT, EVENT_LINES, MEMBERS, RunningRing, freed, lines, pin_in_ring, pinned,
+    ALL_BYTES, CUT_NOTICE, EVENT, EVENT_LINES, MEMBERS, RunningRing, freed, lines, pin_in_ring,
+    pin_in_ring_with_cut_line, pinned,
 };
 use super::support::json_of;
 use super::{MountPlace, wait_for};
@@ -89,6 +90,23 @@ fn a_pin_has_frames_pieces_and_a_document() {
         (&1.into(), &false.into())
     );
     assert_eq!(document["recordings"].as_array().unwrap().len(), 1);
+    mounted.unmount();
+}
+
+#[test]
+fn a_frame_that_goes_on_behind_a_pin_is_not_shown() {
+    let Some(mounted) = MountPlace::new() else {
+        return;
+    };
+    pin_in_ring_with_cut_line(&mounted.place);
+    mounted.mount_members(&MEMBERS, &[]);
+    let shown = "pin-1/recording-1";
+    assert!(fs::read(mounted.path(shown).join("log")).unwrap() == lines(EVENT_LINES));
+    let group = format!("{shown}/log.frames/000000000");
+    assert_eq!(mounted.names(&group).len(), EVENT_LINES.len());
+    let document = fs::read_to_string(mounted.path(shown).join("recording.json"));
+    let notes = json_of(&document.unwrap())["notes"].clone();
+    assert_eq!(notes, serde_json::json!([CUT_NOTICE]));
     mounted.unmount();
 }
 

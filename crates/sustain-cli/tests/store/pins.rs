@@ -4,9 +4,10 @@ use sustain::record::PinWish;
 
 use crate::recorded::{self, content, document, extract};
 use crate::ring::{
-    ALL_BYTES, EVENT, EVENT_LINES, MEMBERS, RunningRing, lines, pinned, ring_with_pin,
+    ALL_BYTES, CUT_LINE, CUT_NOTICE, EVENT, EVENT_LINES, MEMBERS, RunningRing, lines,
+    pin_in_ring_with_cut_line, pinned, ring_with_pin,
 };
-use crate::support::Place;
+use crate::support::{Place, unwrapped};
 
 #[test]
 fn extract_gives_what_arrived_in_the_time_that_was_pinned() {
@@ -33,6 +34,69 @@ fn extract_gives_what_arrived_in_the_time_that_was_pinned() {
     // The ring has overwritten it.
     let (_, bytes, _) = extract(&place, &["a", "b", "--stream", "log", "--from-frame", "30"]);
     assert!(!bytes.starts_with(b"line 000030"));
+}
+
+/// Whole lines come out, however they are asked for, and what is left out is said.
+#[track_caller]
+fn assert_cut_line_is_left_out(place: &Place) {
+    let pin = ["a", "b", "--pin", "1", "--stream", "log"];
+    let of = |flags: &[&str]| extract(place, &[&pin[..], flags].concat());
+    let notice = format!("note: {CUT_NOTICE}\n");
+    for flags in [
+        &[][..],
+        &["--index", "log.csv"],
+        &["--from-frame", "30"],
+        &["--from-byte", "360", "--to-byte", "1MB"],
+    ] {
+        let (code, bytes, words) = of(flags);
+        assert!(
+            code == 0 && bytes == lines(EVENT_LINES),
+            "{flags:?}: {words}"
+        );
+        assert_eq!(words.matches(&notice).count(), 1, "{flags:?}: {words}");
+    }
+    let index = place.read("log.csv");
+    assert_eq!(
+        index.matches(",whole\n").count(),
+        EVENT_LINES.len(),
+        "{index}"
+    );
+    assert_eq!(index.lines().count(), 1 + EVENT_LINES.len(), "{index}");
+    let (code, _, words) = of(&["-o", "frames/"]);
+    assert!(code == 0 && words.contains("20 frames written"), "{words}");
+    assert_eq!(words.matches(&notice).count(), 1, "{words}");
+    // It is not said of what ends before.
+    let (code, _, words) = of(&["--from-frame", "30", "--to-frame", "40"]);
+    assert!(code == 0 && !words.contains("left out"), "{words}");
+    let ran = place.run(&["verify", "a", "b"]).expect(0);
+    assert_eq!(unwrapped(&ran.stderr).matches(CUT_NOTICE).count(), 1);
+    assert!(ran.stdout.contains("\nok: "), "{}", ran.stdout);
+}
+
+#[test]
+fn a_frame_that_goes_on_behind_a_pin_is_left_out() {
+    let place = Place::new();
+    pin_in_ring_with_cut_line(&place);
+    assert_cut_line_is_left_out(&place);
+}
+
+#[test]
+fn a_frame_within_which_the_recording_of_a_pin_ends_is_left_out() {
+    let place = Place::new();
+    recorded::create(&place, &MEMBERS, "2MiB");
+    let mut ring = RunningRing::begin(&place);
+    ring.pin_event_with(&[&lines(EVENT_LINES)[..], CUT_LINE].concat());
+    let crashed = MEMBERS.map(|member| std::fs::read(place.path(member)).unwrap());
+    ring.end();
+    // Of a text, a last line without its newline is whole if its source has ended.
+    let pin = ["a", "b", "--pin", "1", "--stream", "log"];
+    let (code, bytes, words) = extract(&place, &pin);
+    let all = [&lines(EVENT_LINES)[..], CUT_LINE].concat();
+    assert!(code == 0 && bytes == all, "{words}");
+    for (member, bytes) in MEMBERS.iter().zip(&crashed) {
+        std::fs::write(place.path(member), bytes).unwrap();
+    }
+    assert_cut_line_is_left_out(&place);
 }
 
 #[test]

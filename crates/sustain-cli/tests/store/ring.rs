@@ -80,11 +80,16 @@ impl RunningRing {
 
     /// Records what came before an event, the event, and pins the event.
     pub fn pin_event(&mut self) -> PinKept {
+        self.pin_event_with(&lines(EVENT_LINES))
+    }
+
+    /// The same, with these lines in it.
+    pub fn pin_event_with(&mut self, event_lines: &[u8]) -> PinKept {
         let all = content(EVENT.end);
         self.give(&all[..EVENT.start], &lines(0..EVENT_LINES.start));
         let from_ns = self.main.now_ns() + 1;
         self.marks.set("door").unwrap();
-        self.give(&all[EVENT], &lines(EVENT_LINES));
+        self.give(&all[EVENT], event_lines);
         let to_ns = self.main.now_ns().max(from_ns);
         pinned(&self.recorder.board(), PinWish::Pin { from_ns, to_ns })
     }
@@ -140,6 +145,21 @@ pub fn ring_with_pin() -> Place {
     let place = Place::new();
     pin_in_ring(&place);
     place
+}
+
+/// The beginning of a line that goes on arriving behind the time that is pinned.
+pub const CUT_LINE: &[u8] = b"line 00";
+/// What is said of it.
+pub const CUT_NOTICE: &str = "pin 1 ends within frame 50 of recording 1, stream log: it keeps the \
+                              first 7 bytes of that frame only, so the frame is left out";
+
+/// A ring of which an event is pinned, the last line of which is cut off where the pin ends.
+pub fn pin_in_ring_with_cut_line(place: &Place) {
+    recorded::create(place, &MEMBERS, "2MiB");
+    let mut ring = RunningRing::begin(place);
+    ring.pin_event_with(&[&lines(EVENT_LINES)[..], CUT_LINE].concat());
+    ring.go_round();
+    ring.end();
 }
 
 /// The same in this place.

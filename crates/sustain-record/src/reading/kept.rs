@@ -1,6 +1,7 @@
 //! What one pin keeps, as plain data.
 
 use crate::opening::Recording;
+use crate::reading::range::Range;
 use crate::store::StorePin;
 
 /// What one pin keeps.
@@ -10,4 +11,52 @@ pub struct KeptByPin {
     pub pin: StorePin,
     /// What it keeps of recordings, newest first, as far as that can be read.
     pub recordings: Vec<Recording>,
+    /// The frames of which it keeps only the beginning.
+    pub cut_frames: Vec<CutFrame>,
+}
+
+/// A frame of which a pin keeps only the beginning, because it went on behind what is kept. A pin
+/// gives whole frames only, so it is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CutFrame {
+    /// Number of its recording.
+    pub recording: u32,
+    /// Number of its stream.
+    pub stream: u16,
+    /// Name of the same.
+    pub stream_name: String,
+    /// Its own number in the stream.
+    pub number: u64,
+    /// When its first byte arrived, in nanoseconds since 1970.
+    pub time_ns: i64,
+    /// Offset of its first byte in the stream.
+    pub offset_bytes: u64,
+    /// How many of its bytes are kept.
+    pub kept_bytes: u64,
+}
+
+impl CutFrame {
+    /// Whether any of the frame is asked for.
+    pub fn lies_in(&self, range: &Range) -> bool {
+        let end_bytes = self.offset_bytes + self.kept_bytes;
+        match range {
+            Range::All => true,
+            Range::Bytes(span) => span.start < end_bytes && self.offset_bytes < span.end,
+            Range::Time(span) => span.contains(&self.time_ns),
+            Range::Frames(span) => span.contains(&self.number),
+        }
+    }
+
+    /// Tells the user that it is left out.
+    pub fn notice(&self, pin: u32) -> String {
+        let bytes = match self.kept_bytes {
+            1 => "the first byte".to_owned(),
+            count => format!("the first {count} bytes"),
+        };
+        format!(
+            "pin {pin} ends within frame {} of recording {}, stream {}: it keeps {bytes} of that \
+             frame only, so the frame is left out",
+            self.number, self.recording, self.stream_name
+        )
+    }
 }

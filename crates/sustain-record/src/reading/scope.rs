@@ -53,6 +53,9 @@ pub struct Scope {
     /// How far the times of each stream differ from the recorder's clock, by its number, if that is
     /// known.
     pub drifts: Vec<Option<ClockDrift>>,
+    /// Of what a pin keeps, when the first byte of each stream arrived, by its number, as far as
+    /// that is known. All that arrived later is there.
+    pub pinned_from_ns: Vec<Option<i64>>,
     /// The members that have a part of it.
     pub members: Vec<ScopeMember>,
     /// How long it is waited for members while none of them answers; without end, if none.
@@ -131,7 +134,10 @@ impl Scope {
                 .map(|stream| stream.readable_from_frame)
                 .collect(),
             known_frames: streams.clone().map(|stream| stream.frames).collect(),
-            drifts: streams.map(|stream| stream.drift).collect(),
+            drifts: streams.clone().map(|stream| stream.drift).collect(),
+            pinned_from_ns: streams
+                .map(|stream| stream.first_time_ns.filter(|_| recording.pin.is_some()))
+                .collect(),
             members: members
                 .iter()
                 .filter_map(|member| {
@@ -210,6 +216,15 @@ impl Scope {
 
     pub(super) fn drift(&self, stream: u16) -> Option<ClockDrift> {
         self.drifts.get(usize::from(stream)).copied().flatten()
+    }
+
+    /// Whether a pin keeps all of a stream that arrived from this time on. What lies before that in
+    /// its slots, and cannot be read from there on, nobody asked for.
+    pub(super) fn keeps_all_from(&self, stream: u16, time_ns: i64) -> bool {
+        let first_ns = self.pinned_from_ns.get(usize::from(stream)).copied();
+        first_ns
+            .flatten()
+            .is_some_and(|first_ns| first_ns <= time_ns)
     }
 
     pub(super) fn known_bytes(&self, stream: u16) -> u64 {

@@ -20,6 +20,8 @@ use crate::source::framing::Framing;
 pub struct StreamReader<P = PartSource> {
     parts: Option<P>,
     end_bytes: u64,
+    /// Where the stream ends for its readers, if it goes on behind that.
+    known_end_bytes: Option<u64>,
     next_bytes: u64,
     framing: Framing,
     chooser: Option<Chooser>,
@@ -130,6 +132,7 @@ impl<P> StreamReader<P> {
         Ok(StreamReader {
             parts: (!window.is_empty()).then_some(parts),
             end_bytes: window.end_bytes,
+            known_end_bytes: scope.ends_at_bytes(stream),
             next_bytes: window.start_bytes,
             framing,
             chooser,
@@ -166,9 +169,9 @@ impl<P> StreamReader<P> {
         self.next_bytes
     }
 
-    /// Whether the stream may go on there, but no more of it is wanted.
+    /// Whether the stream may go on there, but no more of it is wanted, or none can be read yet.
     pub(super) fn is_cut_at(&self, offset_bytes: u64) -> bool {
-        offset_bytes == self.end_bytes
+        offset_bytes == self.end_bytes || Some(offset_bytes) == self.known_end_bytes
     }
 
     /// Which frames are wanted of what [`StreamReader::next_in_window`] returns; `None` if all are.

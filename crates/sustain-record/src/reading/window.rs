@@ -49,12 +49,11 @@ impl WantedWindow {
                 })?;
                 let is_overwritten = span.start < scope.readable(stream).frames;
                 let choice = Choice::Frames(span.clone());
+                let found = (start, end);
                 Ok(WantedWindow::of_choice(
-                    scope,
-                    stream,
+                    (scope, stream),
                     choice,
-                    start,
-                    end,
+                    found,
                     is_overwritten,
                 ))
             }
@@ -68,14 +67,15 @@ impl WantedWindow {
                     first.made_time_ns <= drift.latest_made_ns(span.end)
                 })?;
                 let readable = scope.readable(stream);
-                let is_overwritten = readable.bytes > 0 && start.from.bytes <= readable.bytes;
+                let is_overwritten = readable.bytes > 0
+                    && start.from.bytes <= readable.bytes
+                    && !scope.keeps_all_from(stream, span.start);
                 let choice = Choice::Time(span.clone());
+                let found = (start, end);
                 Ok(WantedWindow::of_choice(
-                    scope,
-                    stream,
+                    (scope, stream),
                     choice,
-                    start,
-                    end,
+                    found,
                     is_overwritten,
                 ))
             }
@@ -109,13 +109,14 @@ impl WantedWindow {
     }
 
     fn of_choice(
-        scope: &Scope,
-        stream: u16,
+        (scope, stream): (&Scope, u16),
         choice: Choice,
-        start: Start,
-        end: Option<LocatedByte>,
+        (start, end): (Start, Option<LocatedByte>),
         is_overwritten: bool,
     ) -> WantedWindow {
+        // Behind the end of what is read nothing is missing.
+        let end_bytes = scope.ends_at_bytes(stream);
+        let end = end.filter(|end| end_bytes.is_none_or(|end_bytes| end.bytes <= end_bytes));
         let readable = scope.readable(stream);
         let from = if readable.bytes > start.from.bytes {
             readable

@@ -184,16 +184,6 @@ impl ByteExtraction {
         looked: &mut Looked,
     ) -> anyhow::Result<bool> {
         looked.say_left_from();
-        let is_nothing = matches!(
-            part,
-            StreamPart::Overwritten {
-                length_bytes: 0,
-                ..
-            }
-        );
-        if is_nothing && selection.begins_in_pin() {
-            return Ok(true);
-        }
         if matches!(part, StreamPart::Gap { .. }) {
             let below_bytes = selection.stream.readable_from_bytes;
             let end_bytes = part.end_bytes().min(below_bytes);

@@ -170,7 +170,6 @@ impl<'a> FrameExtraction<'a> {
                     before_bytes,
                     ..
                 } => self.lose(numbers, "missing", self.given_to_byte..before_bytes),
-                Framed::Overwritten { .. } if self.selection.begins_in_pin() => {}
                 Framed::Overwritten {
                     numbers,
                     oldest,

@@ -60,15 +60,15 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
         .map(|pin| readable_pin(&mut store, pin))
         .transpose()?;
     let (store, looked_at) = (&store, Checkable::of(&store, &found));
-    let (recordings, pin) = match kept {
-        Some(kept) => (kept.recordings, Some(kept.pin)),
+    let recordings = match &kept {
+        Some(kept) => kept.recordings.clone(),
         None => {
             let look = |observer: &mut dyn FnMut(u64)| readable(looked_at, &stop, observer);
-            (watched(SEARCH, look)?, None)
+            watched(SEARCH, look)?
         }
     };
     let around = around::range(flags, store, &recordings)?;
-    let selection = Selection::of(flags, (&recordings, pin.as_ref()), around)?;
+    let selection = Selection::of(flags, (&recordings, kept.as_ref()), around)?;
     let scope = match &destination {
         Destination::Frames(_) => selection.scope(store),
         Destination::StandardOutput | Destination::File(_) => selection.scope_of_bytes(store),

@@ -91,7 +91,11 @@ pub(super) fn of_pin(
          all that the pin keeps of it is given, which may begin before what was pinned and end \
          behind it"
     ));
-    Ok(rest(stream))
+    Ok(match has_frames(stream) {
+        // What is kept may begin within a frame.
+        true => Range::Frames(stream.readable_from_frame..u64::MAX),
+        false => rest(stream),
+    })
 }
 
 fn bytes(

@@ -1,10 +1,11 @@
 //! The recording, the stream and the range that the flags select from a store. It is pure.
 
 use sustain::record::opening::{Recording, StreamSummary};
+use sustain::record::reading::readable::KeptByPin;
 use sustain::record::reading::scope::Scope;
 use sustain::record::reading::stream::Range;
 use sustain::record::source::framing::Framing;
-use sustain::record::store::{Store, StorePin};
+use sustain::record::store::Store;
 
 use super::range;
 use crate::flags::extract::ExtractFlags;
@@ -23,13 +24,14 @@ pub(super) struct Selection<'a> {
 }
 
 impl<'a> Selection<'a> {
-    /// Selects what the flags ask for from all recordings, newest first, or from those that `pin`
+    /// Selects what the flags ask for from all recordings, newest first, or from those that a pin
     /// keeps. `around` is the range of time around a mark, if they ask for one.
     pub(super) fn of(
         flags: &ExtractFlags,
-        (recordings, pin): (&'a [Recording], Option<&StorePin>),
+        (recordings, kept): (&'a [Recording], Option<&KeptByPin>),
         around: Option<std::ops::Range<i64>>,
     ) -> Result<Selection<'a>, UsageError> {
+        let pin = kept.map(|kept| &kept.pin);
         let recording = chosen(flags, recordings)?;
         let (number, stream) = stream(flags.stream.as_deref(), recording)?;
         let mut selection = Selection {
@@ -46,6 +48,14 @@ impl<'a> Selection<'a> {
             (None, Some(pin)) if range::is_all(flags) => range::of_pin(pin, stream, notices)?,
             (None, _) => range::of(flags, recording, stream, notices)?,
         };
+        let cut_frames = kept.iter().flat_map(|kept| &kept.cut_frames);
+        let cut = cut_frames.filter(|cut| {
+            (cut.recording, cut.stream) == (recording.number, number)
+                && cut.lies_in(&selection.range)
+        });
+        let notices = cut.map(|cut| cut.notice(recording.pin.unwrap_or_default()));
+        let notices: Vec<String> = notices.collect();
+        selection.notices.extend(notices);
         if pin.is_none() && recording.open_end {
             selection.notices.push(format!(
                 "recording {} has an open end: a crash or a kill ended it, or it is still \
@@ -114,16 +124,6 @@ impl<'a> Selection<'a> {
     /// frame that may be left.
     pub(super) fn overwritten_words(&self, oldest: u64) -> String {
         range::overwritten_words(&self.range, self.stream, self.recording.pin, oldest)
-    }
-
-    /// Whether a pin keeps the beginning of the time that is asked for. What lies before that in
-    /// its slots, and cannot be read from there on, nobody asked for.
-    pub(super) fn begins_in_pin(&self) -> bool {
-        let Range::Time(span) = &self.range else {
-            return false;
-        };
-        let first_ns = self.stream.first_time_ns;
-        self.recording.pin.is_some() && first_ns.is_some_and(|first_ns| first_ns <= span.start)
     }
 
     /// Whether a recorder may write over what is read. What a pin keeps it leaves alone.

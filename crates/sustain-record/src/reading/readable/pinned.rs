@@ -1,12 +1,14 @@
 //! What pins keep, as it can be read. A ring leaves out the slots that they keep, so no cut of a
 //! ring can have hit anything in them.
 
+use super::whole::{cut_frames, leave_out};
 use crate::error::RecordError;
 use crate::opening::Recording;
 use crate::reading::kept::KeptByPin;
-use crate::store::Store;
+use crate::store::{Store, StorePin};
 
-/// Returns what a pin keeps of recordings, newest first, as it can be read from now on.
+/// Returns what a pin keeps of recordings, newest first, as it can be read from now on. A frame
+/// that is cut off at the end of what is kept is left out.
 ///
 /// A pin whose end is open keeps all that comes, and members are opened one after the other. So the
 /// store is looked at again: below what the look before calls durable, this one knows every append.
@@ -14,13 +16,33 @@ use crate::store::Store;
 /// # Errors
 /// [`RecordError::Usage`] if there is no such pin; otherwise as of [`Store::recordings`].
 pub fn readable_pin(store: &mut Store, number: u32) -> Result<KeptByPin, RecordError> {
+    let mut kept = all_kept(store, number)?;
+    leave_out(&kept.cut_frames, &mut kept.recordings);
+    Ok(kept)
+}
+
+/// Returns what all pins of a store keep, to its last byte, also of frames that are cut off there.
+///
+/// # Errors
+/// As of [`Store::recordings`].
+pub fn readable_pins(store: &mut Store) -> Result<Vec<KeptByPin>, RecordError> {
+    let mut kept = Vec::new();
+    for pin in store.pins() {
+        match all_kept(store, pin.number) {
+            Ok(found) => kept.push(found),
+            // It was freed just now.
+            Err(RecordError::Usage(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(kept)
+}
+
+fn all_kept(store: &mut Store, number: u32) -> Result<KeptByPin, RecordError> {
     let pin = store.pin(number)?;
     let before = store.pinned(number)?;
     if !pin.is_open || store.is_recorded_to() == Some(false) {
-        return Ok(KeptByPin {
-            pin,
-            recordings: before,
-        });
+        return kept_by(store, pin, before);
     }
     let mut anew = Store::open_anew(&store.members, store.machines(), store.clock())?;
     let (now, pin) = (anew.pinned(number)?, anew.pin(number)?);
@@ -29,24 +51,20 @@ pub fn readable_pin(store: &mut Store, number: u32) -> Result<KeptByPin, RecordE
         // What tells the end of a pin tells as well that all before was durable.
         false => now,
     };
-    Ok(KeptByPin { pin, recordings })
+    kept_by(&anew, pin, recordings)
 }
 
-/// Returns what all pins of a store keep, as it can be read from now on.
-///
-/// # Errors
-/// As of [`Store::recordings`].
-pub fn readable_pins(store: &mut Store) -> Result<Vec<KeptByPin>, RecordError> {
-    let mut kept = Vec::new();
-    for pin in store.pins() {
-        match readable_pin(store, pin.number) {
-            Ok(found) => kept.push(found),
-            // It was freed just now.
-            Err(RecordError::Usage(_)) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(kept)
+fn kept_by(
+    store: &Store,
+    pin: StorePin,
+    mut recordings: Vec<Recording>,
+) -> Result<KeptByPin, RecordError> {
+    let cut_frames = cut_frames(store, &mut recordings)?;
+    Ok(KeptByPin {
+        pin,
+        recordings,
+        cut_frames,
+    })
 }
 
 /// What one look has found, of recordings that go on as far as the look before calls it durable.

@@ -3,15 +3,14 @@
 
 use std::ops::Range as Span;
 
+use super::whole::has_frames;
 use crate::error::RecordError;
-use crate::format::Descriptor;
 use crate::opening::{Recording, StreamSummary};
 use crate::reading::frames::{FrameReader, Framed};
-use crate::reading::locate::locate;
+use crate::reading::kept::{CutFrame, KeptByPin};
 use crate::reading::part::StreamPart;
 use crate::reading::scope::Scope;
 use crate::reading::stream::{Range, StreamReader};
-use crate::source::framing::Framing;
 use crate::store::StorePin;
 
 /// Times that differ from the recorder's clock by more than this are those of another clock.
@@ -35,6 +34,21 @@ pub fn pinned_time(pin: &StorePin, stream: &StreamSummary) -> Option<Span<i64>> 
         has_times && drift.latest_ns.saturating_abs() > CLOCKS_APART_NS
     });
     (!is_apart).then(|| pin.from_time_ns..pin.to_time_ns.saturating_add(1))
+}
+
+impl KeptByPin {
+    /// Tells of a recording which of its frames belong to the pin and are left out, because it
+    /// keeps only their beginning.
+    pub fn cut_notices(&self, recording: u32) -> Vec<String> {
+        let of_recording = self.recordings.iter().find(|one| one.number == recording);
+        let is_pinned = |cut: &&CutFrame| {
+            let stream = of_recording.and_then(|one| one.streams.get(usize::from(cut.stream)));
+            let pinned = stream.and_then(|stream| pinned_time(&self.pin, stream));
+            cut.recording == recording && pinned.is_none_or(|time| time.contains(&cut.time_ns))
+        };
+        let pinned = self.cut_frames.iter().filter(is_pinned);
+        pinned.map(|cut| cut.notice(self.pin.number)).collect()
+    }
 }
 
 /// Finds what of each stream of a recording belongs to a pin. What of it was found earlier begins
@@ -74,7 +88,11 @@ fn pinned_stretch(
     let first = match known {
         Some(known) => Some((known.bytes.start, known.frames.start)),
         None if time.start <= stream.first_time_ns.unwrap_or(i64::MIN) => {
-            Some((all.bytes.start, all.frames.start))
+            match has_frames(scope, number, stream) {
+                // What is kept may begin within a frame.
+                true => first_from(scope, (number, stream), i64::MIN)?,
+                false => Some((all.bytes.start, all.frames.start)),
+            }
         }
         None => first_from(scope, (number, stream), time.start)?,
     };
@@ -84,14 +102,7 @@ fn pinned_stretch(
         true => None,
         false => first_from(scope, (number, stream), time.end)?,
     };
-    let (end_byte, end_frame) = match behind {
-        Some(behind) => behind,
-        None if scope.under_way => {
-            let whole = whole_frames(scope, (number, stream))?;
-            (all.bytes.end, whole)
-        }
-        None => (all.bytes.end, all.frames.end),
-    };
+    let (end_byte, end_frame) = behind.unwrap_or((all.bytes.end, all.frames.end));
     Ok(KeptStretch {
         bytes: first_byte..end_byte.max(first_byte),
         frames: first_frame..end_frame.max(first_frame),
@@ -132,35 +143,4 @@ fn first_from(
         }
     }
     Ok(Some((first_byte, first_frame)))
-}
-
-/// How many frames of a stream have ended where it ends for its readers. Appends tell only how many
-/// have begun, so the last ones are read: a slot or two of each member.
-fn whole_frames(
-    scope: &Scope,
-    (number, stream): (u16, &StreamSummary),
-) -> Result<u64, RecordError> {
-    if !has_frames(scope, number, stream) {
-        return Ok(stream.frames);
-    }
-    let is_before = |first: &Descriptor| {
-        let position = first.positions.get(usize::from(number));
-        position.is_some_and(|position| position.next_offset_bytes <= stream.offered_bytes)
-    };
-    let begun = locate(scope, number, &is_before)?.from.frames;
-    let known = begun.saturating_sub(1).max(stream.readable_from_frame);
-    let mut whole = known.min(stream.frames);
-    let last = Range::Frames(whole..stream.frames);
-    for framed in FrameReader::new(StreamReader::open(scope, number, &last)?) {
-        match framed? {
-            Framed::Frame(frame) if frame.whole => whole = whole.max(frame.number + 1),
-            Framed::Frame(_) | Framed::Missing { .. } | Framed::Overwritten { .. } => {}
-        }
-    }
-    Ok(whole)
-}
-
-fn has_frames(scope: &Scope, number: u16, stream: &StreamSummary) -> bool {
-    let framing = scope.framings.get(usize::from(number));
-    stream.frames > 0 || framing.is_some_and(|framing| *framing != Framing::None)
 }

@@ -71,11 +71,13 @@ pub(super) fn check_pins(
     result: &mut VerifyResult,
     report: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<bool, RecordError> {
-    for KeptByPin { pin, recordings } in store.pins {
+    for kept in store.pins {
+        let pin = &kept.pin;
         result.pins.push(VerifiedPin::begun(pin));
-        let mut oldest_first: Vec<&Recording> = recordings.iter().collect();
+        let mut oldest_first: Vec<&Recording> = kept.recordings.iter().collect();
         oldest_first.sort_by_key(|recording| recording.number);
         for recording in oldest_first {
+            result.notes.extend(kept.cut_notices(recording.number));
             if let Some(why) = store.unknown_end(recording) {
                 result.add(Bad {
                     pin: Some(pin.number),

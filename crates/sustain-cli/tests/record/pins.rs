@@ -93,6 +93,7 @@ fn what_cannot_be_pinned_is_refused_with_what_to_do() {
     for (request, words) in [
         (pin("-1h", "-30m"), "all of that is gone"),
         (pin("+10s", "+20s"), "is to come: ask again then"),
+        (pin("+20s", "+10s"), "is to come: ask again then"),
         (pin("-1s", "-2s"), "give a later end"),
         (pin("-1s", "+25h"), "at most a day ahead"),
         (pin("now", "+1s"), "is no time: write -30s"),

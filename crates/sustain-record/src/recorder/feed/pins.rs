@@ -447,16 +447,16 @@ impl MemberWriter {
 }
 
 fn check_times(from_ns: i64, to_ns: i64, now_ns: i64) -> Result<(), String> {
+    if from_ns > now_ns {
+        return Err(format!(
+            "a pin begins with what is there, and {} is to come: ask again then",
+            time_text(from_ns)
+        ));
+    }
     if from_ns >= to_ns {
         return Err(format!(
             "a pin ends behind its beginning, and {} is not behind {}: give a later end",
             time_text(to_ns),
-            time_text(from_ns)
-        ));
-    }
-    if from_ns > now_ns {
-        return Err(format!(
-            "a pin begins with what is there, and {} is to come: ask again then",
             time_text(from_ns)
         ));
     }

@@ -47,6 +47,8 @@ mod outputs;
 mod pins;
 #[path = "record/refused.rs"]
 mod refused;
+#[path = "record/rolled_back.rs"]
+mod rolled_back;
 #[path = "record/running.rs"]
 mod running;
 #[path = "record/share.rs"]

@@ -136,7 +136,7 @@ pub struct RecordingSplit {
 }
 
 /// A stretch of a ring that is kept from being overwritten.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PinnedStretch {
     /// The number of the pin in the store.
     pub number: u32,
@@ -155,6 +155,10 @@ pub struct PinnedStretch {
     pub to_ns: i64,
     /// Whether that was still to come when this was answered.
     pub is_to_come: bool,
+    /// In how many seconds the ring will have nothing left to write to, at the rate of the last
+    /// minute. It is there only if that is before the end of the pin, which is to come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ring_full_in_s: Option<f64>,
 }
 
 impl PinnedStretch {

@@ -65,6 +65,7 @@ fn a_pin_is_set_shown_kept_and_freed_by_commands() {
         (&pin["from"], &pin["is_to_come"]),
         (&pin["asked_from"], &json!(false))
     );
+    assert_eq!(pin["ring_full_in_s"], json!(null));
     let status = commanded.status();
     assert_eq!(status["pins"]["numbers"], json!([1, 2]));
     let kept_bytes = whole(&status["pins"]["kept_bytes"]);
@@ -167,6 +168,9 @@ fn a_ring_that_pins_keep_ends_full_and_is_freed_while_nobody_records() {
     commanded.becomes_offered(MIB);
     let pin = commanded.pin(&json!({ "from": "-50ms", "to": "+1h" }));
     assert_eq!(pin["is_to_come"], true);
+    // What it keeps cannot fit, and that is said at once.
+    let full_in_s = pin["ring_full_in_s"].as_f64().unwrap();
+    assert!(full_in_s < 3600.0, "{pin:#}");
     // Nobody records to the store but this recorder, and it frees its pins itself.
     let told = commanded
         .members

@@ -33,6 +33,9 @@ pub struct PinKept {
     pub from_ns: i64,
     /// Up to when it is kept.
     pub to_ns: i64,
+    /// When the ring will have nothing left to write to, at the rate of the last minute, if that is
+    /// before the end of the pin is told.
+    pub ring_full_ns: Option<i64>,
 }
 
 /// What became of a wish: what is kept, or nothing where a pin was freed; or why not.

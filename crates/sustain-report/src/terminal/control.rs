@@ -76,6 +76,14 @@ fn pin_lines(pin: &PinnedStretch) -> Vec<String> {
             pin.asked_from
         ));
     }
+    if let Some(full_in_s) = pin.ring_full_in_s {
+        lines.push(format!(
+            "at the rate of the last minute the ring is FULL in {}, before the end of this pin: \
+             then the recording ends (`--on-full block`), or loses what comes until a pin is \
+             freed (`--on-full drop`). Free a pin before (`unpin`)",
+            stretch(full_in_s.round())
+        ));
+    }
     lines
 }
 
@@ -228,7 +236,16 @@ mod tests {
             to: "1970-01-01T00:00:40.000000000Z".to_owned(),
             to_ns: 40_000_000_000,
             is_to_come: true,
+            ring_full_in_s: None,
         };
+        let full = PinnedStretch {
+            asked_from_ns: pin.from_ns,
+            ring_full_in_s: Some(75.3),
+            ..pin.clone()
+        };
+        let told = pin_lines(&full);
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[1].contains("FULL in 1 min 15 s"), "{told:?}");
         let answer = ControlAnswer {
             pin: Some(pin),
             ..ControlAnswer::done()

@@ -22,6 +22,8 @@ const COPIES: [u32; 4] = [0, 2, 1, 3];
 /// From the end of a pin to when it is told, all is kept: what waits has to become durable, which
 /// takes a flush, and a later append has to tell so.
 const UNTIL_CLOSED_NS: i64 = 2_500_000_000;
+/// What was written in the last so long says at which rate the ring goes on.
+const RATE_WINDOW_NS: i64 = 60_000_000_000;
 /// How far the end of a pin may lie ahead.
 const AHEAD_MAX_NS: i64 = 86_400_000_000_000;
 
@@ -133,6 +135,7 @@ impl<I: Inlet> RecordFeed<I> {
         let numbers = tables.iter().flatten().map(|pin| pin.number);
         let number = numbers.max().unwrap_or(0).max(self.pinning.numbered) + 1;
         let mut renewed = Vec::new();
+        let mut free_slots = 0;
         for (member, mut pins) in self.members.iter().zip(tables) {
             pins.push(Pin {
                 number,
@@ -159,8 +162,11 @@ impl<I: Inlet> RecordFeed<I> {
                     member.setup.name
                 ));
             }
+            free_slots += free;
             renewed.push(pins);
         }
+        let is_told_ns = to_ns.saturating_add(UNTIL_CLOSED_NS);
+        let ring_full_ns = self.full_ns(free_slots, now_ns);
         self.pinning.numbered = number;
         self.pinning.open.push(OpenPin {
             number,
@@ -172,9 +178,28 @@ impl<I: Inlet> RecordFeed<I> {
             asked_from_ns: from_ns,
             from_ns: kept_from_ns,
             to_ns,
+            ring_full_ns: ring_full_ns.filter(|full_ns| to_ns > now_ns && *full_ns < is_told_ns),
         };
         self.renew(renewed, PinChange::Set { wish, kept });
         Ok(())
+    }
+
+    /// When so many slots will be written, at the rate of the last minute. `None` if too little was
+    /// written for a rate.
+    fn full_ns(&self, free_slots: u64, now_ns: i64) -> Option<i64> {
+        let mut slots_per_ns = 0.0;
+        for member in &self.members {
+            let times = member.setup.slot_times.iter().rev();
+            let recent = times.take_while(|slot| now_ns - slot.made_time_ns < RATE_WINDOW_NS);
+            // The newest slot is being filled: the one before it is the first that counts.
+            let (slots, since_ns) = recent.fold((-1.0, now_ns), |(slots, _), slot| {
+                (slots + 1.0, slot.made_time_ns)
+            });
+            if slots >= 1.0 && now_ns > since_ns {
+                slots_per_ns += slots / (now_ns - since_ns) as f64;
+            }
+        }
+        (slots_per_ns > 0.0).then(|| now_ns + (free_slots as f64 / slots_per_ns) as i64)
     }
 
     fn unpin(&mut self, wish: u32, number: u32) -> Result<(), String> {

@@ -197,6 +197,9 @@ fn pin_answer(
                 to: time_text(kept.to_ns),
                 to_ns: kept.to_ns,
                 is_to_come: kept.to_ns > now_ns,
+                ring_full_in_s: kept
+                    .ring_full_ns
+                    .map(|full_ns| full_ns.saturating_sub(now_ns).max(0) as f64 / 1e9),
             }),
             ..ControlAnswer::done()
         },

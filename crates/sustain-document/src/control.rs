@@ -183,7 +183,8 @@ pub struct RatesNow {
     pub members: Vec<MemberRate>,
     /// The part of the buffer that waits for members, 0 to 1.
     pub buffer_fill: f64,
-    /// `source`, `members`, or the name of a member that is much slower than the others.
+    /// `source`, `members`, `pins` (which keep all of a ring), or the name of a member that is much
+    /// slower than the others.
     pub limited_by: LimitedBy,
 }
 

@@ -364,8 +364,8 @@ closed_set! {
     }
 }
 
-/// What limits a recording. In documents it is one word: `source`, `members`, or the name of a
-/// member.
+/// What limits a recording. In documents it is one word: `source`, `members`, `pins`, or the name of
+/// a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -374,6 +374,8 @@ pub enum LimitedBy {
     Source,
     /// All members together.
     Members,
+    /// Pins, which keep all of a ring, so that nothing is left to write to.
+    Pins,
     /// One member, which is much slower than the others.
     Member(String),
 }
@@ -385,6 +387,7 @@ impl LimitedBy {
         match self {
             LimitedBy::Source => "source",
             LimitedBy::Members => "members",
+            LimitedBy::Pins => "pins",
             LimitedBy::Member(name) => name,
         }
     }
@@ -395,6 +398,7 @@ impl From<String> for LimitedBy {
         match word.as_str() {
             "source" => LimitedBy::Source,
             "members" => LimitedBy::Members,
+            "pins" => LimitedBy::Pins,
             _ => LimitedBy::Member(word),
         }
     }

@@ -32,7 +32,8 @@ pub struct StatusLine {
     /// Whether that write has not returned.
     #[serde(default)]
     pub is_longest_write_under_way: bool,
-    /// `source`, `members`, or the name of a member that is much slower than the others.
+    /// `source`, `members`, `pins` (which keep all of a ring), or the name of a member that is much
+    /// slower than the others.
     pub limited_by: LimitedBy,
     /// The rate of other programs on the disks of the members now; null if there is none, or if it
     /// cannot be known.

@@ -12,6 +12,9 @@ pub(crate) fn meaning(cause: LimitCause<'_>) -> &'static str {
         }
         LimitCause::By(LimitedBy::Source) => "the members took everything that the sources offered",
         LimitCause::By(LimitedBy::Members) => "data was waiting, and all members were busy",
+        LimitCause::By(LimitedBy::Pins) => {
+            "data was waiting, and pins kept all of the ring, so that nothing was left to overwrite"
+        }
         LimitCause::By(LimitedBy::Member(_)) => {
             "data was waiting, and this member was much slower than the others"
         }

@@ -87,9 +87,9 @@ What the output means:
   full in
       When the store will be full if this goes on.
   limit
-      What limits the recording: the source, the members, or, by its name, a
-      single member that is much slower than the others. Other programs that use
-      the members' disks are named with it.
+      What limits the recording: the source, the members, pins that keep all of
+      a ring, or, by its name, a single member that is much slower than the
+      others. Other programs that use the members' disks are named with it.
   PAUSED by a command
       Nothing is taken from the sources until `sustain control SOCKET resume`.
   slowest append

@@ -232,6 +232,7 @@ fn a_ring_that_drops_goes_on_when_a_pin_is_freed() {
     commanded.becomes(|status| whole(&stream(status, "main")["gap_bytes"]) > MIB);
     let status = commanded.status();
     assert_eq!(status["pins"]["leave_nothing"], true);
+    assert_eq!(status["limited_by"], "pins");
     let told = commanded.control(&["status"]).expect(0).stdout;
     assert!(told.contains("NOTHING IS LEFT"), "{told}");
     let why = commanded.refusal(&json!({ "command": "split" }));

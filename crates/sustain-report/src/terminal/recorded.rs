@@ -220,6 +220,10 @@ fn limit_words(result: &RecordResult) -> Option<String> {
             "Data waited {part} of the time, with {name} much slower than the other \
              members{shared}"
         ),
+        LimitedBy::Pins => format!(
+            "Data waited {part} of the time because pins kept all of the ring, so that there was \
+             nothing left to overwrite"
+        ),
         _ => format!("Data waited for the members {part} of the time{shared}"),
     })
 }

@@ -229,8 +229,10 @@ fn parts(
         format!("buffer {:>4}", percent(standing.buffer_fill)),
         lost,
     ];
-    // Where nothing comes in, what was used up a moment ago tells nothing of what will be.
-    let full_in_s = full_in_s.filter(|_| rates.in_bytes_per_s > 0.0);
+    // Where nothing comes in, or nothing is left to write to, what was used up a moment ago tells
+    // nothing of what will be.
+    let full_in_s =
+        full_in_s.filter(|_| rates.in_bytes_per_s > 0.0 && standing.limited_by != LimitedBy::Pins);
     first.extend(full_in_s.map(|left_s| format!("full in {}", stretch(left_s))));
     for member in &standing.members {
         let is_well = matches!(member.state, MemberState::Active | MemberState::Closed);
@@ -260,7 +262,7 @@ fn slowest(standing: &RecordingProgress) -> String {
 fn limit_now(standing: &RecordingProgress) -> String {
     let by = standing.limited_by.words();
     match standing.others_bytes_per_s {
-        Some(others) if standing.limited_by != LimitedBy::Source => {
+        Some(others) if !matches!(standing.limited_by, LimitedBy::Source | LimitedBy::Pins) => {
             format!("{by}, shared with other programs at {}", rate(others))
         }
         _ => by.to_owned(),

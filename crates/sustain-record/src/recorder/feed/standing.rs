@@ -193,6 +193,9 @@ fn limited_by<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> LimitedBy {
     if !feed.has_backlog(now) && !feed.was_buffer_short(now) {
         return LimitedBy::Source;
     }
+    if feed.setup().ring && feed.is_left_nothing() {
+        return LimitedBy::Pins;
+    }
     let members = feed.members.iter().enumerate();
     let working = members.filter(|(_, member)| member.works());
     let paces = working.map(|(queue, member)| MemberPace {

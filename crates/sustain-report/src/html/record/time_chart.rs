@@ -160,7 +160,7 @@ fn limit_panel(limits: &[LimitPeriod<'_>], across: &Scale) -> Option<Panel> {
         let ink = match *by {
             LimitCause::By(LimitedBy::Source) => "w2",
             LimitCause::By(LimitedBy::Members) => "w1",
-            LimitCause::By(LimitedBy::Member(_)) | LimitCause::Loss => ALARM,
+            LimitCause::By(LimitedBy::Member(_) | LimitedBy::Pins) | LimitCause::Loss => ALARM,
         };
         let key = Key::coloured(marks::NO_KEY, by.words(), ink);
         let name = format!("{}: {}", by.words(), meaning(*by));

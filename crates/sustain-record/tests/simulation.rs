@@ -61,6 +61,8 @@ const SEEDS_OF_RINGS: u64 = 60;
 
 /// And of rings of which stretches are pinned.
 const SEEDS_OF_PINS: u64 = 150;
+/// And of those that are cut while pins change.
+const SEEDS_OF_PINS_THAT_ARE_CUT: u64 = 150;
 
 /// Others that have found what none of those does.
 const SEEDS_THAT_FAILED: [u64; 24] = [
@@ -119,6 +121,16 @@ fn seeds_hold_the_promise_where_recordings_are_split() {
 #[test]
 fn seeds_hold_the_promise_where_stretches_are_pinned() {
     hold(SEEDS_OF_PINS, Plan::of_pins, "one_seed_of_pins");
+}
+
+/// The same, and the power fails while the tables of pins are written.
+#[test]
+fn seeds_hold_the_promise_where_power_fails_while_pins_change() {
+    hold(
+        SEEDS_OF_PINS_THAT_ARE_CUT,
+        Plan::of_pins_that_are_cut,
+        "one_seed_of_pins_that_are_cut",
+    );
 }
 
 /// Ordinary seeds seldom draw a ring of which the oldest is what a power cut has left.
@@ -182,6 +194,13 @@ fn one_seed_of_splits() {
 #[ignore = "replays the seed that SUSTAIN_SEED names"]
 fn one_seed_of_pins() {
     replay(Plan::of_pins);
+}
+
+/// The same where power fails while pins change.
+#[test]
+#[ignore = "replays the seed that SUSTAIN_SEED names"]
+fn one_seed_of_pins_that_are_cut() {
+    replay(Plan::of_pins_that_are_cut);
 }
 
 /// The same for a ring.

@@ -322,6 +322,31 @@ impl Plan {
         plan
     }
 
+    /// The same, and the power fails while a pin is set, ends or is freed: at most 50 ms behind it,
+    /// so that any number of the writes that this takes is done by then.
+    pub fn of_pins_that_are_cut(seed: u64) -> Plan {
+        let mut plan = Plan::of_pins(seed);
+        let mut draw = Draw::new(seed ^ 0xC91A_0000_0000_0000);
+        for recording in &mut plan.recordings {
+            if recording.pins.is_empty() || draw.chance(250) {
+                continue;
+            }
+            let place = draw.below(recording.pins.len() as u64) as usize;
+            let pin = recording.pins[place];
+            let end_ns = match pin.what {
+                PinKind::Pin { after_ns, .. } if draw.chance(400) => after_ns,
+                _ => 0,
+            };
+            let behind_ns = draw.magnitude(1e3, 5e7) as u64;
+            let kind = match draw.chance(800) {
+                true => CutKind::Power,
+                false => CutKind::Kill,
+            };
+            recording.faults.cut = Some((pin.at_ns + end_ns + behind_ns, kind));
+        }
+        plan
+    }
+
     /// Whether stretches are pinned.
     pub fn has_pins(&self) -> bool {
         self.recordings.iter().any(|one| !one.pins.is_empty())

@@ -35,6 +35,8 @@ mod frames;
 mod history;
 #[path = "simulation/inlet.rs"]
 mod inlet;
+#[path = "simulation/member_appends.rs"]
+mod member_appends;
 #[path = "simulation/outcome.rs"]
 mod outcome;
 #[path = "simulation/pins.rs"]

@@ -17,6 +17,7 @@ use sustain_record::recorder::{LimitedBy, MemberState, RecordingProgress, UNFLUS
 use uuid::Uuid;
 
 use crate::inlet::{Facts, StreamFacts};
+use crate::member_appends::MemberAppends;
 
 /// An append that was submitted.
 #[derive(Debug, Clone)]
@@ -157,8 +158,7 @@ pub struct History {
     previous: Vec<Option<AppendPlace>>,
     /// Where the appends of the last recording begin among all.
     first_of_recording: usize,
-    /// The slots of each member that the last recording has begun.
-    begun: Vec<BTreeSet<u64>>,
+    members: Vec<MemberAppends>,
     /// The most that was written to a member and not durable.
     pub unflushed_bytes_max: u64,
 }
@@ -184,7 +184,9 @@ impl History {
     ) {
         let streams = facts.borrow().clone();
         let count = streams.len();
-        self.begun = vec![BTreeSet::new(); previous.len()];
+        self.members
+            .resize_with(previous.len(), MemberAppends::default);
+        self.members.iter_mut().for_each(MemberAppends::begin);
         self.previous = previous;
         self.first_of_recording = self.appends.len();
         self.in_flight.clear();
@@ -288,39 +290,48 @@ impl History {
         }
         match what {
             Pending::Append(index) => {
-                self.appends[index].completed_at = Some(self.events);
-                self.note_unflushed(request.target);
+                self.written_to(index);
                 if request.durable {
                     self.durable(index);
                 }
             }
             Pending::Superblock => {}
             Pending::Flush(since) => {
-                let is_covered = |append: &Append| {
-                    append.member == request.target
-                        && append.durable_at.is_none()
-                        && append.completed_at.is_some_and(|at| at < since)
+                let unflushed = self.members[request.target].unflushed.iter().copied();
+                let is_covered = |index: &usize| {
+                    let completed_at = self.appends[*index].completed_at;
+                    completed_at.is_some_and(|at| at < since)
                 };
-                let covered: Vec<usize> = (self.first_of_recording..self.appends.len())
-                    .filter(|index| is_covered(&self.appends[*index]))
-                    .collect();
+                let covered: Vec<usize> = unflushed.filter(is_covered).collect();
                 covered.into_iter().for_each(|index| self.durable(index));
             }
         }
     }
 
-    fn note_unflushed(&mut self, member: usize) {
-        let unflushed = self.of_recording().iter().filter(|append| {
-            append.member == member && append.completed_at.is_some() && append.durable_at.is_none()
-        });
-        let bytes = unflushed.map(|append| append.append_bytes).sum();
-        self.unflushed_bytes_max = self.unflushed_bytes_max.max(bytes);
+    /// A write has come back.
+    fn written_to(&mut self, index: usize) {
+        let append = &mut self.appends[index];
+        let is_first = append.completed_at.replace(self.events).is_none();
+        let member = &mut self.members[append.member];
+        if is_first && append.durable_at.is_none() {
+            member.unflushed_bytes += append.append_bytes;
+        }
+        self.unflushed_bytes_max = self.unflushed_bytes_max.max(member.unflushed_bytes);
     }
 
     fn durable(&mut self, index: usize) {
-        let events = self.events;
         let append = &mut self.appends[index];
-        append.durable_at = Some(events);
+        let member = &mut self.members[append.member];
+        if append.durable_at.replace(self.events).is_none() {
+            member.unflushed.remove(&index);
+            if append.completed_at.is_some() {
+                member.unflushed_bytes -= append.append_bytes;
+            }
+        }
+        if append.place.slot_offset_bytes == 0 {
+            let head = &mut member.newest_durable_head;
+            *head = (*head).max(append.place.slot_serial);
+        }
         if append.kind == Kind::Data {
             let covered =
                 &mut self.recordings.last_mut().unwrap().covered[usize::from(append.stream)];
@@ -386,13 +397,9 @@ impl History {
             &descriptor,
             &bytes[marks_range(&descriptor)]
         ));
-        let is_again = |append: &Append| {
-            append.member == request.target
-                && append.sequence == descriptor.sequence
-                && append.place == descriptor.place
-        };
-        if let Some(again) = self.of_recording().iter().rposition(is_again) {
-            return self.first_of_recording + again;
+        let of_member = &self.members[request.target];
+        if let Some(again) = of_member.at(descriptor.sequence, descriptor.place) {
+            return again;
         }
         self.check_order(request.target, &descriptor);
         self.check_room(request.target, &descriptor);
@@ -408,6 +415,13 @@ impl History {
             && self.of_recording().iter().all(is_first)
         {
             self.check_given_up(descriptor.stream, range.clone());
+        }
+        let index = self.appends.len();
+        let slot = descriptor.place.slot_serial % geometry.slot_count;
+        let of_member = &mut self.members[request.target];
+        of_member.add(index, slot, descriptor.sequence, descriptor.place);
+        if descriptor.kind == Kind::Start {
+            of_member.starts.push(index);
         }
         self.appends.push(Append {
             recording: self.recordings.len() - 1,
@@ -429,7 +443,7 @@ impl History {
             damaged: Vec::new(),
             marks_are_damaged: false,
         });
-        self.appends.len() - 1
+        index
     }
 
     /// Checks that sequences grow, and links lead where they should.
@@ -452,39 +466,26 @@ impl History {
             descriptor.kind != Kind::Data,
             descriptor.stream == CONTROL_STREAM
         );
-        for append in self.of_recording().iter().filter(|append| {
-            append.member == member && append.sequence <= descriptor.flushed_sequence
-        }) {
+        let unflushed = self.members[member].unflushed.iter();
+        for append in unflushed.map(|index| &self.appends[*index]) {
             assert!(
-                append.durable_at.is_some(),
+                append.sequence > descriptor.flushed_sequence,
                 "member {member}: {} is said to be flushed, and {} is not",
                 descriptor.flushed_sequence,
                 append.sequence
             );
         }
-        let is_start = |append: &&Append| append.member == member && append.kind == Kind::Start;
         if descriptor.kind != Kind::Start {
-            let newest = self
-                .of_recording()
-                .iter()
-                .rfind(|append| is_start(append) && append.durable_at.is_some());
-            assert_eq!(
-                descriptor.start,
-                newest.map(|start| start.place),
-                "the newest start"
-            );
+            let newest = self.newest_start(member, |append| append.durable_at.is_some());
+            assert_eq!(descriptor.start, newest, "the newest start");
         }
     }
 
-    /// The newest slot of a member that begins with a durable append of this recording.
-    fn newest_durable_head(&self, member: usize) -> u64 {
-        let is_head = |append: &&Append| {
-            append.member == member
-                && append.place.slot_offset_bytes == 0
-                && append.durable_at.is_some()
-        };
-        let heads = self.of_recording().iter().filter(is_head);
-        heads.map(|head| head.place.slot_serial).max().unwrap_or(0)
+    /// The newest start on a member of which this is so.
+    fn newest_start(&self, member: usize, is_so: impl Fn(&Append) -> bool) -> Option<AppendPlace> {
+        let starts = self.members[member].starts.iter().rev();
+        let mut starts = starts.map(|index| &self.appends[*index]);
+        starts.find(|start| is_so(start)).map(|start| start.place)
     }
 
     /// The appends of the last recording.
@@ -515,36 +516,22 @@ impl History {
         let end = start + u64::from(descriptor.append_bytes);
         let serial = descriptor.place.slot_serial;
         let slot = |serial: u64| serial % geometry.slot_count;
-        let is_start = |append: &&Append| {
-            append.member == member
-                && append.kind == Kind::Start
-                && append.durable_at.is_some()
-                && !append.is_gone
-        };
-        let newest_start = self.of_recording().iter().rfind(is_start);
-        let newest_start = newest_start.map(|start| start.place);
-        let newest_head = self.newest_durable_head(member);
-        let in_flight = self.appends_in_flight();
-        self.begun[member].insert(serial);
-        let begun = &self.begun[member];
+        let newest_start =
+            self.newest_start(member, |start| start.durable_at.is_some() && !start.is_gone);
+        let of_member = &mut self.members[member];
+        of_member.begun.insert(serial);
+        let here = of_member.take_slot(slot(serial));
+        let passed = serial.checked_sub(geometry.slot_count);
+        for index in passed.map_or(Vec::new(), |serial| of_member.take_passed(serial)) {
+            self.appends[index].is_passed = true;
+        }
+        let unflushed = self.check_unflushed(member, serial);
         let pins = self.pins.borrow();
-        let appends = self.appends.iter_mut().enumerate();
-        for (index, append) in appends.filter(|(_, append)| append.member == member) {
+        let mut left = Vec::new();
+        for index in here {
+            let append = &mut self.appends[index];
             let place = append.place;
-            // What the kernel never took does not matter once a slot behind it begins with a
-            // durable append.
-            let was_never_taken = append.completed_at.is_none() && !in_flight.contains(&index);
-            let is_unflushed = append.recording == current
-                && append.durable_at.is_none()
-                && !(was_never_taken && place.slot_serial < newest_head)
-                && !self.recordings[current].failed.contains(&member);
-            assert!(
-                !is_unflushed
-                    || begun.range(place.slot_serial + 1..).count() < UNFLUSHED_SLOTS_MAX as usize,
-                "slot {serial} of member {member} is begun, and {place:?} is not flushed"
-            );
-            append.is_passed |= place.slot_serial + geometry.slot_count <= serial;
-            if slot(place.slot_serial) != slot(serial) || append.is_gone {
+            if append.is_gone {
                 continue;
             }
             if let Some(pin) = pins.iter().find(|pin| pin.keeps(append)) {
@@ -559,7 +546,7 @@ impl History {
                     "{place:?} of member {member} is written over, and this is no ring"
                 );
                 assert!(
-                    !is_unflushed,
+                    !unflushed.contains(&index),
                     "{place:?} is written over before it is flushed"
                 );
                 if newest_start == Some(place) {
@@ -577,8 +564,42 @@ impl History {
                     "{place:?} of member {member} is written over in the same lap"
                 );
                 append.is_gone = true;
+                continue;
             }
+            left.push(index);
         }
+        self.members[member].put_slot(slot(serial), left);
+    }
+
+    /// Checks that what is not flushed is not far behind. Gives what must not be written over.
+    fn check_unflushed(&self, member: usize, serial: u64) -> BTreeSet<usize> {
+        let of_member = &self.members[member];
+        let has_failed = self
+            .recordings
+            .last()
+            .is_some_and(|last| last.failed.contains(&member));
+        if has_failed {
+            return BTreeSet::new();
+        }
+        let in_flight = self.appends_in_flight();
+        let is_unflushed = |index: &usize| {
+            let append = &self.appends[*index];
+            // What the kernel never took does not matter once a slot behind it begins with a
+            // durable append.
+            let was_never_taken = append.completed_at.is_none() && !in_flight.contains(index);
+            !(was_never_taken && append.place.slot_serial < of_member.newest_durable_head)
+        };
+        let unflushed = of_member.unflushed.iter().copied();
+        let unflushed: BTreeSet<usize> = unflushed.filter(is_unflushed).collect();
+        for index in &unflushed {
+            let place = self.appends[*index].place;
+            let later = of_member.begun.range(place.slot_serial + 1..);
+            assert!(
+                later.count() < UNFLUSHED_SLOTS_MAX as usize,
+                "slot {serial} of member {member} is begun, and {place:?} is not flushed"
+            );
+        }
+        unflushed
     }
 
     /// Checks that positions never fall, and say nothing that is not so.

@@ -364,8 +364,8 @@ closed_set! {
     }
 }
 
-/// What limits a recording. In documents it is one word: `source`, `members`, `pins`, or the name of
-/// a member.
+/// What limits a recording. In documents it is one word: `source`, `members`, `pins`, or the name
+/// of a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
 #[schemars(with = "String")]

@@ -1,5 +1,7 @@
 //! The document of `sustain list --json`.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +31,26 @@ pub struct ListDocument {
     pub notes: Vec<String>,
 }
 
+impl ListDocument {
+    /// The recordings of which only pins keep anything that can be read, oldest first, each with
+    /// the numbers of these pins: a ring has overwritten the rest.
+    #[must_use]
+    pub fn only_pinned(&self) -> BTreeMap<u32, Vec<u32>> {
+        let mut pins: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for pin in &self.pins {
+            for recording in &pin.kept_recordings {
+                pins.entry(*recording).or_default().push(pin.number);
+            }
+        }
+        let has_own = |number: u32| {
+            let mut recordings = self.recordings.iter();
+            recordings.any(|one| one.recording == number && !one.is_overwritten())
+        };
+        pins.retain(|number, _| !has_own(*number));
+        pins
+    }
+}
+
 /// A stretch of a ring that is kept from being overwritten.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ListedPin {
@@ -44,6 +66,26 @@ pub struct ListedPin {
     pub kept_bytes: u64,
     /// The recordings of which it keeps something, oldest first.
     pub recordings: Vec<u32>,
+    /// When what is found of it arrived; null where nothing is found.
+    #[serde(default)]
+    pub kept: Option<KeptTimes>,
+    /// Whether no byte of a stream is found that it keeps.
+    #[serde(default)]
+    pub absent: bool,
+    /// The recordings of which bytes of a stream are found that it keeps, oldest first. One that is
+    /// not in the list of recordings is there only as far as pins keep it.
+    #[serde(default)]
+    pub kept_recordings: Vec<u32>,
+}
+
+/// When the first and the last byte arrived that are found of a pin, whichever streams they are of.
+/// It keeps whole slots, which may have some of what came before its time and behind it, too.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KeptTimes {
+    /// When the first byte arrived, RFC 3339.
+    pub from: String,
+    /// When the last byte arrived, RFC 3339.
+    pub to: String,
 }
 
 /// A recording.
@@ -86,6 +128,18 @@ pub struct ListedRecording {
     /// Where it lies on each member that has anything of it, in the order of the members.
     #[serde(default)]
     pub places: Vec<ListedPlace>,
+}
+
+impl ListedRecording {
+    /// Whether a ring has overwritten all of its streams, at least in part.
+    #[must_use]
+    pub fn is_overwritten(&self) -> bool {
+        let is_gone = |stream: &ListedStream| {
+            stream.readable_from_byte > 0 && stream.readable_from_byte >= stream.bytes
+        };
+        let with_bytes = self.streams.iter().filter(|stream| stream.bytes > 0);
+        with_bytes.clone().next().is_some() && with_bytes.clone().all(is_gone)
+    }
 }
 
 /// Where a recording lies on a member. In a ring it may go on in the first slot behind the last

@@ -12,8 +12,10 @@ use rustix::process::setsid;
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use sustain::Stop;
 use sustain::mount::{LossReading, MountError, MountPlan, check, mount};
+use sustain::record::opening::Recording;
+use sustain::record::reading::readable::FoundOfPin;
 use sustain::record::reading::verify::Checkable;
-use sustain::record::store::Mode;
+use sustain::record::store::{Mode, Store};
 
 use super::{say, stores};
 use crate::exit::Exit;
@@ -43,6 +45,7 @@ pub(crate) fn run(flags: &MountFlags) -> anyhow::Result<Exit> {
     for note in Checkable::of(&store, &found).unseen_notes() {
         say(&format!("note: {note}"));
     }
+    say_only_pinned(&mut store, &found);
     let stop = Stop::default();
     interrupt::watch(&stop, say)?;
     let mounted = mount(&plan, store, say)?;
@@ -54,6 +57,23 @@ pub(crate) fn run(flags: &MountFlags) -> anyhow::Result<Exit> {
     }
     mounted.serve(&stop, say)?;
     Ok(Exit::Done)
+}
+
+/// Says where what is left of a recording is shown, if only a pin keeps any of it.
+fn say_only_pinned(store: &mut Store, recordings: &[Recording]) {
+    for pin in store.pins() {
+        // What cannot be looked at now is looked at again while it is mounted.
+        let kept = store.pinned(pin.number).unwrap_or_default();
+        let numbers = FoundOfPin::of(&kept).recordings.into_iter();
+        let is_gone = |number: &u32| recordings.iter().all(|one| one.number != *number);
+        for number in numbers.filter(is_gone) {
+            say(&format!(
+                "note: recording {number}: the ring has overwritten all of it but what pin {pin} \
+                 keeps, which is in pin-{pin}/recording-{number}",
+                pin = pin.number
+            ));
+        }
+    }
 }
 
 /// Starts this program once more, and waits until it is mounted or has failed.

@@ -38,7 +38,8 @@ What the output means:
       Bytes that were recorded on members, or parts of members, that are not here.
   pin
       A stretch of a ring that is not overwritten: its number, from when to when, and the space that
-      it takes, in whole slots. `sustain unpin` frees it.
+      it takes, in whole slots; and when the first and the last byte arrived that are found of it.
+      `sustain unpin` frees it.
   on MEMBER: device bytes
       With -v: where the recording's data begins and ends on that member, as byte offsets; the
       end is the first byte that is not its own. If the member is a directory, they are offsets in

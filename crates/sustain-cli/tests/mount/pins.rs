@@ -94,6 +94,23 @@ fn a_pin_has_frames_pieces_and_a_document() {
 }
 
 #[test]
+fn where_the_rest_of_a_recording_is_shown_is_said() {
+    let Some(mounted) = MountPlace::new() else {
+        return;
+    };
+    pin_in_ring(&mounted.place);
+    let mut ring = RunningRing::begin(&mounted.place);
+    ring.give(&content(ALL_BYTES), b"");
+    ring.end();
+    let ran = mounted.place.run(&["mount", "a", "b", "view"]).expect(0);
+    let note = "note: recording 1: the ring has overwritten all of it but what pin 1 keeps, which \
+                is in pin-1/recording-1";
+    assert_eq!(ran.stderr.matches(note).count(), 1, "{ran:?}");
+    assert_eq!(mounted.names(""), ["pin-1", "recording-2"]);
+    mounted.unmount();
+}
+
+#[test]
 fn a_frame_that_goes_on_behind_a_pin_is_not_shown() {
     let Some(mounted) = MountPlace::new() else {
         return;

@@ -275,6 +275,104 @@ fn what_the_ring_still_has_of_a_pin_is_checked_once() {
 }
 
 #[test]
+fn what_is_found_of_a_pin_is_told_with_its_times() {
+    let place = ring_with_pin();
+    let list = document(&place, 0, &["list", "a", "b"]);
+    let pin = &list["pins"][0];
+    let time = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let [from, to] = ["from", "to"].map(|end| time(&pin["kept"][end]));
+    assert!(from <= time(&pin["from"]), "{pin:#}");
+    assert!(to >= time(&pin["to"]), "{pin:#}");
+    assert_eq!(
+        (&pin["absent"], &pin["kept_recordings"]),
+        (&false.into(), &serde_json::json!([1]))
+    );
+    let checked = document(&place, 0, &["verify", "a", "b"]);
+    let checked = &checked["pins"][0];
+    for key in ["kept", "absent", "kept_recordings"] {
+        assert_eq!(checked[key], pin[key], "{key}");
+    }
+    let line = format!("pin 1: what is found of it arrived from {from} to {to}");
+    for command in ["list", "verify"] {
+        let told = unwrapped(&place.run(&[command, "a", "b"]).expect(0).stdout);
+        assert!(told.contains(&line), "{told}");
+    }
+    // Where no append can be found any more, nothing is there, whatever the superblocks say.
+    for member in MEMBERS {
+        let mut bytes = std::fs::read(place.path(member)).unwrap();
+        let slots = recorded::FIRST_SLOT as usize..bytes.len() - (128 << 10);
+        bytes[slots].fill(0);
+        std::fs::write(place.path(member), bytes).unwrap();
+    }
+    let list = document(&place, 0, &["list", "a", "b"]);
+    let pin = &list["pins"][0];
+    assert_eq!(
+        (&pin["kept"], &pin["absent"], &pin["kept_recordings"]),
+        (
+            &serde_json::Value::Null,
+            &true.into(),
+            &serde_json::json!([])
+        )
+    );
+    let told = unwrapped(&place.run(&["list", "a", "b"]).expect(0).stdout);
+    assert!(told.contains("pin 1: NOTHING of it is found"), "{told}");
+}
+
+#[test]
+fn a_recording_of_which_only_a_pin_keeps_something_is_told_with_the_pin() {
+    let place = ring_with_pin();
+    let mut ring = RunningRing::begin(&place);
+    ring.give(&content(ALL_BYTES), b"");
+    ring.end();
+    let list = document(&place, 0, &["list", "a", "b"]);
+    let numbers = list["recordings"].as_array().unwrap().iter();
+    let numbers: Vec<_> = numbers.map(|one| one["recording"].clone()).collect();
+    assert_eq!(numbers, [2], "{list:#}");
+    assert_eq!(list["pins"][0]["kept_recordings"], serde_json::json!([1]));
+    let told = unwrapped(&place.run(&["list", "a", "b"]).expect(0).stdout);
+    let line = "recording 1: the ring has overwritten all of it but what pin 1 keeps: `sustain \
+                extract` gives that with --recording 1 --pin 1";
+    assert!(told.contains(line), "{told}");
+    let refusals = place.refusals(
+        &["extract", "a", "b", "--recording", "1"],
+        &[&["--stream", "main"], &["--around", "door"]],
+    );
+    insta::assert_snapshot!(refusals, @"
+    $ sustain extract a b --recording 1 --stream main
+    sustain: there is no recording 1; the store has 2.
+    Pin 1 keeps something of recording 1, which --recording 1 --pin 1 gives
+
+    $ sustain extract a b --recording 1 --around door
+    sustain: there is no recording 1; the store has 2.
+    Pin 1 keeps something of recording 1, which --recording 1 --pin 1 gives
+    ");
+    let (code, bytes, words) = extract(
+        &place,
+        &[
+            "a",
+            "b",
+            "--recording",
+            "1",
+            "--pin",
+            "1",
+            "--stream",
+            "main",
+        ],
+    );
+    assert!(code == 0 && bytes == content(EVENT.end)[EVENT], "{words}");
+}
+
+#[test]
+fn who_reads_what_a_ring_has_left_is_told_of_the_pin() {
+    let place = ring_with_pin();
+    let (code, _, words) = extract(&place, &["a", "b", "--stream", "main"]);
+    let note = "note: Pin 1 keeps something of recording 1, which --recording 1 --pin 1 gives";
+    assert!(code == 0 && words.contains(note), "{words}");
+    let (_, _, words) = extract(&place, &["a", "b", "--stream", "main", "--pin", "1"]);
+    assert!(!words.contains("keeps something"), "{words}");
+}
+
+#[test]
 fn recover_leaves_alone_what_a_pin_keeps() {
     let place = Place::new();
     recorded::create(&place, &MEMBERS, "2MiB");

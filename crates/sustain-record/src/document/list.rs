@@ -5,9 +5,10 @@ use sustain_document::list::{
 };
 use sustain_document::record::RecordingEnd;
 
-use super::{listed_members, time_text, uuid_text};
+use super::{kept_times, listed_members, time_text, uuid_text};
 use crate::error::RecordError;
 use crate::opening::{Recording, StreamSummary};
+use crate::reading::readable::FoundOfPin;
 use crate::reading::user_marks::{FoundMarks, MarkLoss, find_marks};
 use crate::reading::verify::Checkable;
 use crate::store::{OpenMember, Store};
@@ -59,6 +60,7 @@ pub fn listed_pins(store: &mut Store) -> Result<Vec<ListedPin>, RecordError> {
     let pins = store.pins().into_iter();
     pins.map(|pin| {
         let pinned = store.pinned(pin.number)?;
+        let found = FoundOfPin::of(&pinned);
         let numbers = pinned.iter().rev().map(|recording| recording.number);
         Ok(ListedPin {
             number: pin.number,
@@ -67,6 +69,9 @@ pub fn listed_pins(store: &mut Store) -> Result<Vec<ListedPin>, RecordError> {
             open: pin.is_open,
             kept_bytes: pin.kept_bytes,
             recordings: numbers.collect(),
+            absent: found.times_ns.is_none(),
+            kept: found.times_ns.map(kept_times),
+            kept_recordings: found.recordings,
         })
     })
     .collect()

@@ -10,7 +10,7 @@ mod unpin;
 mod verify;
 
 use sustain_disk::target::Target;
-use sustain_document::list::{ListedMember, MemberPresence};
+use sustain_document::list::{KeptTimes, ListedMember, MemberPresence};
 use uuid::Uuid;
 
 use crate::store::{Missing, OpenMember, Store};
@@ -57,6 +57,13 @@ fn missing_member(missing: &Missing) -> ListedMember {
         state: MemberPresence::Missing,
         bytes: None,
         slots: None,
+    }
+}
+
+fn kept_times((from_ns, to_ns): (i64, i64)) -> KeptTimes {
+    KeptTimes {
+        from: time_text(from_ns),
+        to: time_text(to_ns),
     }
 }
 

@@ -1,5 +1,7 @@
 //! What one pin keeps, as plain data.
 
+use serde::Serialize;
+
 use crate::opening::Recording;
 use crate::reading::range::Range;
 use crate::store::StorePin;
@@ -13,6 +15,32 @@ pub struct KeptByPin {
     pub recordings: Vec<Recording>,
     /// The frames of which it keeps only the beginning.
     pub cut_frames: Vec<CutFrame>,
+}
+
+/// What is found of what a pin keeps.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct FoundOfPin {
+    /// When its first and its last byte arrived, in nanoseconds since 1970; none if none is found.
+    pub times_ns: Option<(i64, i64)>,
+    /// The recordings of which bytes are found, oldest first.
+    pub recordings: Vec<u32>,
+}
+
+impl FoundOfPin {
+    /// What is found of these recordings, which a pin keeps.
+    pub fn of(recordings: &[Recording]) -> FoundOfPin {
+        let mut found = FoundOfPin::default();
+        for recording in recordings {
+            let Some((first_ns, last_ns)) = recording.arrival_ns() else {
+                continue;
+            };
+            let (from_ns, to_ns) = found.times_ns.unwrap_or((first_ns, last_ns));
+            found.times_ns = Some((from_ns.min(first_ns), to_ns.max(last_ns)));
+            found.recordings.push(recording.number);
+        }
+        found.recordings.sort_unstable();
+        found
+    }
 }
 
 /// A frame of which a pin keeps only the beginning, because it went on behind what is kept. A pin

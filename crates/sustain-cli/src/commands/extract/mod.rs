@@ -7,6 +7,7 @@ mod durable;
 mod frame_names;
 mod frames;
 mod index;
+mod kept_elsewhere;
 mod list_frames;
 mod losses;
 mod overwritten;
@@ -28,6 +29,7 @@ use sustain::report::terminal::LiveKind;
 
 use self::destination::Destination;
 use self::index::{FrameIndex, IndexedParts};
+use self::kept_elsewhere::KeptElsewhere;
 pub(super) use self::list_frames::list_frames;
 use self::selection::Selection;
 use self::work::{ExtractedStream, Work};
@@ -59,6 +61,7 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
         .pin
         .map(|pin| readable_pin(&mut store, pin))
         .transpose()?;
+    let elsewhere = KeptElsewhere::of(flags, &mut store, &found);
     let (store, looked_at) = (&store, Checkable::of(&store, &found));
     let recordings = match &kept {
         Some(kept) => kept.recordings.clone(),
@@ -67,6 +70,8 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
             watched(SEARCH, look)?
         }
     };
+    let chosen = selection::chosen(flags, &recordings);
+    chosen.map_err(|error| elsewhere.add_to(error, &recordings))?;
     let around = around::range(flags, store, &recordings)?;
     let selection = Selection::of(flags, (&recordings, kept.as_ref()), around)?;
     let scope = match &destination {
@@ -77,10 +82,9 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
     if flags.index.is_some() {
         check_has_frames(&selection)?;
     }
-    selection
-        .notices()
-        .iter()
-        .for_each(|notice| say(&format!("note: {notice}")));
+    let elsewhere = elsewhere.notice(&selection);
+    let notices = selection.notices().iter().chain(&elsewhere);
+    notices.for_each(|notice| say(&format!("note: {notice}")));
     let reader = StreamReader::open(&scope, selection.number, &selection.range)?;
     let mut progress = progress(&destination);
     let mut work = Work {

@@ -9,7 +9,7 @@ mod pinned;
 mod stretch;
 mod whole;
 
-pub use super::kept::{CutFrame, KeptByPin};
+pub use super::kept::{CutFrame, FoundOfPin, KeptByPin};
 pub use live::{LivePin, LiveRecordings};
 pub use pinned::{readable_pin, readable_pins};
 pub use stretch::{KeptStretch, pinned_time};

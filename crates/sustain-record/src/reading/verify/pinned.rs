@@ -9,9 +9,9 @@ use serde::Serialize;
 use super::{Bad, Checkable, VerifiedRecording, VerifyBasis, VerifyResult, check_recording};
 use crate::error::RecordError;
 use crate::opening::Recording;
-use crate::reading::kept::KeptByPin;
+use crate::reading::kept::{FoundOfPin, KeptByPin};
 use crate::reading::scope::Scope;
-use crate::store::{OpenMember, StorePin};
+use crate::store::OpenMember;
 
 /// The findings for what a pin keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -31,6 +31,8 @@ pub struct VerifiedPin {
     /// What was found of recordings, oldest first, but of those that the ring still has in the same
     /// place, or a pin before this one: they are told there.
     pub recordings: Vec<VerifiedRecording>,
+    /// What is found of all that it keeps, wherever that is told.
+    pub found: FoundOfPin,
 }
 
 /// The slots that were read: by member, the ranges of their serials.
@@ -73,7 +75,7 @@ pub(super) fn check_pins(
 ) -> Result<bool, RecordError> {
     for kept in store.pins {
         let pin = &kept.pin;
-        result.pins.push(VerifiedPin::begun(pin));
+        result.pins.push(VerifiedPin::begun(kept));
         let mut oldest_first: Vec<&Recording> = kept.recordings.iter().collect();
         oldest_first.sort_by_key(|recording| recording.number);
         for recording in oldest_first {
@@ -152,7 +154,8 @@ fn is_kept_there(member: &OpenMember, recording: &Recording, offset_bytes: u64) 
 }
 
 impl VerifiedPin {
-    fn begun(pin: &StorePin) -> VerifiedPin {
+    fn begun(kept: &KeptByPin) -> VerifiedPin {
+        let pin = &kept.pin;
         VerifiedPin {
             number: pin.number,
             from_time_ns: pin.from_time_ns,
@@ -161,6 +164,7 @@ impl VerifiedPin {
             kept_bytes: pin.kept_bytes,
             is_whole: false,
             recordings: Vec::new(),
+            found: FoundOfPin::of(&kept.recordings),
         }
     }
 }

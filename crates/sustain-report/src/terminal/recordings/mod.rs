@@ -13,6 +13,7 @@ use sustain_document::create::{CreateDocument, NewMember};
 use sustain_document::list::{ListDocument, ListedMember, ListedRecording, ListedStream};
 use sustain_document::record::RecordingEnd;
 
+use self::pins::only_pinned_line;
 pub use self::pins::unpin_text;
 pub use self::places::places_text;
 pub use self::recover::recover_text;
@@ -88,14 +89,12 @@ pub fn list_text(document: &ListDocument, width: usize) -> String {
     let mut text = wrapped(&store_line(&document.store, &document.members), width);
     if document.recordings.is_empty() {
         text.push_str("the store has no recordings\n");
-        return text;
-    }
-    if width < TABLE_WIDTH_MIN {
+    } else if width < TABLE_WIDTH_MIN {
         text.push_str(&list_blocks(document));
     } else {
         text.push_str(&list_table(document, width));
     }
-    let pins = document.pins.iter().map(pins::pin_line);
+    let pins = document.pins.iter().flat_map(pins::pin_lines);
     for line in mark_lines(document)
         .chain(pins)
         .chain(list_remarks(document))
@@ -341,7 +340,12 @@ fn open_ends(document: &ListDocument) -> impl Iterator<Item = String> {
 fn list_remarks(document: &ListDocument) -> Vec<String> {
     let mut lines: Vec<String> = open_ends(document).collect();
     lines.extend(of_losses(document));
-    lines.extend(document.recordings.iter().flat_map(of_overwritten));
+    let only_pinned = document.only_pinned();
+    let others = document.recordings.iter();
+    let others = others.filter(|one| !only_pinned.contains_key(&one.recording));
+    lines.extend(others.flat_map(of_overwritten));
+    let only_pinned = only_pinned.iter();
+    lines.extend(only_pinned.map(|(recording, pins)| only_pinned_line(*recording, pins)));
     lines
 }
 

@@ -1,13 +1,48 @@
 //! The pins of a store, in words.
 
-use sustain_document::list::ListedPin;
+use sustain_document::list::{KeptTimes, ListedPin};
 use sustain_document::unpin::UnpinDocument;
 
 use crate::format::position;
 use crate::terminal::wrapped::wrapped;
 
-/// A pin, and what it keeps.
-pub(super) fn pin_line(pin: &ListedPin) -> String {
+/// A pin, what it keeps, and what is found of that.
+pub(super) fn pin_lines(pin: &ListedPin) -> [String; 2] {
+    [pin_line(pin), found_line(pin.number, pin.open, &pin.kept)]
+}
+
+/// What is found of what a pin keeps.
+pub(super) fn found_line(number: u32, is_open: bool, kept: &Option<KeptTimes>) -> String {
+    match (kept, is_open) {
+        (Some(kept), _) => format!(
+            "pin {number}: what is found of it arrived from {} to {}",
+            kept.from, kept.to
+        ),
+        (None, true) => format!("pin {number}: nothing of it is found so far"),
+        (None, false) => format!(
+            "pin {number}: NOTHING of it is found: nothing arrived then, or it is damaged, or on a \
+             member that is not here or is out of date"
+        ),
+    }
+}
+
+/// A recording of which only these pins keep anything.
+pub(super) fn only_pinned_line(recording: u32, pins: &[u32]) -> String {
+    let numbers: Vec<String> = pins.iter().map(u32::to_string).collect();
+    let (keep, flags) = match &numbers[..] {
+        [number] => (format!("pin {number} keeps"), format!("--pin {number}")),
+        _ => (
+            format!("pins {} keep", numbers.join(", ")),
+            format!("--pin {}", numbers.join(" or ")),
+        ),
+    };
+    format!(
+        "recording {recording}: the ring has overwritten all of it but what {keep}: `sustain \
+         extract` gives that with --recording {recording} {flags}"
+    )
+}
+
+fn pin_line(pin: &ListedPin) -> String {
     let open = match pin.open {
         true => " (its end was not reached: all that came is kept)",
         false => "",
@@ -61,7 +96,50 @@ mod tests {
             open: true,
             kept_bytes: 16 << 20,
             recordings: vec![3, 4, 5],
+            kept: Some(KeptTimes {
+                from: "1970-01-01T00:00:01.000000000Z".to_owned(),
+                to: "1970-01-01T00:00:41.000000000Z".to_owned(),
+            }),
+            absent: false,
+            kept_recordings: vec![3, 5],
         }
+    }
+
+    #[test]
+    fn what_is_found_of_a_pin_is_said() {
+        assert_eq!(
+            pin_lines(&pin())[1],
+            "pin 2: what is found of it arrived from 1970-01-01T00:00:01.000000000Z to \
+             1970-01-01T00:00:41.000000000Z"
+        );
+        let nothing = ListedPin {
+            kept: None,
+            absent: true,
+            ..pin()
+        };
+        let [_, found] = pin_lines(&nothing);
+        assert_eq!(found, "pin 2: nothing of it is found so far");
+        let ended = ListedPin {
+            open: false,
+            ..nothing
+        };
+        let [_, found] = pin_lines(&ended);
+        assert!(
+            found.starts_with("pin 2: NOTHING of it is found"),
+            "{found}"
+        );
+    }
+
+    #[test]
+    fn a_recording_of_which_only_pins_keep_something_names_them() {
+        assert_eq!(
+            only_pinned_line(3, &[2]),
+            "recording 3: the ring has overwritten all of it but what pin 2 keeps: `sustain \
+             extract` gives that with --recording 3 --pin 2"
+        );
+        let several = only_pinned_line(3, &[1, 2]);
+        assert!(several.contains("pins 1, 2 keep: "), "{several}");
+        assert!(several.ends_with("--pin 1 or 2"), "{several}");
     }
 
     #[test]

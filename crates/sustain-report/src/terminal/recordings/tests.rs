@@ -321,6 +321,9 @@ fn what_a_pin_keeps_is_whole_or_not() {
         kept_bytes: 1_200_000_000,
         whole: true,
         recordings: Vec::new(),
+        kept: None,
+        absent: true,
+        kept_recordings: Vec::new(),
     }];
     let line = "\npin 2: 1.20 GB, whole: 2026-03-01T10:00:00Z to 2026-03-01T10:05:00Z\n";
     let text = verify_text(&document, 120);

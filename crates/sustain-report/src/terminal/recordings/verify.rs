@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use sustain_document::list::ListedMember;
 use sustain_document::verify::{BadRange, CheckedPin, CheckedStream, VerifyDocument};
 
+use super::pins::found_line;
 use super::store_line;
 use crate::format::position;
 use crate::terminal::without_controls;
@@ -77,6 +78,7 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
     }
     for pin in &document.pins {
         text.push_str(&wrapped(&pin_line(pin, document.complete), width));
+        text.push_str(&wrapped(&found_line(pin.pin, pin.open, &pin.kept), width));
     }
     let mut last = verdict(document);
     last.push_str(&crash_words(document));

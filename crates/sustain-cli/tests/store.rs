@@ -23,6 +23,8 @@ mod frames;
 mod index;
 #[path = "store/medium.rs"]
 mod medium;
+#[path = "store/old_members.rs"]
+mod old_members;
 #[path = "store/pins.rs"]
 mod pins;
 #[path = "store/places.rs"]

@@ -166,6 +166,14 @@ impl Recording {
         times.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))
     }
 
+    /// Whether bytes of it are missing that its appends call durable.
+    pub(crate) fn lacks_durable(&self) -> bool {
+        self.streams.iter().any(|stream| {
+            let unsettled_bytes = stream.offered_bytes.saturating_sub(stream.settled_bytes);
+            stream.absent_bytes > unsettled_bytes
+        })
+    }
+
     /// Bytes of a stream that a crash took, as its end mark says, of those that a ring has not
     /// overwritten since.
     pub fn crash_bytes(&self, stream: u16) -> u64 {

@@ -11,6 +11,7 @@ mod member;
 #[cfg(test)]
 mod mounted_file_system;
 mod open;
+mod pin_tables;
 mod pins;
 mod prewrite;
 pub(crate) mod superblocks;
@@ -85,6 +86,8 @@ pub struct Store {
     mode: Mode,
     /// Whether someone had a member locked before anything of it was read.
     was_written: bool,
+    /// Whether a member lacks what others call durable, as far as that had to be known.
+    lacks_durable: bool,
     machines: Vec<SharedMachine>,
     clock: Clock,
     openings: Vec<Opening>,
@@ -330,10 +333,13 @@ impl Store {
     fn set_hints(&mut self, slots_begun: &[u64], renewal: Renewal<'_>) {
         assert_eq!(slots_begun.len(), self.members.len(), "one for each member");
         let recording = self.next_recording();
+        // One that has failed before is no older than the others from here on.
+        let generations = self.members.iter().map(|one| one.superblock.generation);
+        let generation = generations.max().unwrap_or(0).saturating_add(1);
         for (index, (member, slots_begun)) in self.members.iter_mut().zip(slots_begun).enumerate() {
             let superblock = &mut member.superblock;
             superblock.end_slot = durable_end_slot(superblock);
-            superblock.generation = superblock.generation.saturating_add(1);
+            superblock.generation = generation;
             let begins_slot =
                 std::mem::replace(&mut superblock.slots_begun, *slots_begun) != *slots_begun;
             // On a full member nothing will be written, and its last end stays the last.

@@ -130,6 +130,7 @@ impl Store {
             slot_bytes: first.geometry.slot_bytes,
             mode,
             was_written,
+            lacks_durable: false,
             openings: members
                 .iter()
                 .map(|member| Opening::new(&member.superblock))
@@ -144,8 +145,9 @@ impl Store {
         };
         store.tails = store.ask(Opening::tail)?;
         store.note_tails();
+        store.look_at_pins()?;
         if mode == Mode::Record {
-            store.settle_pins();
+            store.settle_pins()?;
         }
         Ok(store)
     }

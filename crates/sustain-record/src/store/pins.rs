@@ -2,9 +2,10 @@
 
 use sustain_document::setting::PIN;
 
+use super::pin_tables::{PinStanding, has_place_for, is_same, set_somewhere, standing};
 use super::{OpenMember, Renewal, Store};
 use crate::error::RecordError;
-use crate::format::Pin;
+use crate::format::{Pin, Superblock};
 use crate::opening::{MemberTail, Opening, PATIENCE_SLOTS, Recording, merge_pinned};
 
 /// A ring needs so many slots of a lap on each member that no pin keeps: a start is repeated before
@@ -24,40 +25,80 @@ pub struct StorePin {
     pub is_open: bool,
     /// The space that it takes in the ring, on the members that are there.
     pub kept_bytes: u64,
+    /// Names of the members that do not know of it, because they are an earlier state that was put
+    /// back. What they had of it cannot be told apart before somebody records next.
+    pub unknown_on: Vec<String>,
 }
 
 impl Store {
     /// The pins of the store, in the order of their numbers. One that not all members have was
-    /// never acknowledged, and is none.
+    /// never acknowledged, and is none, unless those that lack it are too old to know of it.
     pub fn pins(&self) -> Vec<StorePin> {
-        let Some(first) = self.members.first() else {
-            return Vec::new();
-        };
-        let set = first.superblock.pins.iter().filter(|pin| pin.is_set());
-        let mut pins: Vec<StorePin> = set
-            .filter_map(|pin| {
-                let members = self.members.iter().zip(&self.tails);
-                let on_members: Option<Vec<(Pin, u64)>> = members
-                    .map(|(member, tail)| {
-                        let pin = pin_of(member, pin.number)?;
-                        let closed = pin.closed_at(tail.next_slot_serial, 0);
-                        let end_slot = closed.end_slot.unwrap_or(pin.from_slot);
-                        Some((pin, end_slot - pin.from_slot))
-                    })
-                    .collect();
-                let on_members = on_members?;
-                let slots: u64 = on_members.iter().map(|(_, slots)| slots).sum();
-                Some(StorePin {
-                    number: pin.number,
-                    from_time_ns: pin.from_time_ns,
-                    to_time_ns: pin.to_time_ns,
-                    is_open: on_members.iter().any(|(pin, _)| pin.end_slot.is_none()),
-                    kept_bytes: slots * u64::from(self.slot_bytes),
-                })
+        let superblocks = self.superblocks();
+        let set = set_somewhere(&superblocks).into_iter();
+        set.filter_map(|pin| {
+            let unknown_on = self.unknown_on(&superblocks, &pin)?;
+            let members = self.members.iter().zip(&self.tails);
+            let on_members = members.filter_map(|(member, tail)| {
+                let pin = pin_of(member, pin.number).filter(|own| is_same(own, &pin))?;
+                let closed = pin.closed_at(tail.next_slot_serial, 0);
+                let end_slot = closed.end_slot.unwrap_or(pin.from_slot);
+                Some((pin, end_slot - pin.from_slot))
+            });
+            let on_members: Vec<(Pin, u64)> = on_members.collect();
+            let slots: u64 = on_members.iter().map(|(_, slots)| slots).sum();
+            let name = |index: usize| self.members[index].name.clone();
+            Some(StorePin {
+                number: pin.number,
+                from_time_ns: pin.from_time_ns,
+                to_time_ns: pin.to_time_ns,
+                is_open: on_members.iter().any(|(pin, _)| pin.end_slot.is_none()),
+                kept_bytes: slots * u64::from(self.slot_bytes),
+                unknown_on: unknown_on.into_iter().map(name).collect(),
             })
-            .collect();
-        pins.sort_by_key(|pin| pin.number);
-        pins
+        })
+        .collect()
+    }
+
+    fn superblocks(&self) -> Vec<&Superblock> {
+        self.members.iter().map(|one| &one.superblock).collect()
+    }
+
+    /// The members that are too old to know of a pin; none if it is not set.
+    fn unknown_on(&self, superblocks: &[&Superblock], pin: &Pin) -> Option<Vec<usize>> {
+        match standing(superblocks, pin) {
+            PinStanding::Set { unknown_on } => Some(unknown_on),
+            PinStanding::Doubtful { unknown_on } => self.lacks_durable.then_some(unknown_on),
+            PinStanding::Freed => None,
+        }
+    }
+
+    /// Finds out what the tables of pins alone do not tell, and notes which members are old.
+    pub(super) fn look_at_pins(&mut self) -> Result<(), RecordError> {
+        let superblocks = self.superblocks();
+        let set = set_somewhere(&superblocks);
+        let is_doubtful =
+            |pin: &Pin| matches!(standing(&superblocks, pin), PinStanding::Doubtful { .. });
+        if set.iter().any(is_doubtful) {
+            self.lacks_durable = match self.recordings() {
+                Ok(recordings) => recordings.first().is_some_and(Recording::lacks_durable),
+                Err(RecordError::RecordedApart { .. }) => true,
+                Err(error) => return Err(error),
+            };
+        }
+        for pin in self.pins() {
+            let number = pin.number;
+            let notes = pin.unknown_on.into_iter().map(|name| {
+                format!(
+                    "{name} is older than the other members: an earlier state of it was put back, \
+                     and what was written to it since is not there. It does not know of pin \
+                     {number}, which stays set; what {name} has of the time that is pinned can be \
+                     read by that pin when somebody has recorded to the store, or freed another pin"
+                )
+            });
+            self.notes.extend(notes);
+        }
+        Ok(())
     }
 
     /// Returns the pin of this number.
@@ -94,30 +135,64 @@ impl Store {
     }
 
     /// What is to become of pins when somebody records to the store next: open ends lie behind all
-    /// that was found, what not all members have was never acknowledged, and what was freed for
-    /// long is forgotten. The superblocks tell it when they are renewed next.
-    pub(super) fn settle_pins(&mut self) {
+    /// that was found, what not all members have was never acknowledged, unless those that lack it
+    /// are too old to know of it, and what was freed for long is forgotten. The superblocks tell it
+    /// when they are renewed next.
+    ///
+    /// # Errors
+    /// [`RecordError::Member`] if a member is too old to know of a pin, and cannot be told of it;
+    /// [`RecordError::Engine`].
+    pub(super) fn settle_pins(&mut self) -> Result<(), RecordError> {
         let first_sequence = self.first_sequence();
-        let is_on_all = |number: u32| {
-            let mut members = self.members.iter();
-            members.all(|member| pin_of(member, number).is_some())
-        };
-        let numbers = self.members.iter().flat_map(|one| &one.superblock.pins);
-        let lost: Vec<u32> = numbers
-            .map(|pin| pin.number)
-            .filter(|number| !is_on_all(*number))
-            .collect();
+        let superblocks = self.superblocks();
+        let set = set_somewhere(&superblocks).into_iter();
+        let (kept, lost): (Vec<_>, Vec<_>) = set
+            .map(|pin| (pin, self.unknown_on(&superblocks, &pin)))
+            .partition(|(_, unknown_on)| unknown_on.is_some());
+        for (pin, unknown_on) in kept {
+            for index in unknown_on.into_iter().flatten() {
+                self.tell_of_pin(index, pin)?;
+            }
+        }
+        let is_lost = |pin: &Pin| lost.iter().any(|(lost, _)| is_same(lost, pin));
         for (member, tail) in self.members.iter_mut().zip(&self.tails) {
             let (next, course) = (tail.next_slot_serial, member.superblock.course());
             let pins = &mut member.superblock.pins;
             for pin in pins.iter_mut() {
-                if lost.contains(&pin.number) && pin.is_set() {
+                if is_lost(pin) && pin.is_set() {
                     pin.freed_slot = Some(next);
                 }
                 *pin = pin.closed_at(next, first_sequence);
             }
             pins.retain(|pin| !course.has_outlived(pin, next, PATIENCE_SLOTS));
         }
+        Ok(())
+    }
+
+    /// Lets a member that is too old to know of a pin keep what it has of it.
+    fn tell_of_pin(&mut self, index: usize, pin: Pin) -> Result<(), RecordError> {
+        let name = &self.members[index].name;
+        let number = pin.number;
+        if !has_place_for(&self.members[index].superblock.pins, number) {
+            let why = format!(
+                "it is older than the other members: an earlier state of it was put back, which \
+                 does not know of pin {number}, and its table of pins has no place for that. \
+                 Nothing was changed: put the newest state of {name} back; or read what the pins \
+                 keep (`sustain extract` with {} N), and create the store anew",
+                PIN.flag()
+            );
+            return Err(RecordError::member(name, why));
+        }
+        let slots = self.ask(|opening| opening.slot_at(pin.from_time_ns))?;
+        let next = self.tails[index].next_slot_serial;
+        let from_slot = slots[index];
+        let own = Pin {
+            from_slot,
+            end_slot: pin.end_slot.map(|_| next.max(from_slot.saturating_add(1))),
+            ..pin
+        };
+        self.members[index].superblock.pins.push(own);
+        Ok(())
     }
 
     /// Frees a pin while nobody records, of a store that is open for recording. It is durable on

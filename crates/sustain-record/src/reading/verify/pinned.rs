@@ -111,7 +111,8 @@ pub(super) fn check_pins(
 pub(super) fn judge_pins(store: Checkable<'_>, result: &mut VerifyResult) {
     let is_all_told = result.complete && result.bad_unlisted == 0;
     for (kept, pin) in store.pins.iter().zip(&mut result.pins) {
-        pin.is_whole = is_all_told;
+        // A member that is too old to know of it may have had some of it.
+        pin.is_whole = is_all_told && kept.pin.unknown_on.is_empty();
         for bad in &mut result.bad {
             if bad.pin == Some(pin.number) || lies_in(bad, kept, store.members) {
                 bad.pin.get_or_insert(pin.number);

@@ -4,7 +4,7 @@ use sustain::record::PinWish;
 
 use crate::recorded::{self, content, document, extract};
 use crate::ring::{
-    ALL_BYTES, CUT_LINE, CUT_NOTICE, EVENT, EVENT_LINES, MEMBERS, RunningRing, lines,
+    ALL_BYTES, CUT_LINE, CUT_NOTICE, EVENT, EVENT_LINES, MEMBERS, RunningRing, freed, lines,
     pin_in_ring_with_cut_line, pinned, ring_with_pin,
 };
 use crate::support::{Place, unwrapped};
@@ -272,6 +272,24 @@ fn what_the_ring_still_has_of_a_pin_is_checked_once() {
         (&1.into(), 1)
     );
     assert_eq!(damaged["pins"][0]["whole"], false);
+}
+
+#[test]
+fn the_number_of_a_freed_pin_is_not_given_again() {
+    let place = ring_with_pin();
+    place.run(&["unpin", "a", "b", "--pin", "1"]).expect(0);
+    // So long that nothing tells any more which slots it has kept.
+    for expected in [2, 3] {
+        for _ in 0..2 {
+            let mut ring = RunningRing::begin(&place);
+            ring.give(&content(ALL_BYTES), b"");
+            ring.end();
+        }
+        let mut ring = RunningRing::begin(&place);
+        assert_eq!(ring.pin_event().number, expected);
+        freed(&ring.recorder.board(), expected);
+        ring.end();
+    }
 }
 
 #[test]

@@ -46,7 +46,9 @@ struct SuperblockBytes {
     recordings_begun: U32,
     ended_slots: U64,
     pin_count: U16,
-    reserved_too: [u8; 886],
+    reserved_too: [u8; 2],
+    pins_numbered: U32,
+    reserved_last: [u8; 880],
     members: [[u8; 16]; MEMBERS_MAX],
     pins: [PinBytes; PINS_MAX],
 }
@@ -85,6 +87,9 @@ pub struct Superblock {
     /// What is kept of a ring, and what was until lately: at most [`PINS_MAX`], no two with the
     /// same number.
     pub pins: Vec<Pin>,
+    /// The largest number that was ever given to a pin, as far as is told; 0 if none was, or an
+    /// older recorder does not tell. No number is given again.
+    pub pins_numbered: u32,
 }
 
 /// Why a block is not a superblock that can be used.
@@ -147,6 +152,7 @@ impl Superblock {
         for (entry, member) in layout.members.iter_mut().zip(&self.members) {
             *entry = member.into_bytes();
         }
+        layout.pins_numbered = self.pins_numbered.into();
         layout.pin_count = (self.pins.len() as u16).into();
         for (entry, pin) in layout.pins.iter_mut().zip(&self.pins) {
             *entry = pin.to_bytes();
@@ -204,6 +210,7 @@ impl Superblock {
             recordings_begun: layout.recordings_begun.get(),
             end_slot: layout.ended_slots.get().checked_sub(1),
             pins: pins.iter().map(Pin::of_bytes).collect(),
+            pins_numbered: layout.pins_numbered.get(),
         };
         if layout.copy.get() < COPIES && superblock.is_valid() {
             Ok(superblock)
@@ -223,6 +230,12 @@ impl Superblock {
                 .pins
                 .iter()
                 .all(|pin| pin.is_valid(self.geometry.slot_count))
+    }
+
+    /// The largest number that was ever given to a pin, as far as this tells.
+    pub fn largest_pin(&self) -> u32 {
+        let numbers = self.pins.iter().map(|pin| pin.number);
+        numbers.max().unwrap_or(0).max(self.pins_numbered)
     }
 
     /// The order in which the slots of this member are written.
@@ -293,6 +306,7 @@ mod tests {
             recordings_begun: 3,
             end_slot: Some(11),
             pins: Vec::new(),
+            pins_numbered: 4,
         }
     }
 
@@ -346,6 +360,7 @@ mod tests {
             (offset_of!(SuperblockBytes, parity_count), 120),
             (offset_of!(SuperblockBytes, reserved), 122),
             (offset_of!(SuperblockBytes, pin_count), 136),
+            (offset_of!(SuperblockBytes, pins_numbered), 140),
             (offset_of!(SuperblockBytes, members), 1024),
             (offset_of!(SuperblockBytes, pins), 3072),
         ];
@@ -402,7 +417,8 @@ mod tests {
         assert_eq!(without[..16], with[..16]);
         assert_eq!(without[24..136], with[24..136]);
         assert_eq!(without[138..3072], with[138..3072]);
-        assert!(without[136..1024].iter().all(|byte| *byte == 0));
+        assert_eq!(without[136..144], [0, 0, 0, 0, 4, 0, 0, 0]);
+        assert!(without[144..1024].iter().all(|byte| *byte == 0));
         assert_eq!(Superblock::decode(&with), Ok(with_pins()));
         // A version 1 has none, whatever lies in its reserved space.
         let mut older = with.clone();
@@ -468,7 +484,9 @@ mod tests {
     #[test]
     fn reserved_bytes_and_unknown_flags_are_ignored() {
         assert_eq!(patched(120, &[0xFF; 4]), Ok(superblock()));
-        assert_eq!(patched(136, &[0xFF; 888]), Ok(superblock()));
+        assert_eq!(patched(136, &[0xFF; 4]), Ok(superblock()));
+        assert_eq!(patched(144, &[0xFF; 880]), Ok(superblock()));
+        assert_eq!(patched(140, &[9]).unwrap().pins_numbered, 9);
         assert_eq!(patched(3072, &[0xFF; 1024]), Ok(superblock()));
         assert_eq!(patched(108, &[0xFF; 4]), Ok(superblock()));
         let otherwise = patched(108, &[0xFE]).unwrap();
@@ -550,6 +568,7 @@ mod tests {
                 recordings_begun: numbers[2] as u32,
                 end_slot: numbers[2].checked_sub(1),
                 pins: (1..).zip(pins).map(pin).collect(),
+                pins_numbered: numbers[1] as u32,
             }
         }
     }

@@ -148,6 +148,7 @@ mod tests {
                 recordings_begun: 0,
                 end_slot: None,
                 pins: Vec::new(),
+                pins_numbered: 0,
             },
             slot_times: VecDeque::new(),
         };

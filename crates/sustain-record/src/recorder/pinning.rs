@@ -164,8 +164,6 @@ pub(super) struct Pinning {
     pub(super) open: Vec<OpenPin>,
     /// Pins that could not be set on all members, and are to be freed on the others.
     pub(super) failed: VecDeque<u32>,
-    /// The largest number that was given.
-    pub(super) numbered: u32,
 }
 
 impl Pinning {

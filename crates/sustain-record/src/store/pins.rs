@@ -154,9 +154,12 @@ impl Store {
                 self.tell_of_pin(index, pin)?;
             }
         }
+        let numbered = self.members.iter().map(|one| one.superblock.largest_pin());
+        let numbered = numbered.max().unwrap_or(0);
         let is_lost = |pin: &Pin| lost.iter().any(|(lost, _)| is_same(lost, pin));
         for (member, tail) in self.members.iter_mut().zip(&self.tails) {
             let (next, course) = (tail.next_slot_serial, member.superblock.course());
+            member.superblock.pins_numbered = numbered;
             let pins = &mut member.superblock.pins;
             for pin in pins.iter_mut() {
                 if is_lost(pin) && pin.is_set() {

@@ -238,6 +238,7 @@ pub(crate) mod tests {
             recordings_begun: 0,
             end_slot: None,
             pins: Vec::new(),
+            pins_numbered: 0,
             slots_begun: 0,
         }
     }

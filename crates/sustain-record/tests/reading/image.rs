@@ -102,6 +102,7 @@ impl Image {
                 recordings_begun: 0,
                 end_slot: None,
                 pins: Vec::new(),
+                pins_numbered: 0,
                 slots_begun: 0,
             };
             for (copy, at) in superblock

@@ -35,6 +35,7 @@ pub fn superblock() -> Superblock {
         recordings_begun: 0,
         end_slot: None,
         pins: Vec::new(),
+        pins_numbered: 0,
     }
 }
 
@@ -71,6 +72,7 @@ pub fn smallest_superblock() -> Superblock {
         recordings_begun: 0,
         end_slot: None,
         pins: Vec::new(),
+        pins_numbered: 0,
     }
 }
 

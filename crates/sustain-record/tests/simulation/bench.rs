@@ -123,6 +123,7 @@ impl Bench {
                 recordings_begun: 0,
                 end_slot: None,
                 pins: Vec::new(),
+                pins_numbered: 0,
                 slots_begun: 0,
             };
             for (copy, offset_bytes) in (0..).zip(geometry.superblock_offsets()) {

@@ -122,6 +122,7 @@ pub fn superblocks(sizes_bytes: &[u64], slot_bytes: u32) -> Vec<Superblock> {
         recordings_begun: 0,
         end_slot: None,
         pins: Vec::new(),
+        pins_numbered: 0,
         slots_begun: 0,
     };
     sizes_bytes.iter().enumerate().map(superblock).collect()

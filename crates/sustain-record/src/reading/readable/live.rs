@@ -220,7 +220,7 @@ fn pins_since(
     for pin in store.pins() {
         let before = earlier.iter().find(|before| {
             let before = &before.kept.pin;
-            // A number may be given again when a pin was freed long ago.
+            // Earlier versions gave a number again when its pin was freed long ago.
             (before.number, before.from_time_ns) == (pin.number, pin.from_time_ns)
         });
         if let Some(before) = before.filter(|before| stays(pin.is_open) && before.kept.pin == pin) {

@@ -43,6 +43,7 @@ impl<I: Inlet> RecordFeed<I> {
             let known = member.superblock_to_be();
             open.superblock.generation = open.superblock.generation.max(known.generation);
             open.superblock.pins = known.pins.clone();
+            open.superblock.pins_numbered = known.pins_numbered;
             if !self.is_cut {
                 for pin in &mut open.superblock.pins {
                     *pin = pin.closed_at(member.slots_begun(), end_sequence);
@@ -132,8 +133,12 @@ impl<I: Inlet> RecordFeed<I> {
                  ring has come round: free one (`unpin`), or wait for that"
             ));
         }
-        let numbers = tables.iter().flatten().map(|pin| pin.number);
-        let number = numbers.max().unwrap_or(0).max(self.pinning.numbered) + 1;
+        // A number of a pin that was freed is not given again: whoever frees that pin once more, or
+        // still reads it, would get the new one.
+        let members = self.members.iter();
+        let given = members.map(|member| member.superblock_to_be().largest_pin());
+        let number = given.max().unwrap_or(0).checked_add(1);
+        let number = number.ok_or("no number is left for a pin: record to another store")?;
         let mut renewed = Vec::new();
         let mut free_slots = 0;
         for (member, mut pins) in self.members.iter().zip(tables) {
@@ -167,7 +172,6 @@ impl<I: Inlet> RecordFeed<I> {
         }
         let is_told_ns = to_ns.saturating_add(UNTIL_CLOSED_NS);
         let ring_full_ns = self.full_ns(free_slots, now_ns);
-        self.pinning.numbered = number;
         self.pinning.open.push(OpenPin {
             number,
             to_ns,
@@ -329,6 +333,7 @@ impl<I: Inlet> RecordFeed<I> {
             let mut superblock = member.superblock_to_be().clone();
             superblock.generation = superblock.generation.saturating_add(1);
             superblock.pins = pins;
+            superblock.pins_numbered = superblock.largest_pin();
             // A copy of a table before this one may be on its way to a member that is slow.
             let is_in_flight = member.renewing.as_ref().is_some_and(|one| one.is_in_flight);
             member.renewing = Some(Renewing {

@@ -401,6 +401,7 @@ fn found(
             recordings_begun: 0,
             end_slot: None,
             pins: Vec::new(),
+            pins_numbered: 0,
             slots_begun: 0,
         })
         .collect();

@@ -80,6 +80,12 @@ fn no_recorder(why: &str) -> String {
 
 fn request(flags: &ControlFlags) -> Result<ControlRequest, UsageError> {
     let text = flags.text.clone().unwrap_or_default();
+    check_no_flag(&text)?;
+    if flags.pin.is_some() && flags.command != CommandWord::Unpin {
+        let why = "only unpin takes --pin: what is to be pinned is given as -30s..+10s, with \
+                   --from and --to, or with --around";
+        return Err(UsageError(why.to_owned()));
+    }
     let is_pin = flags.command == CommandWord::Pin;
     if !is_pin && (flags.from.is_some() || flags.around.is_some()) {
         let why = "only pin takes times, or a mark to keep something around";
@@ -91,19 +97,18 @@ fn request(flags: &ControlFlags) -> Result<ControlRequest, UsageError> {
             ControlRequest::Mark { text }
         }
         CommandWord::Unpin => ControlRequest::Unpin {
-            number: text.parse().map_err(|_| {
-                let what = "is no number of a pin: `sustain list` and `status` show them";
-                UsageError(format!("{text:?} {what}"))
-            })?,
+            number: number_of_pin(flags)?,
         },
-        _ if flags.text.is_some() => {
-            let why = "only mark takes a text, and only unpin a number: quote a text with spaces";
+        _ if flags.text.is_some() && stretch(flags).is_none() => {
+            let why = "only mark takes a text, only unpin a number, and only pin a stretch, as \
+                       -30s..+10s: quote a text with spaces";
             return Err(UsageError(why.to_owned()));
         }
         CommandWord::Pin => {
+            let (from, to) = stretch(flags).unwrap_or((flags.from.clone(), flags.to.clone()));
             let request = ControlRequest::Pin {
-                from: flags.from.clone(),
-                to: flags.to.clone(),
+                from,
+                to,
                 around: flags.around.clone(),
                 before: flags.before.clone(),
                 after: flags.after.clone(),
@@ -118,6 +123,46 @@ fn request(flags: &ControlFlags) -> Result<ControlRequest, UsageError> {
         CommandWord::Split => ControlRequest::Split,
         CommandWord::Stop => ControlRequest::Stop,
     })
+}
+
+/// A text may begin with a dash, as a time does. So a flag that does not exist would be taken for
+/// one.
+fn check_no_flag(text: &str) -> Result<(), UsageError> {
+    let is_text_meant = std::env::args_os().any(|typed| typed == "--");
+    if is_text_meant || !text.starts_with("--") {
+        return Ok(());
+    }
+    Err(UsageError(format!(
+        "there is no flag {text}: see `sustain control --help`. A text that begins so is given \
+         behind --"
+    )))
+}
+
+fn number_of_pin(flags: &ControlFlags) -> Result<u32, UsageError> {
+    let Some(typed) = flags.text.as_ref().or(flags.pin.as_ref()) else {
+        let why = "the number of the pin is required, as in `sustain control SOCKET unpin 3`: \
+                   `sustain list` and `status` show them";
+        return Err(UsageError(why.to_owned()));
+    };
+    typed.parse().map_err(|_| {
+        let what = "is no number of a pin: `sustain list` and `status` show them";
+        UsageError(format!("{typed:?} {what}"))
+    })
+}
+
+/// The beginning and the end of what is to be pinned, if they are given as -30s..+10s, or only the
+/// beginning, as -30s.
+fn stretch(flags: &ControlFlags) -> Option<(Option<String>, Option<String>)> {
+    let text = flags.text.as_deref()?;
+    let is_given_twice = flags.from.is_some() || flags.around.is_some();
+    if flags.command != CommandWord::Pin || is_given_twice {
+        return None;
+    }
+    let told = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    match text.split_once("..") {
+        Some((from, to)) => Some((told(from), told(to))),
+        None => text.starts_with('-').then(|| (told(text), None)),
+    }
 }
 
 fn connect(path: &Path) -> anyhow::Result<UnixStream> {

@@ -5,6 +5,7 @@ use sustain::disk::units::{parse_duration, parse_size};
 
 use super::help::{self, group};
 use super::measure::SettingFlags;
+use super::number::parse_number;
 use super::shared::{DirectionFlags, OutputFlags, SafetyFlags};
 
 const EXAMPLES: &str = "\
@@ -106,6 +107,7 @@ pub(crate) struct CompareFlags {
     /// With --ab: seed for the data and for simulated machines [default: 0].
     #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long, value_name = "N")]
+    #[arg(value_parser = parse_number::<u64>, allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
 }
 

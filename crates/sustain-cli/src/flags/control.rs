@@ -14,6 +14,8 @@ Examples:
       The state of the recording.
   sustain control /run/left.control pin --from -30s --to +10s
       Keeps this stretch of a ring from being overwritten, while the ring goes on.
+  sustain control /run/left.control pin -30s..+10s
+      The same.
   sustain control /run/left.control split
       Ends this recording and begins the next one, without losing a byte between.
   sustain extract store/ --around 'door opened' --before 10s --after 5s -o door.raw
@@ -50,16 +52,21 @@ pub(crate) struct ControlFlags {
     /// What the recording is to do.
     #[arg(value_enum, value_name = "COMMAND")]
     pub(crate) command: CommandWord,
-    /// The text of a mark, 1 to 1000 bytes in one line, or the number of the pin to free.
-    #[arg(required_if_eq_any([("command", "mark"), ("command", "unpin")]))]
-    #[arg(value_name = "TEXT|N")]
+    /// The text of a mark, 1 to 1000 bytes in one line; the number of the pin to free; or what is
+    /// to be pinned, as -30s..+10s.
+    #[arg(required_if_eq("command", "mark"))]
+    #[arg(value_name = "TEXT|N|FROM..TO", allow_hyphen_values = true)]
     pub(crate) text: Option<String>,
+    /// With unpin, the number of the pin, in the form of `sustain unpin`.
+    #[arg(long, value_name = "N", conflicts_with = "text")]
+    pub(crate) pin: Option<String>,
     /// With pin, the beginning of what is kept: -30s for so long before now, or a time such as
     /// 2026-03-01T10:00:00Z.
     #[arg(
         long,
         value_name = "TIME",
         allow_hyphen_values = true,
+        alias = "from-time",
         conflicts_with = "around"
     )]
     pub(crate) from: Option<String>,
@@ -69,6 +76,7 @@ pub(crate) struct ControlFlags {
         long,
         value_name = "TIME",
         allow_hyphen_values = true,
+        alias = "to-time",
         requires = "from"
     )]
     pub(crate) to: Option<String>,
@@ -77,10 +85,20 @@ pub(crate) struct ControlFlags {
     #[arg(long, value_name = "MARK")]
     pub(crate) around: Option<String>,
     /// How long before the mark it begins [default: 10s].
-    #[arg(long, value_name = "TIME", requires = "around")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "around",
+        allow_hyphen_values = true
+    )]
     pub(crate) before: Option<String>,
     /// How long behind the mark it ends [default: 10s].
-    #[arg(long, value_name = "TIME", requires = "around")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "around",
+        allow_hyphen_values = true
+    )]
     pub(crate) after: Option<String>,
     /// Print the answer as the line of JSON that it is.
     #[arg(long)]

@@ -4,6 +4,7 @@ use clap::Args;
 use sustain::disk::units::{parse_duration, parse_size};
 
 use super::help::{self, group};
+use super::number::parse_number;
 use super::shared::{DirectionFlags, OutputFlags, RequestFlags, SafetyFlags};
 
 const EXAMPLES: &str = "\
@@ -64,5 +65,6 @@ pub(crate) struct DiagnoseFlags {
     /// Seed for the data and for simulated machines.
     #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = parse_number::<u64>, allow_negative_numbers = true)]
     pub(crate) seed: u64,
 }

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use sustain::disk::units::{parse_duration, parse_size};
 
 use super::help::{self, group};
+use super::number::parse_number;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -78,11 +79,13 @@ pub(crate) struct ExtractFlags {
     pub(crate) members: Vec<String>,
     /// The recording's number [default: the newest].
     #[arg(long, value_name = "N")]
+    #[arg(value_parser = parse_number::<u32>, allow_negative_numbers = true)]
     pub(crate) recording: Option<u32>,
     /// Read what this pin keeps of a ring, as `sustain list` numbers it. Without a range, that is
     /// what arrived in the time for which it was set, in whole frames, or in whole appends of a
     /// stream without frames.
     #[arg(long, value_name = "N")]
+    #[arg(value_parser = parse_number::<u32>, allow_negative_numbers = true)]
     pub(crate) pin: Option<u32>,
     /// The stream's name [default: the only one].
     #[arg(long, value_name = "NAME")]
@@ -101,12 +104,12 @@ pub(crate) struct ExtractFlags {
     /// +10s from the recording's beginning, or -5m before its end.
     #[arg(long, value_name = "TIME", value_parser = parse_moment, conflicts_with_all = [
         "from_frame", "to_frame",
-    ], allow_hyphen_values = true)]
+    ], allow_hyphen_values = true, alias = "from")]
     pub(crate) from_time: Option<MomentFlag>,
     /// End of the time range, exclusive; in the same forms.
     #[arg(long, value_name = "TIME", value_parser = parse_moment, conflicts_with_all = [
         "from_frame", "to_frame",
-    ], allow_hyphen_values = true)]
+    ], allow_hyphen_values = true, alias = "to")]
     pub(crate) to_time: Option<MomentFlag>,
     /// What was recorded around a mark: its number, or its text if only one has it. `sustain list`
     /// shows the marks of `sustain control SOCKET mark`.
@@ -116,17 +119,19 @@ pub(crate) struct ExtractFlags {
     pub(crate) around: Option<String>,
     /// How long before the mark the range begins.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
-    #[arg(requires = "around")]
+    #[arg(requires = "around", allow_hyphen_values = true)]
     pub(crate) before: u64,
     /// How long behind the mark it ends.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
-    #[arg(requires = "around")]
+    #[arg(requires = "around", allow_hyphen_values = true)]
     pub(crate) after: u64,
     /// Start of the frame range; frames are counted from 0.
     #[arg(long, value_name = "N")]
+    #[arg(value_parser = parse_number::<u64>, allow_negative_numbers = true)]
     pub(crate) from_frame: Option<u64>,
     /// End of the frame range, exclusive.
     #[arg(long, value_name = "N")]
+    #[arg(value_parser = parse_number::<u64>, allow_negative_numbers = true)]
     pub(crate) to_frame: Option<u64>,
     /// What to write in place of lost bytes: zeros (fill), or nothing (skip) [default: end at the
     /// first lost byte, with exit code 1].

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::help;
+use super::number::parse_number;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,6 +63,7 @@ pub(crate) struct ListFlags {
     pub(crate) frames: bool,
     /// With --frames, the recording's number [default: the newest].
     #[arg(long, value_name = "N", requires = "frames")]
+    #[arg(value_parser = parse_number::<u32>, allow_negative_numbers = true)]
     pub(crate) recording: Option<u32>,
     /// With --frames, the stream's name [default: the only one].
     #[arg(long, value_name = "NAME", requires = "frames")]

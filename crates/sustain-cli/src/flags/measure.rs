@@ -9,6 +9,7 @@ use sustain::measure::{At, parse_at};
 use super::choices::LayoutFlag;
 use super::effect::EffectFlags;
 use super::help::{self, group};
+use super::number::parse_number;
 use super::shared::{DirectionFlags, OutputFlags, RequestFlags, SafetyFlags};
 
 const EXAMPLES: &str = "\
@@ -138,6 +139,7 @@ pub(crate) struct MeasureFlags {
     /// Seed for the data and for simulated machines.
     #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = parse_number::<u64>, allow_negative_numbers = true)]
     pub(crate) seed: u64,
 }
 
@@ -150,6 +152,7 @@ pub(crate) struct SettingFlags {
     /// Number of threads that drive the targets [default: as many as the work needs].
     #[arg(hide_short_help = true)]
     #[arg(long, value_name = "N")]
+    #[arg(value_parser = parse_number::<u32>, allow_negative_numbers = true)]
     pub(crate) threads: Option<u32>,
     /// How several targets are used: each with its own queue, in chunks over all of them as RAID 0,
     /// or one after the other.

@@ -13,6 +13,7 @@ pub(crate) mod help;
 pub(crate) mod list;
 pub(crate) mod measure;
 pub(crate) mod mount;
+mod number;
 pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod recover;

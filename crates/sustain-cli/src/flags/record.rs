@@ -11,6 +11,7 @@ use sustain::record::source::framing::Framing;
 
 use super::choices::EngineFlag;
 use super::help::{self, group};
+use super::number::parse_number;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -162,6 +163,7 @@ pub(crate) struct RecordFlags {
     /// Number of appends kept in flight on each member.
     #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(value_parser = parse_number::<u32>, allow_negative_numbers = true)]
     pub(crate) depth: u32,
     /// How requests are issued. auto takes the best engine that this system allows.
     #[arg(help_heading = group::HOW, hide_short_help = true)]

@@ -9,6 +9,7 @@ use sustain::disk::units::parse_size;
 
 use super::choices::{EngineFlag, PathFlag};
 use super::help::group;
+use super::number::parse_number;
 use crate::usage_error::UsageError;
 
 /// Which way the data goes, if one way only.
@@ -51,6 +52,7 @@ pub(crate) struct RequestFlags {
     pub(crate) record_size: u64,
     /// Number of requests kept in flight on each target.
     #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(value_parser = parse_number::<u32>, allow_negative_numbers = true)]
     pub(crate) depth: u32,
     /// How requests are issued. auto takes the best engine that this system allows.
     #[arg(hide_short_help = true)]

@@ -6,6 +6,7 @@ use sustain::measure::sweep::{Values, parse_counts, parse_sizes};
 
 use super::choices::{EngineFlag, LayoutFlag, MdFlag, PathFlag};
 use super::help::{self, group};
+use super::number::parse_number;
 use super::shared::{OutputFlags, SafetyFlags};
 
 const EXAMPLES: &str = "\
@@ -126,6 +127,7 @@ pub(crate) struct SweepFlags {
     /// How often each setting is measured.
     #[arg(help_heading = group::HOW_LONG, hide_short_help = true)]
     #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(value_parser = parse_number::<u32>, allow_negative_numbers = true)]
     pub(crate) rounds: u32,
     /// The time that measuring may take, after files are prewritten. If it is too short for all
     /// settings, a coarse selection comes first, then what lies around the best of it [default: as
@@ -145,5 +147,6 @@ pub(crate) struct SweepFlags {
     /// Seed for the data, for simulated machines and for the order of the measurements.
     #[arg(help_heading = group::RARE, hide_short_help = true)]
     #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = parse_number::<u64>, allow_negative_numbers = true)]
     pub(crate) seed: u64,
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::help;
+use super::number::parse_number;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,9 +31,11 @@ pub(crate) struct UnpinFlags {
     /// All members of one store, in any order: block devices, files, or directories that hold one.
     #[arg(required = true, value_name = "MEMBER")]
     pub(crate) members: Vec<String>,
-    /// The number of the pin, as `sustain list` shows it.
+    /// The number of the pin, as `sustain list` shows it; a number behind the members means the
+    /// same.
     #[arg(long, value_name = "N")]
-    pub(crate) pin: u32,
+    #[arg(value_parser = parse_number::<u32>, allow_negative_numbers = true)]
+    pub(crate) pin: Option<u32>,
     /// Write the result as JSON to this file; - is standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

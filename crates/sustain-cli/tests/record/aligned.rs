@@ -140,8 +140,16 @@ fn frames_are_aligned_only_where_there_are_some() {
     let small = ["--from", "test:1MB/s,frame=1kB", "--time", "100ms"];
     let flags = ["--align-frames", "--json", "-"];
     let ran = members.run("record", &[&small[..], SMALL, &flags].concat());
-    ran.expect(0)
-        .says("are small for that: without --align-frames");
+    let ran = ran
+        .expect(0)
+        .says("are small for that: without --align-frames")
+        .says("aligned frames: ")
+        .says("to fill up blocks");
+    // Each has a descriptor of a block, and is shorter than one.
+    let result = json_of(&ran.stdout);
+    let beside_bytes = whole(&result["total"]["beside_payload_bytes"]);
+    let frames = whole(&stream(&result, "main")["frames"]);
+    assert!(beside_bytes > frames * 7000, "{beside_bytes} of {frames}");
     let rehearsed = members.run(
         "record",
         &[&small[..], SMALL, &flags[..1], &["--dry-run"]].concat(),

@@ -76,6 +76,14 @@ fn a_pin_is_set_shown_kept_and_freed_by_commands() {
 
     let told = commanded.control(&["unpin", "2"]).expect(0).stdout;
     assert!(told.starts_with("pin 2 is freed"), "{told}");
+    for (number, stretch) in [(3, "-300ms..+100ms"), (4, "-300ms.."), (5, "-300ms")] {
+        let told = commanded.control(&["pin", stretch]).expect(0).stdout;
+        let line = format!("pin {number} keeps what arrives from 20");
+        assert!(told.starts_with(&line), "{stretch}: {told}");
+        let number = number.to_string();
+        let told = commanded.control(&["unpin", "--pin", &number]).expect(0);
+        assert!(told.stdout.contains("is freed"), "{told:?}");
+    }
     assert_eq!(commanded.status()["pins"]["numbers"], json!([1]));
     let at = whole(&stream(&commanded.status(), "main")["offered_bytes"]);
     commanded.becomes_offered(at + 40 * MIB);
@@ -143,6 +151,14 @@ fn what_cannot_be_pinned_is_refused_with_what_to_do() {
         (&["status", "--from", "-1s"], "only pin takes times"),
         (&["unpin"], "required"),
         (&["unpin", "door"], "is no number of a pin"),
+        (&["pin", "door"], "only pin a stretch, as -30s..+10s"),
+        (&["pin", "..+1s"], "say what to keep"),
+        (&["pin", "-1s..1s"], "is no time: write -30s"),
+        (&["pin", "--pin", "1"], "only unpin takes --pin"),
+        (&["pin", "--form", "-1s"], "unexpected argument"),
+        (&["status", "--jsn"], "there is no flag --jsn"),
+        (&["mark", "--txt"], "there is no flag --txt"),
+        (&["pin", "--around", "1", "--before", "-1s"], "-1s"),
     ] {
         let told = commanded.control(arguments).expect(2).stderr;
         assert!(told.contains(words), "{arguments:?}: {told}");

@@ -275,6 +275,52 @@ fn what_the_ring_still_has_of_a_pin_is_checked_once() {
 }
 
 #[test]
+fn each_form_of_a_pin_or_a_time_is_taken_or_answered_with_the_right_one() {
+    let place = ring_with_pin();
+    let main = ["a", "b", "--stream", "main"];
+    let since = ["--from", "-5m", "--holes", "skip"];
+    let (code, bytes, words) = extract(&place, &[&main[..], &since].concat());
+    assert!(code == 0 && !bytes.is_empty(), "{words}");
+    let until = ["--to", "-5m", "--holes", "skip"];
+    let (_, bytes, words) = extract(&place, &[&main[..], &until].concat());
+    assert!(bytes.is_empty() && !words.contains("unexpected"), "{words}");
+    let refusals = place.refusals(
+        &[],
+        &[
+            &["unpin", "a", "b"],
+            &["unpin", "a", "b", "--pin", "one"],
+            &["extract", "a", "b", "--pin", "-1"],
+            &["extract", "a", "b", "--recording", "4294967296"],
+            &["extract", "a", "b", "--around", "1", "--before", "-5s"],
+        ],
+    );
+    insta::assert_snapshot!(refusals, @r#"
+    $ sustain unpin a b
+    sustain: which pin is to be freed? Give its number with --pin N: `sustain list` shows the pins of a store
+
+    $ sustain unpin a b --pin one
+    error: invalid value 'one' for '--pin <N>': write a whole number from 0 on, such as 3 For more information, try '--help'.
+
+    $ sustain extract a b --pin -1
+    error: invalid value '-1' for '--pin <N>': write a whole number from 0 on, such as 3 For more information, try '--help'.
+
+    $ sustain extract a b --recording 4294967296
+    error: invalid value '4294967296' for '--recording <N>': it is too large For more information, try '--help'.
+
+    $ sustain extract a b --around 1 --before -5s
+    error: invalid value '-5s' for '--before <TIME>': "-5s": a duration cannot be negative, expected for example 30s, 120ms, 80us, 1.5m or 2h For more information, try '--help'.
+    "#);
+    let freed = place.run(&["unpin", "a", "b", "1"]).expect(0).stdout;
+    assert!(freed.starts_with("pin 1 is freed"), "{freed}");
+    // What is there is a member, whatever its name.
+    std::fs::write(place.path("2"), b"").unwrap();
+    place
+        .run(&["unpin", "a", "b", "2"])
+        .expect(2)
+        .says("which pin is to be freed?");
+}
+
+#[test]
 fn the_number_of_a_freed_pin_is_not_given_again() {
     let place = ring_with_pin();
     place.run(&["unpin", "a", "b", "--pin", "1"]).expect(0);

@@ -155,25 +155,6 @@ impl Recording {
         self.pin.is_some() && self.under_way
     }
 
-    /// When the first and the last of its bytes arrived that are there, in nanoseconds since 1970;
-    /// none if none are.
-    pub fn arrival_ns(&self) -> Option<(i64, i64)> {
-        let there = self.streams.iter().filter(|stream| stream.has_any_left());
-        let times = there.map(|stream| {
-            let last_ns = stream.last_time_ns;
-            (stream.first_time_ns.unwrap_or(last_ns), last_ns)
-        });
-        times.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))
-    }
-
-    /// Whether bytes of it are missing that its appends call durable.
-    pub(crate) fn lacks_durable(&self) -> bool {
-        self.streams.iter().any(|stream| {
-            let unsettled_bytes = stream.offered_bytes.saturating_sub(stream.settled_bytes);
-            stream.absent_bytes > unsettled_bytes
-        })
-    }
-
     /// Bytes of a stream that a crash took, as its end mark says, of those that a ring has not
     /// overwritten since.
     pub fn crash_bytes(&self, stream: u16) -> u64 {
@@ -203,16 +184,6 @@ impl Recording {
             stream.hole_bytes = 0;
             stream.absent_bytes = 0;
         }
-    }
-}
-
-impl StreamSummary {
-    /// Whether a byte of it is there that can be read: neither overwritten nor lost, nor on a
-    /// member that is not there.
-    fn has_any_left(&self) -> bool {
-        let left_bytes = self.offered_bytes.saturating_sub(self.readable_from_bytes);
-        let gap_bytes = self.gap_bytes.saturating_sub(self.readable_from_gap_bytes);
-        left_bytes > gap_bytes.saturating_add(self.hole_bytes)
     }
 }
 

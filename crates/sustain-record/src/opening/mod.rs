@@ -10,6 +10,7 @@ mod chapters;
 mod facts;
 mod lost_marks;
 mod pinned;
+mod present;
 mod search;
 mod tail;
 #[cfg(test)]

@@ -246,6 +246,8 @@ fn total(recorded: &Recorded, cpu_ns: u64) -> TotalResult {
     let recorded_bytes: u64 = streams().map(|stream| stream.recorded_bytes).sum();
     let stalls = recorded.meters.iter().map(Meter::stalls);
     let worst = stalls.max_by_key(|stalls| stalls.worst_ns());
+    let payload = recorded.standing.members.iter().map(|member| member.bytes);
+    let payload_bytes: u64 = payload.sum();
     let mut members = recorded.standing.members.iter();
     let lost =
         streams().any(|stream| stream.gap_bytes > 0) || members.any(|member| member.lost_bytes > 0);
@@ -259,6 +261,7 @@ fn total(recorded: &Recorded, cpu_ns: u64) -> TotalResult {
             _ => cpu_ns as f64 / bytes.max(1) as f64,
         },
         cpu_seconds: cpu_ns as f64 / 1e9,
+        beside_payload_bytes: bytes.saturating_sub(payload_bytes),
         worst_stall_ns: worst.map_or(0, StallLedger::worst_ns),
         is_worst_stall_unreturned: worst.is_some_and(StallLedger::is_worst_unreturned),
         tool_limited: recorded.cpu_share > BUSY_SHARE && recorded_bytes >= LIMITS_FROM_BYTES,

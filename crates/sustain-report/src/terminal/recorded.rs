@@ -27,6 +27,7 @@ pub fn record_summary(result: &RecordResult) -> String {
     let marks = result.marks.iter().filter(|marks| marks.count > 0);
     lines.extend(marks.map(marks_line));
     lines.extend(result.members.iter().map(member_line));
+    lines.extend(aligned_line(result));
     // Of a fair recorder there is nothing to tell.
     let first = result.share.iter();
     let first = first.filter(|share| share.asked == RecorderShare::First);
@@ -45,6 +46,21 @@ pub fn record_summary(result: &RecordResult) -> String {
     lines.push(record_sentence(result));
     let lines = lines.iter().map(|line| without_controls(line));
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The space that frames of an append each have cost.
+fn aligned_line(result: &RecordResult) -> Option<String> {
+    let payload_bytes: u64 = result.members.iter().map(|member| member.bytes).sum();
+    let beside_bytes = result.total.beside_payload_bytes;
+    let is_told = result.plan.align_frames && payload_bytes > 0 && beside_bytes > 0;
+    is_told.then(|| {
+        format!(
+            "aligned frames: {} were written beside their bytes, {} of these, for descriptors and \
+             to fill up blocks",
+            position(beside_bytes),
+            percent(beside_bytes as f64 / payload_bytes as f64)
+        )
+    })
 }
 
 /// The kernel's messages. Those that differ only in numbers are one line with their count: a disk
@@ -252,7 +268,10 @@ fn before_words(before: &[RecordingBefore]) -> Option<String> {
     let late: u64 = paces().map(|pace| pace.late).sum();
     let frames = match missing + late {
         0 => String::new(),
-        _ => format!("; {missing} of their frames are MISSING and {late} came late"),
+        _ => {
+            let are = if missing == 1 { "is" } else { "are" };
+            format!("; {missing} of their frames {are} MISSING and {late} came late")
+        }
     };
     let harmed = before.iter().filter(|one| !one.errors.is_empty()).count();
     let harmed = match harmed {

@@ -58,8 +58,9 @@ fn pace_lines(name: &str, pace: &FramePaceResult, frames: u64) -> Vec<String> {
         return vec![line];
     }
     let (missing, late) = (pace.missing, pace.late);
+    let frames = if missing == 1 { "frame" } else { "frames" };
     let first =
-        format!("stream {name}: {missing} frames MISSING and {late} late against {declared}");
+        format!("stream {name}: {missing} {frames} MISSING and {late} late against {declared}");
     let mut lines = vec![first];
     let shown = pace.incidents.iter().take(LINES_MAX);
     lines.extend(shown.map(|incident| incident_line(name, incident)));
@@ -135,5 +136,8 @@ mod tests {
         );
         assert!(lines[2].contains("1 missing and 6 late at frame 10"));
         assert!(lines[6].contains("5 more such pauses"));
+        (pace.missing, pace.late) = (1, 0);
+        let lines = pace_lines("cam", &pace, 30);
+        assert!(lines[0].contains(": 1 frame MISSING and 0 late"));
     }
 }

@@ -50,6 +50,7 @@ pub fn troubled() -> RecordResult {
             all_active_bytes_per_s: 2.98e8,
             cpu_seconds_per_gb: 0.591,
             cpu_seconds: 7.08,
+            beside_payload_bytes: 14_600_000,
             worst_stall_ns: 412_000_000,
             is_worst_stall_unreturned: false,
             tool_limited: false,

@@ -284,8 +284,13 @@ fn say_outcome(
             Destination::StandardOutput | Destination::File(_) => String::new(),
         };
         say(&format!(
-            "{directory}{} frames written{}{}",
+            "{directory}{} {} written{}{}",
             frames.written,
+            if frames.written == 1 {
+                "frame"
+            } else {
+                "frames"
+            },
             words(frames.lost, "damaged or missing and left out"),
             words(frames.overwritten, "overwritten by the ring")
         ));
@@ -313,8 +318,11 @@ fn say_outcome(
              what lies behind them as well, {}run it again with --holes fill, which writes zeros \
              in the place of such bytes, or --holes skip, which leaves them out",
             match destination {
-                Destination::File(path) => format!("remove {} and ", path.display()),
-                Destination::Frames(_) | Destination::StandardOutput => String::new(),
+                // A pipe, or a device that keeps nothing, takes it again.
+                Destination::File(path) if path.is_file() => {
+                    format!("remove {} and ", path.display())
+                }
+                _ => String::new(),
             }
         ));
         let is_overwritten = |lost: &Lost| lost.kind == LostKind::Overwritten;

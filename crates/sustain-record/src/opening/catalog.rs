@@ -350,6 +350,25 @@ impl<'a> From<&'a EarlierNote> for RecordingStart<'a> {
     }
 }
 
+/// The append from which on nothing was overwritten on any member, if anything was.
+fn first_readable<'a>(chapters: &[&'a Chapter]) -> Option<&'a Descriptor> {
+    let overwritten = || chapters.iter().filter(|chapter| chapter.is_overwritten);
+    // A pin keeps what came before its time, too, up to the beginning of a slot. If that is not
+    // there, a crash has taken it, and what the other members have in the pin's time is kept.
+    let is_torn = |chapter: &&&Chapter| {
+        let in_time = chapter.first_in_time.as_ref();
+        in_time.is_some_and(|in_time| in_time.place == chapter.first.place)
+    };
+    if overwritten().any(|chapter| is_torn(&chapter)) {
+        let in_time = chapters.iter();
+        let in_time = in_time.filter_map(|chapter| chapter.first_in_time.as_ref());
+        return in_time.min_by_key(|first| first.sequence);
+    }
+    // What lies before the youngest of the oldest appends is on some members, but not on all.
+    let firsts = overwritten().map(|chapter| &chapter.first);
+    firsts.max_by_key(|first| first.sequence)
+}
+
 fn recording(
     parts: &[(usize, &Chapter)],
     member_count: usize,
@@ -362,12 +381,7 @@ fn recording(
     let start = own_start
         .map(RecordingStart::from)
         .or_else(|| told_later().map(RecordingStart::from));
-    // What lies before the youngest of the oldest appends is on some members, but not on all.
-    let readable = chapters
-        .iter()
-        .filter(|chapter| chapter.is_overwritten)
-        .map(|chapter| &chapter.first)
-        .max_by_key(|first| first.sequence);
+    let readable = first_readable(&chapters);
     let notes = start.as_ref().map_or(&[][..], |start| start.streams);
     let counts = chapters.iter().map(|chapter| chapter.last.positions.len());
     let count = counts.max().unwrap_or(0).max(notes.len());

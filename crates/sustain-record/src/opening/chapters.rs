@@ -28,6 +28,9 @@ pub struct Chapter {
     pub last: Descriptor,
     /// Whether what came before the oldest append has been overwritten in a ring.
     pub is_overwritten: bool,
+    /// Of what a pin keeps: the first append that was made in its time, if the pin keeps what came
+    /// before on this member, too.
+    pub first_in_time: Option<Descriptor>,
     /// Whether nothing older is left there because all of it has been overwritten in a ring.
     pub is_oldest_of_lap: bool,
     /// The last append before this recording, which its first start names, where nothing has
@@ -121,6 +124,7 @@ pub(super) fn chapter(
             && beginning.before.is_none()
             && (0..first.positions.len()).any(came_before),
         is_oldest_of_lap: oldest_serial > 0 && beginning.before.is_none(),
+        first_in_time: None,
         lost_before,
         unknown_mark: told_end
             .or(gone_before)

@@ -3,7 +3,7 @@
 
 use super::catalog::{earlier_notes, merge_with};
 use super::chapters::chapter;
-use super::facts::MemberEvidence;
+use super::facts::{MemberEvidence, slot_start};
 use super::lost_marks::LastEnded;
 use super::tail::last_before;
 use super::{Apart, Asked, Chapter, MemberTail, Recording};
@@ -11,6 +11,8 @@ use crate::format::{AppendPlace, BLOCK_BYTES, Descriptor, EarlierNote, Pin};
 
 /// Appends of the last slot that are passed over, one by one, because they came behind the end.
 const STEPS_MAX: usize = 1 << 16;
+/// Appends of the first slot that are looked at, one by one, because they may be of the pin's time.
+const LOOK_STEPS_MAX: usize = 256;
 
 /// Adds the recordings that a pin keeps to those that are known, newest first.
 pub(super) fn chapters(
@@ -44,9 +46,37 @@ pub(super) fn chapters(
         let Some(last) = next.filter(is_kept) else {
             return Ok(());
         };
-        let chapter = chapter(facts, &pinned, &last, known, none_ended)?;
+        let mut chapter = chapter(facts, &pinned, &last, known, none_ended)?;
+        chapter.first_in_time = first_in_time(facts, &chapter, pin.from_time_ns)?;
         known.push(chapter);
     }
+}
+
+/// The first append of a chapter that was made at this time or later. Where many small ones lie
+/// before it in the first slot, it may be that of the next slot.
+fn first_in_time(
+    facts: &MemberEvidence,
+    chapter: &Chapter,
+    from_time_ns: i64,
+) -> Asked<Option<Descriptor>> {
+    let mut place = chapter.first.place;
+    let mut steps = 0;
+    while place <= chapter.last.place {
+        let found = facts.descriptor(place)?;
+        let found = found.filter(|found| found.recording_id == chapter.recording_id);
+        match found {
+            Some(found) if found.made_time_ns >= from_time_ns => return Ok(Some(found.clone())),
+            Some(found) if steps < LOOK_STEPS_MAX => {
+                place.slot_offset_bytes += found.append_bytes;
+                steps += 1;
+            }
+            _ => match facts.course().after(place.slot_serial) {
+                Some(next) => place = slot_start(next),
+                None => break,
+            },
+        }
+    }
+    Ok(None)
 }
 
 /// The last append of the pin's slots that was made before its end was known.

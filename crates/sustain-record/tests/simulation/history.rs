@@ -534,7 +534,9 @@ impl History {
             if append.is_gone {
                 continue;
             }
-            if let Some(pin) = pins.iter().find(|pin| pin.keeps(append)) {
+            // What a crash found on its way was never acknowledged.
+            let may_count = append.durable_at.is_some() || append.recording == current;
+            if let Some(pin) = pins.iter().find(|pin| may_count && pin.keeps(append)) {
                 assert!(
                     place.slot_serial == serial,
                     "{place:?} of member {member} is written over, and {pin:?} keeps it"

@@ -109,11 +109,13 @@ pub(super) fn check_pins(
 
 /// Tells which flaws lie in what pins keep, and which pins are whole.
 pub(super) fn judge_pins(store: Checkable<'_>, result: &mut VerifyResult) {
-    let is_all_told = result.complete && result.bad_unlisted == 0;
+    let is_all_told =
+        result.complete && result.bad_unlisted == 0 && result.not_durable_unlisted == 0;
     for (kept, pin) in store.pins.iter().zip(&mut result.pins) {
         // A member that is too old to know of it may have had some of it.
         pin.is_whole = is_all_told && kept.pin.unknown_on.is_empty();
-        for bad in &mut result.bad {
+        // What a crash took, or damage to what it left, is missing from the pin all the same.
+        for bad in result.bad.iter_mut().chain(&mut result.not_durable) {
             if bad.pin == Some(pin.number) || lies_in(bad, kept, store.members) {
                 bad.pin.get_or_insert(pin.number);
                 pin.is_whole = false;

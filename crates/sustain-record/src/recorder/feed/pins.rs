@@ -144,11 +144,11 @@ impl<I: Inlet> RecordFeed<I> {
         for (member, mut pins) in self.members.iter().zip(tables) {
             pins.push(Pin {
                 number,
-                from_slot: member.slot_at(from_ns),
+                from_slot: member.slot_at(kept_from_ns),
                 end_slot: None,
                 end_sequence: 0,
                 freed_slot: None,
-                from_time_ns: from_ns,
+                from_time_ns: kept_from_ns,
                 to_time_ns: to_ns,
             });
             let free = SlotCourse::new(member.setup.geometry.slot_count, &pins)

@@ -6,7 +6,7 @@ use crate::MIB;
 use crate::check::assert_reads_back;
 use crate::control::{Commanded, answer_to};
 use crate::members::{stream, whole};
-use crate::support::{json_of, unwrapped};
+use crate::support::{Place, json_of, unwrapped};
 
 /// A ring that comes round about once a second.
 const RING: &[&str] = &["--ring", "--from", "test:8MB/s", "--durable", "50ms"];
@@ -95,6 +95,39 @@ fn a_pin_is_set_shown_kept_and_freed_by_commands() {
 }
 
 #[test]
+fn what_is_wrong_on_the_command_line_is_never_sent() {
+    let place = Place::new();
+    for (arguments, words) in [
+        (&["pin"][..], "say what to keep"),
+        (&["pin", "--from", "30s"], "is no time"),
+        (&["pin", "--to", "+3s"], "--from"),
+        (
+            &["pin", "--from", "-1s", "--around", "1"],
+            "cannot be used with",
+        ),
+        (&["pin", "--from", "-1s", "--after", "1s"], "`around`"),
+        (&["pin", "door", "--from", "-1s"], "only mark takes a text"),
+        (&["status", "--from", "-1s"], "only pin takes times"),
+        (&["unpin"], "required"),
+        (&["unpin", "door"], "is no number of a pin"),
+        (&["pin", "door"], "only pin a stretch, as -30s..+10s"),
+        (&["pin", "..+1s"], "say what to keep"),
+        (&["pin", "-1s..1s"], "is no time: write -30s"),
+        (&["pin", "--pin", "1"], "only unpin takes --pin"),
+        (&["pin", "--form", "-1s"], "unexpected argument"),
+        (&["status", "--jsn"], "there is no flag --jsn"),
+        (&["mark", "--txt"], "there is no flag --txt"),
+        (&["pin", "--around", "1", "--before", "-1s"], "-1s"),
+    ] {
+        let told = place
+            .run(&[&["control", "nobody listens"], arguments].concat())
+            .expect(2)
+            .stderr;
+        assert!(told.contains(words), "{arguments:?}: {told}");
+    }
+}
+
+#[test]
 fn what_cannot_be_pinned_is_refused_with_what_to_do() {
     let mut commanded = Commanded::start(&[8 * MIB], RING);
     commanded.becomes_offered(24 * MIB);
@@ -137,32 +170,6 @@ fn what_cannot_be_pinned_is_refused_with_what_to_do() {
         gone.stdout,
         gone.stderr
     );
-    // What is wrong on the command line is never sent.
-    for (arguments, words) in [
-        (&["pin"][..], "say what to keep"),
-        (&["pin", "--from", "30s"], "is no time"),
-        (&["pin", "--to", "+3s"], "--from"),
-        (
-            &["pin", "--from", "-1s", "--around", "1"],
-            "cannot be used with",
-        ),
-        (&["pin", "--from", "-1s", "--after", "1s"], "`around`"),
-        (&["pin", "door", "--from", "-1s"], "only mark takes a text"),
-        (&["status", "--from", "-1s"], "only pin takes times"),
-        (&["unpin"], "required"),
-        (&["unpin", "door"], "is no number of a pin"),
-        (&["pin", "door"], "only pin a stretch, as -30s..+10s"),
-        (&["pin", "..+1s"], "say what to keep"),
-        (&["pin", "-1s..1s"], "is no time: write -30s"),
-        (&["pin", "--pin", "1"], "only unpin takes --pin"),
-        (&["pin", "--form", "-1s"], "unexpected argument"),
-        (&["status", "--jsn"], "there is no flag --jsn"),
-        (&["mark", "--txt"], "there is no flag --txt"),
-        (&["pin", "--around", "1", "--before", "-1s"], "-1s"),
-    ] {
-        let told = commanded.control(arguments).expect(2).stderr;
-        assert!(told.contains(words), "{arguments:?}: {told}");
-    }
     commanded.stop(0);
 
     let commanded = Commanded::start(&[8 * MIB], &["--from", "test:1MB/s"]);

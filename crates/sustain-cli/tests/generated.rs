@@ -221,7 +221,7 @@ fn each_command_has_a_page_with_its_flags_and_examples() {
         assert!(page.contains("\n.SH EXAMPLES\n"), "{page}");
         pages.push(name);
     }
-    ran.says(&format!("{} pages: share/man1", pages.len()));
+    ran.says(&format!("{} manual pages are in share/man1", pages.len()));
     let directory = std::fs::read_dir(place.path("share/man1")).unwrap();
     let mut found: Vec<String> = directory
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -42,7 +42,10 @@ pub(crate) fn run(flags: &ManFlags) -> anyhow::Result<Exit> {
         output::write(&path, &page(command)?)?;
         count += 1;
     }
-    say(&format!("{count} pages: {}", directory.display()));
+    say(&format!(
+        "{count} manual pages are in {}",
+        directory.display()
+    ));
     Ok(Exit::Done)
 }
 

@@ -159,8 +159,8 @@ fn parse_limit(text: &str) -> Result<f64, String> {
     let part = parse_percent(text).ok().filter(|part| *part > 0.0);
     part.ok_or_else(|| {
         format!(
-            "{text:?} is no limit: give the part by which B may be slower, above 0% and below \
-             100%, such as 5% or 0.5%; runs of one disk differ by a few percent from day to day"
+            "{text:?} is not a percentage above 0% and below 100%, such as 5% or 0.5%: say by how \
+             much B may be slower; runs of one disk differ by a few percent from day to day"
         )
     })
 }

@@ -70,8 +70,8 @@ pub(crate) struct ControlFlags {
         conflicts_with = "around"
     )]
     pub(crate) from: Option<String>,
-    /// With pin, its end, which may be to come: +10s for so long from now, or in the same forms
-    /// [default: now].
+    /// With pin, its end, which may lie in the future: +10s for so long from now, or in the same
+    /// forms [default: now].
     #[arg(
         long,
         value_name = "TIME",
@@ -92,7 +92,7 @@ pub(crate) struct ControlFlags {
         allow_hyphen_values = true
     )]
     pub(crate) before: Option<String>,
-    /// How long behind the mark it ends [default: 10s].
+    /// How long after the mark it ends [default: 10s].
     #[arg(
         long,
         value_name = "TIME",
@@ -100,7 +100,7 @@ pub(crate) struct ControlFlags {
         allow_hyphen_values = true
     )]
     pub(crate) after: Option<String>,
-    /// Print the answer as the line of JSON that it is.
+    /// Print the answer as it came: one line of JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -114,7 +114,7 @@ pub(crate) enum CommandWord {
     /// Stop reading from the sources; what a source that cannot wait sends meanwhile is lost and
     /// recorded as a gap.
     Pause,
-    /// Read from the sources again.
+    /// Go on reading from the sources.
     Resume,
     /// End the recording and begin the next one in the same store, without losing a byte between.
     Split,
@@ -124,6 +124,6 @@ pub(crate) enum CommandWord {
     Mark,
     /// Keep a stretch of a ring from being overwritten, while the ring goes on in what is left.
     Pin,
-    /// Keep what the pin of this number keeps no longer.
+    /// Free what the pin of this number keeps, so that the ring may overwrite it.
     Unpin,
 }

@@ -20,6 +20,7 @@ Exit codes: 0 done; 1 it could not be written; 2 usage error.";
 
 #[derive(Debug, Args)]
 #[command(after_help = COMPLETIONS_EXAMPLES)]
+#[command(override_usage = "sustain completions <SHELL>")]
 pub(crate) struct CompletionsFlags {
     /// The shell to complete commands, flags, files and simulated disks in.
     #[arg(value_enum, value_name = "SHELL", required_unless_present = "targets")]

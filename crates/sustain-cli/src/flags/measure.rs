@@ -55,7 +55,7 @@ What the output means:
       Why the target was done: the time or the bytes that were asked for, the end of the device,
       steady, an error, or an interruption.
   part, depth (while it runs)
-      The target's part of all bytes, and its requests in flight.
+      The target's share of all bytes, and its requests in flight.
   A stream can be recorded at ...
       The rate to plan a recording with, and the buffer to give it (record --buffer). How much of
       that buffer is needed follows from the periods in which the disks were slower than this rate.

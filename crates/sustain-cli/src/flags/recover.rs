@@ -26,7 +26,7 @@ What the output means:
   ended
       Why the recording ended, where its end mark tells.
   had an open end
-      A crash ended the recording. Its end is now noted on the members.";
+      A crash or a kill ended the recording. Its end is now noted on the members.";
 
 #[derive(Debug, Args)]
 #[command(after_help = help::short("recover", EXAMPLES))]

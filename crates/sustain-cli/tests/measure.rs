@@ -597,7 +597,7 @@ fn what_a_cache_still_held_is_flushed_after_the_run_and_the_time_told() {
         (&target["ended"], &result["total"]["bytes"]),
         (&"time".into(), &target["bytes"])
     );
-    insta::assert_snapshot!(notes_of(&result), @"the last flush, which came after the run and is not part of its rate, took 1.00 s: only then was all written data out of the caches and safe, at 100 MB/s with the flush counted");
+    insta::assert_snapshot!(notes_of(&result), @"the last flush, which came after the run and is not part of its rate, took 1.00 s: only then was all written data out of the caches and safe. With the flush counted, the rate is 100 MB/s");
     // A cache that keeps what it has needs no time, and what was only read none at all.
     place.write("machine.toml", &disk("a", "1TB", "100MB/s", ""));
     let result = place.simulate(0, &["--time", "20s", "--no-confirm"]);

@@ -146,7 +146,7 @@ fn the_help_says_how_often_a_place_is_visited_and_what_it_is_called_then() {
     time and this may still be chance, it is visited again, up to six times. A place that was slow in
     every visit, more often than chance explains, is a bad spot. One that was slow in most visits, or in
     all of them but perhaps by chance, is uncertain. Anything else was a passing disturbance. At the
-    end, longer runs without a break try whether the rates last; if they do not, the answer is lowered
+    end, longer runs without a break show whether the rates last; if they do not, the answer is lowered
     to what was held. A slow place that fits between two samples is not seen: the answer says how wide
     it could be, and which --budget looks closer. Ctrl-C ends the measurement early; the result then
     covers what was measured. `sustain measure --profile FILE` and `sustain record --profile FILE` use
@@ -162,7 +162,7 @@ fn a_limit_that_binds_on_the_outer_zones_only_is_named_with_its_end() {
     let ran = place.run(&[&["profile", "sim:machine.toml"][..], &flags].concat());
     let ran = ran.expect(0);
     insta::assert_snapshot!(ran.stdout, @"
-    read: all at once they reach 50.4 MB/s on average; every position reaches at least 40.0 MB/s
+    read: all targets at once reach 50.4 MB/s on average; every position reaches at least 40.0 MB/s
       they share a limit of 55.0 MB/s: the sum stays at that rate, where their rates alone add up to
         63.2 MB/s
       it binds on the first 48 % of their capacity; after that each target is as fast as alone (a loss

@@ -318,7 +318,7 @@ fn a_long_flush_after_the_run_counts_in_the_rate_at_which_one_may_record() {
     let place = Place::with_machine(&disk("a", "20GB", "60MB/s", cache));
     let run = measured(&place, 0, &["--time", "20s"]);
     assert_about(&run.result["recommendation"]["rate_bytes_per_s"], 60e6, 5.0);
-    insta::assert_snapshot!(notes_of(&run.result), @"the last flush, which came after the run and is not part of its rate, took 46.8 s: only then was all written data out of the caches and safe, at 60.0 MB/s with the flush counted");
+    insta::assert_snapshot!(notes_of(&run.result), @"the last flush, which came after the run and is not part of its rate, took 46.8 s: only then was all written data out of the caches and safe. With the flush counted, the rate is 60.0 MB/s");
 }
 
 #[test]
@@ -381,7 +381,7 @@ fn a_pause_is_no_low_rate_whether_the_run_met_it_or_only_a_paced_one_did() {
     insta::assert_snapshot!(notes_of(&once.result), @"a stall of 9.01 s was seen once in 50 s, which is too short to show how often such stalls come: use --time 7m");
     insta::assert_snapshot!(measured(&place, 0, &["--time", "60s"]).answer, @"
     A stream can be recorded at 59.4 MB/s on this target with a 512 MiB buffer (confirmed by a paced run of 10 s).
-    The rate was not steady: no bytes were transferred for 3.0 s or more from 33 s on; range 143 % of the mean in the last 30 s (20 % allowed); rising by 1.5 times the mean over the last 30 s (10 % allowed), and one pass cannot tell whether position or time is the cause.
+    The rate was not found to be steady: no bytes were transferred for 3.0 s or more from 33 s on; range 143 % of the mean in the last 30 s (20 % allowed); rising by 1.5 times the mean over the last 30 s (10 % allowed), and one pass cannot tell whether position or time is the cause.
     From 30 s on it was 70.0 MB/s on average.
     So 59.4 MB/s may not last: a longer --time, or --until-steady, tells more.
     The rate of the slowest 10 s was 9.96 MB/s.
@@ -419,7 +419,7 @@ fn a_paced_run_that_ends_in_a_pause_counts_the_pause_alone() {
     assert!((50e6..60e6).contains(&rate), "{rate}");
     insta::assert_snapshot!(run.answer, @"
     A stream can be recorded at 53.3 MB/s on this target with a 512 MiB buffer, of which 460 MiB are needed for the pauses seen (confirmed by a paced run of 10 s, which used 1.53 MiB).
-    The rate was not steady: no bytes were transferred for 1.9 s or more from 31 s on; range 188 % of the mean in the last 19 s (20 % allowed); falling by 2.5 times the mean over the last 19 s (10 % allowed), and one pass cannot tell whether position or time is the cause.
+    The rate was not found to be steady: no bytes were transferred for 1.9 s or more from 31 s on; range 188 % of the mean in the last 19 s (20 % allowed); falling by 2.5 times the mean over the last 19 s (10 % allowed), and one pass cannot tell whether position or time is the cause.
     From 19.3 s on it was 53.4 MB/s on average.
     So 53.3 MB/s may not last: a longer --time, or --until-steady, tells more.
     The rate of the slowest 10 s was 10.1 MB/s.
@@ -630,7 +630,7 @@ fn a_device_that_is_gone_over_at_once_is_told_how_to_be_judged() {
     let run = measured(&place, 0, &[]);
     insta::assert_snapshot!(run.answer, @"
     The run was only 31.5 ms long, which is too short to judge what lasts (with --size the run goes over the device again and again).
-    The rate was not steady: the run lasted 0.0 s, but at least 10 s are needed.
+    The rate was not found to be steady: the run lasted 0.0 s, but at least 10 s are needed.
     Over the whole run it was 100 MB/s on average.
     No rate to rely on follows from that: a longer --time, or --until-steady, tells more.
     The worst stall, with nothing completed, was 10.5 ms.
@@ -718,7 +718,7 @@ fn a_time_beyond_the_end_of_a_target_is_advised_with_a_size() {
     assert_eq!(rhythm["is_beyond_the_end"], true, "{rhythm:#}");
     assert_eq!(rhythm["proposed_size_bytes"], 55_u64 << 30);
     insta::assert_snapshot!(run.answer, @"
-    The rate was not steady: no bytes were transferred for 6.0 s or more from 102 s on; range 150 % of the mean in the last 60 s (20 % allowed); falling by 1.8 times the mean over the last 60 s (10 % allowed), and one pass cannot tell whether position or time is the cause.
+    The rate was not found to be steady: no bytes were transferred for 6.0 s or more from 102 s on; range 150 % of the mean in the last 60 s (20 % allowed); falling by 1.8 times the mean over the last 60 s (10 % allowed), and one pass cannot tell whether position or time is the cause.
     From 1 min on it was 133 MB/s on average.
     So what follows is less certain: a longer --time, or --until-steady, tells more.
     A stream can be recorded at 26.7 MB/s on this target with a 512 MiB buffer (not confirmed by a paced run).
@@ -752,7 +752,7 @@ fn a_paced_run_of_hardly_a_record_confirms_nothing() {
     assert_eq!(found["held_seconds"], 3.0);
     insta::assert_snapshot!(run.answer, @"
     The run was only 5.4 s long, which is too short to judge what lasts.
-    The rate was not steady: the run lasted 5.4 s, but at least 10 s are needed.
+    The rate was not found to be steady: the run lasted 5.4 s, but at least 10 s are needed.
     Over the whole run it was 200 MB/s on average.
     So what follows is less certain: a longer --time, or --until-steady, tells more.
     A stream can be recorded at 84.4 MB/s on this target with a 512 MiB buffer, of which 472 MiB are needed (not confirmed: a paced run of 3 s was too short for the few records that fell due).

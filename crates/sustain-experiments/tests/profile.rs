@@ -290,7 +290,7 @@ fn a_shared_limit_binds_on_the_outer_zones_only() {
     let until = limit.binds_until.unwrap();
     assert!((0.35..0.55).contains(&until), "{until}");
     insta::assert_snapshot!(found.verdict.join("\n"), @"
-    all at once they reach 50.4 MB/s on average; every position reaches at least 40.0 MB/s
+    all targets at once reach 50.4 MB/s on average; every position reaches at least 40.0 MB/s
     they share a limit of 55.0 MB/s: the sum stays at that rate, where their rates alone add up to 63.2 MB/s
     it binds on the first 48 % of their capacity; after that each target is as fast as alone (a loss below 1.0 % would not show), and the sum is 55.0 MB/s or less
     ");
@@ -307,7 +307,7 @@ fn a_shared_limit_binds_on_the_outer_zones_only() {
 fn a_limit_that_never_binds_is_none() {
     let result = Bench::new(&two("90MB/s", "noise = \"1%\"")).run();
     assert_eq!(result.together[0].shape, TogetherShape::Free);
-    insta::assert_snapshot!(result.together[0].verdict.join("\n"), @"all at once they reach 53.4 MB/s on average, the sum of their rates alone, so they share no limit that costs 5.0 % or more");
+    insta::assert_snapshot!(result.together[0].verdict.join("\n"), @"all targets at once reach 53.4 MB/s on average, the sum of their rates alone, so they share no limit that costs 5.0 % or more");
     assert_eq!(result.together[0].shared_limit, None);
 }
 
@@ -335,7 +335,7 @@ fn what_a_bad_spot_does_not_reach_is_not_promised_at_every_position() {
     let mut bench = Bench::new(&format!("{z}{y}[limit.c]\nrate = \"270MB/s\"\n"));
     bench.plan.budget_ns = 1_800_000_000_000;
     let together = &bench.run().together[0];
-    insta::assert_snapshot!(together.verdict[0], @"all at once they reach 230 MB/s on average; every position outside the bad spots reaches at least 180 MB/s; in them as little as 135 MB/s was measured");
+    insta::assert_snapshot!(together.verdict[0], @"all targets at once reach 230 MB/s on average; every position outside the bad spots reaches at least 180 MB/s; in them as little as 135 MB/s was measured");
 }
 
 #[test]

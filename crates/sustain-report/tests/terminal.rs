@@ -122,10 +122,10 @@ fn a_sweep_of_an_earlier_version_has_the_same_ties() {
     let mut result = sample::sweep::seven_axes();
     let told = [sweep_answer(&result, 400), sweep_text(&result, 400)];
     insta::assert_snapshot!(told[0], @"
-    The best setting to write is write, io_uring, depth 8: 398 MB/s ± 1.0 %. One other setting does not differ from it by more than noise.
+    The best setting for writing is write, io_uring, depth 8: 398 MB/s ± 1.0 %. One other setting does not differ from it by more than noise.
       The cheapest setting within 2 % of it (the least depth; among equals the least CPU time, then memory) is write, io_uring, depth 8: 398 MB/s ± 1.0 %, no different from the best beyond noise; it takes 0.029 s of CPU time per GB, the best 0.029 s.
       engine and path and layout and chunk and order and record size and depth: any value will do, as each comes within 2 % of the best with the right choice of the other settings
-    The best setting to read is read, io_uring, depth 8: 398 MB/s ± 1.0 %. One other setting does not differ from it by more than noise.
+    The best setting for reading is read, io_uring, depth 8: 398 MB/s ± 1.0 %. One other setting does not differ from it by more than noise.
       The cheapest setting within 2 % of it (the least depth; among equals the least CPU time, then memory) is read, io_uring, depth 8: 398 MB/s ± 1.0 %, no different from the best beyond noise; it takes 0.029 s of CPU time per GB, the best 0.029 s.
       engine and path and layout and chunk and order and record size and depth: any value will do, as each comes within 2 % of the best with the right choice of the other settings
     ");
@@ -255,12 +255,12 @@ fn not_steady_says_why() {
         result.total.sustained.reached = false;
         result.total.sustained.why = "falling 31 %: position or time, one pass cannot tell".into();
     };
-    insta::assert_snapshot!(said(sample::one_target(), unsteady), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which 154 MiB are needed (confirmed by a paced run of 10 s). The rate was not steady: falling 31 %: position or time, one pass cannot tell. From 6 s on it was 1.75 GB/s on average. So 1.98 GB/s may not last: a longer --time, or --until-steady, tells more. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
+    insta::assert_snapshot!(said(sample::one_target(), unsteady), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which 154 MiB are needed (confirmed by a paced run of 10 s). The rate was not found to be steady: falling 31 %: position or time, one pass cannot tell. From 6 s on it was 1.75 GB/s on average. So 1.98 GB/s may not last: a longer --time, or --until-steady, tells more. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
     let without = said(sample::one_target(), |result| {
         unsteady(result);
         result.recommendation = None;
     });
-    insta::assert_snapshot!(without, @"The rate was not steady: falling 31 %: position or time, one pass cannot tell. From 6 s on it was 1.75 GB/s on average. No rate to rely on follows from that: a longer --time, or --until-steady, tells more. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
+    insta::assert_snapshot!(without, @"The rate was not found to be steady: falling 31 %: position or time, one pass cannot tell. From 6 s on it was 1.75 GB/s on average. No rate to rely on follows from that: a longer --time, or --until-steady, tells more. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
 }
 
 #[test]
@@ -665,7 +665,7 @@ fn with_ties() -> SweepResult {
 fn ties_are_one_line_and_one_reading_is_no_noise() {
     let result = with_ties();
     insta::assert_snapshot!(sweep_answer(&result, 100), @"
-    The best setting to write is write, io_uring, depth 8: 398 MB/s ± 1.0 %. 5 other settings do not
+    The best setting for writing is write, io_uring, depth 8: 398 MB/s ± 1.0 %. 5 other settings do not
       differ from it by more than noise. One other setting was measured once, so its difference cannot
       be told from noise.
       The cheapest setting within 2 % of it (the least depth; among equals the least CPU time, then
@@ -673,8 +673,8 @@ fn ties_are_one_line_and_one_reading_is_no_noise() {
         it takes 0.029 s of CPU time per GB, the best 0.029 s.
       engine and path and layout and chunk and order and record size and depth: any value will do, as
         each comes within 2 % of the best with the right choice of the other settings
-    The best setting to read is read, io_uring, depth 8: 398 MB/s ± 1.0 %. One other setting does not
-      differ from it by more than noise.
+    The best setting for reading is read, io_uring, depth 8: 398 MB/s ± 1.0 %. One other setting does
+      not differ from it by more than noise.
       The cheapest setting within 2 % of it (the least depth; among equals the least CPU time, then
         memory) is read, io_uring, depth 8: 398 MB/s ± 1.0 %, no different from the best beyond noise;
         it takes 0.029 s of CPU time per GB, the best 0.029 s.

@@ -22,7 +22,7 @@ Each place is visited twice, and a third time if it was slow in either visit. If
 time and this may still be chance, it is visited again, up to six times. A place that was slow in
 every visit, more often than chance explains, is a bad spot. One that was slow in most visits, or in
 all of them but perhaps by chance, is uncertain. Anything else was a passing disturbance. At the
-end, longer runs without a break try whether the rates last; if they do not, the answer is lowered
+end, longer runs without a break show whether the rates last; if they do not, the answer is lowered
 to what was held. A slow place that fits between two samples is not seen: the answer says how wide
 it could be, and which --budget looks closer. Ctrl-C ends the measurement early; the result then
 covers what was measured.
@@ -33,8 +33,8 @@ with the result of what was done.";
 const OUTPUT: &str = "\
 What the output means:
   from, to, width, rate
-      A zone: a range of positions with the same rate. Disks are slower inside than outside. The
-      bar compares its rate with that of the fastest zone.
+      A zone: a range of positions with the same rate. A rotating disk is slower on its inner
+      tracks than on its outer ones. The bar compares the zone's rate with that of the fastest zone.
   all at once
       The same with all targets working at once: each at the same percentage of its capacity, not at
       the same byte. It shows where a limit that they share binds.

@@ -143,7 +143,7 @@ fn a_rehearsal_says_what_would_be_measured_and_makes_nothing() {
     would write and read a scratch file in a: up to 4 GiB from its start, over and over
     would measure 98 settings, 4 times each: 392 runs of 1 s, 6.53 min
     would flush after each run that writes, on top of that time
-    70 settings left out: sync keeps one request in flight, whatever the depth
+    70 settings are left out: sync keeps one request in flight, whatever the depth
     ");
     assert_eq!(std::fs::read_dir(place.path("a")).unwrap().count(), 0);
 }
@@ -163,6 +163,6 @@ fn a_layout_that_one_target_cannot_have_is_left_out_with_the_reason() {
     would write a (simulated): up to 1.00 TB from its start, over and over
     would measure 42 settings, 4 times each: 168 runs of 1 s, 2.8 min
     would flush after each run that writes, on top of that time
-    42 settings left out: one target makes no stripe and no span
+    42 settings are left out: one target makes no stripe and no span
     ");
 }

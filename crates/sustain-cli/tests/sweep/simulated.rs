@@ -86,7 +86,11 @@ fn a_budget_leads_to_the_best_with_fewer_runs() {
     assert_about(&point(&result, 0, "best")["rate_bytes_per_s"], 100e6, 1.0);
     assert_eq!(point(&result, 0, "cheapest")["setting"]["depth"], 2);
     assert!(number(&result["plan"]["elapsed_s"]) <= 92.0);
-    assert!(result["notes"].to_string().contains("were not measured"));
+    assert!(
+        result["notes"]
+            .to_string()
+            .contains("could be measured were not: within")
+    );
 }
 
 #[test]
@@ -164,8 +168,11 @@ fn orders_of_independent_queues_are_one_setting() {
     let told = place.run(&[&["sweep", "sim:machine.toml"], &one[..]].concat());
     told.expect(0)
         .says("1 setting, 4 times: 4 runs of 1 s")
-        .says("23 settings left out: with a queue for each target")
-        .says("the result gives one of them as an example, below its tables");
+        .says("23 settings are left out: with a queue for each target")
+        .says("The result names one of them as an example below its tables");
+    let once = [&["sweep", "sim:machine.toml", "--rounds", "1"], &one[..]].concat();
+    let told = place.run(&once).expect(0);
+    told.says("1 setting, once: 1 run of 1 s");
     let span = [&one[..], &["--layout", "independent,span"]].concat();
     let result = sweep(&toml, &span, 0);
     assert_eq!(result["points"].as_array().unwrap().len(), 1 + 24);
@@ -254,7 +261,7 @@ fn the_answer_comes_before_the_table() {
         .expect(0);
     let lines: Vec<&str> = ran.stdout.lines().collect();
     assert!(
-        lines[0].starts_with("The best setting to write is "),
+        lines[0].starts_with("The best setting for writing is "),
         "{}",
         ran.stdout
     );
@@ -286,7 +293,7 @@ fn settings_that_points_are_too_short_for_are_named_beside_the_best_of_the_other
         let first = ran.stdout.split("\n  No setting").next().unwrap();
         let first = first.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
-            first.contains("measured, the best to write is span"),
+            first.contains("measured, the best for writing is span"),
             "{first}"
         );
         assert!(
@@ -302,7 +309,7 @@ fn settings_that_points_are_too_short_for_are_named_beside_the_best_of_the_other
         assert!(all.contains(&advice), "{all}");
         let time = format!("{seconds}s");
         let longer = run(&["--time-per-point", &time]).expect(0);
-        let best = "The best setting to write is independent";
+        let best = "The best setting for writing is independent";
         assert!(longer.stdout.starts_with(best), "{longer:#?}");
     }
 }

@@ -205,8 +205,8 @@ fn one_after_the_other(
         some => format!(" ({} reach the limits even alone)", some.join(", ")),
     };
     let compared = match all_at_once_gain {
-        None => "all at once are hardly faster, or slower".to_owned(),
-        Some(gain) => format!("all at once reach {:.0} % more", gain * 100.0),
+        None => "all of them at once are hardly faster, or slower".to_owned(),
+        Some(gain) => format!("all of them at once reach {:.0} % more", gain * 100.0),
     };
     format!(
         "that is the mean over all of them, and while the slowest is used the rate is {}{meets}; \

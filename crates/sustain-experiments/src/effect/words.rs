@@ -58,7 +58,7 @@ fn of_writes(
     );
     let before = writes.before.as_ref();
     if let Some(before_ns) = before.and_then(|before| before.latency_p99_ns) {
-        said.push_str(&format!(", {} before", Duration(before_ns)));
+        said.push_str(&format!(", against {} before", Duration(before_ns)));
     }
     if let Some(before) = before.filter(|_| has_fewer_writes) {
         said.push_str(&format!(
@@ -74,7 +74,7 @@ fn of_timer(timer: &Stretches<Timer>) -> Option<String> {
     let before = timer.before.as_ref();
     let before = before.and_then(|before| before.late_max_ns);
     let before = before.map_or_else(String::new, |before_ns| {
-        format!(", {} before", Duration(before_ns))
+        format!(", against {} before", Duration(before_ns))
     });
     let latest = Duration(latest_ns);
     Some(format!("timers fired up to {latest} late{before}"))
@@ -93,7 +93,10 @@ fn of_datagrams(datagrams: &Stretches<Datagrams>) -> Option<String> {
     if let Some(before) = datagrams.before.as_ref().filter(|before| before.sent > 0)
         && during.lost + before.lost > 0
     {
-        said.push_str(&format!(", {} of {} before", before.lost, before.sent));
+        said.push_str(&format!(
+            ", against {} of {} before",
+            before.lost, before.sent
+        ));
     }
     if during.refused > 0 {
         said.push_str(&format!(", and {} more could not be sent", during.refused));
@@ -226,8 +229,9 @@ mod tests {
     fn a_harmless_load_is_said_to_be_so() {
         assert_eq!(
             verdict(&effect(), Some(&place(false)), false),
-            "the slowest 1 % of writes on /home took 3.1 ms or more while this load ran, 900 us \
-             before; timers fired up to 1.2 ms late, 200 us before; no datagram was lost"
+            "the slowest 1 % of writes on /home took 3.1 ms or more while this load ran, against \
+             900 us before; timers fired up to 1.2 ms late, against 200 us before; no datagram was \
+             lost"
         );
     }
 
@@ -254,7 +258,7 @@ mod tests {
         for words in [
             "writes on /home, the file system under test, took 800 ms",
             "(4 a second instead of 100)",
-            "12 of 5000 datagrams were lost, 0 of 5000 before, and 3 more could not be sent",
+            "12 of 5000 datagrams were lost, against 0 of 5000 before, and 3 more could not be",
             "123 times (0 before), programs had to free memory before they could allocate any",
             "needs 54 % of the rate at which this machine copies memory: memory may be the limit",
         ] {

@@ -28,7 +28,7 @@ pub(super) fn remark(remark: &MeasureRemark) -> String {
     match remark {
         MeasureRemark::ToolLimited => {
             format!(
-                "this program itself was the limit: one of its drivers had no CPU time left; use \
+                "this program itself was the limit: one of its threads had no CPU time left; use \
                  larger records or, with several targets, more {THREADS}"
             )
         }
@@ -163,7 +163,8 @@ fn long_flush(remark: &MeasureRemark) -> String {
     let of = target.as_ref().map(|target| format!(" of {target}"));
     format!(
         "the last flush{}, which came after the run and is not part of its rate, took {}: only \
-         then was all written data out of the caches and safe, at {} with the flush counted",
+         then was all written data out of the caches and safe. With the flush counted, the rate \
+         is {}",
         of.unwrap_or_default(),
         Duration((flush_s * 1e9) as u64),
         Rate(*flushed_bytes_per_s)

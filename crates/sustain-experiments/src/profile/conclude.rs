@@ -338,7 +338,7 @@ impl Profiled<'_> {
             if let Some(drift) = drift(&visits).filter(|_| curve.is_alone())
                 && (drift - 1.0).abs() > DRIFT_SAID
             {
-                notes.push(words::of_drift(&facts.name, drift));
+                notes.push(words::of_drift(&facts.name, drift, curve.direction));
             }
         }
         for facts in &self.facts {

@@ -155,9 +155,9 @@ pub(super) fn names(session: &Session) -> Vec<String> {
 
 pub(super) fn left_out_words(left_out: &LeftOut) -> String {
     let settings = if left_out.count == 1 {
-        "setting"
+        "setting is"
     } else {
-        "settings"
+        "settings are"
     };
     format!("{} {settings} left out: {}", left_out.count, left_out.why)
 }
@@ -165,12 +165,12 @@ pub(super) fn left_out_words(left_out: &LeftOut) -> String {
 /// The same before a run, with where to find which settings they are.
 pub(super) fn left_out_note(left_out: &LeftOut) -> String {
     let which = if left_out.count == 1 {
-        "which one it is"
+        "it"
     } else {
         "one of them as an example"
     };
     format!(
-        "{}; the result gives {which}, below its tables",
+        "{}. The result names {which} below its tables",
         left_out_words(left_out)
     )
 }
@@ -208,9 +208,13 @@ pub(super) fn announcement(
     let time = |runs: usize| Duration(runs as u64 * run_ns);
     match (schedule.runs(), schedule.coarse_points(), plan.budget_ns) {
         (Some(runs), ..) => format!(
-            "{settings}, {} times{}: {runs} runs of {each}, {}",
-            plan.rounds,
+            "{settings}, {}{}: {runs} run{} of {each}, {}",
+            match plan.rounds {
+                1 => "once".to_owned(),
+                rounds => format!("{rounds} times"),
+            },
             if count == 1 { "" } else { " each" },
+            if runs == 1 { "" } else { "s" },
             time(runs)
         ),
         (None, Some(coarse), Some(budget_ns)) => format!(

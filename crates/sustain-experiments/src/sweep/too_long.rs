@@ -56,8 +56,8 @@ pub(super) fn leave_out_long_windows(
         };
         grid.left_out.push(LeftOut {
             why: format!(
-                "too few requests would end within one point at {}, the rate of the first \
-                 run: a {TIME_PER_POINT} of {:.0} s includes them",
+                "at {}, the rate of the first run, too few of their requests would end within a \
+                 point; a {TIME_PER_POINT} of {:.0} s includes them",
                 Rate(rate),
                 longer.time_per_point_s
             ),

@@ -11,8 +11,8 @@ use crate::measure::media::longer_s;
 pub(super) fn remark(remark: &SweepRemark) -> String {
     match remark {
         SweepRemark::BudgetSpent { not_measured, all } => format!(
-            "{not_measured} of {all} settings were not measured: within this {BUDGET} only those \
-             near the best are measured closely"
+            "{not_measured} of the {all} settings that could be measured were not: within this \
+             {BUDGET} only those near the best are measured closely"
         ),
         SweepRemark::RoundsLeftOut {
             left_out,

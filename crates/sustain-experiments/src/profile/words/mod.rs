@@ -17,16 +17,16 @@ pub(super) use outlier::of_outlier;
 pub(super) use target::of_target;
 pub(super) use together::of_together;
 
-pub(super) fn of_drift(name: &str, drift: f64) -> String {
+pub(super) fn of_drift(name: &str, drift: f64, direction: Direction) -> String {
     let (how, change) = if drift > 1.0 {
         ("faster", drift - 1.0)
     } else {
         ("slower", 1.0 - drift)
     };
-    let why = if drift > 1.0 {
-        "a cache may hold what the first pass read"
-    } else {
-        "something else may have used the disk, or the disk slowed down"
+    let why = match (drift > 1.0, direction) {
+        (true, Direction::Read) => "a cache may hold what the first pass read",
+        (true, Direction::Write) => "a cache may hold what the first pass wrote",
+        (false, _) => "something else may have used the disk, or the disk slowed down",
     };
     format!(
         "{name}: the second pass was {} {how} than the first; {why}",
@@ -105,4 +105,19 @@ pub(super) fn of_no_trial() -> String {
          break: a cache, or a throttle that gives credit back in pauses, may have made them faster \
          than what lasts; a longer {BUDGET} tries that"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_is_said_to_hold_what_the_pass_did_to_it() {
+        for (direction, done) in [(Direction::Read, "read"), (Direction::Write, "wrote")] {
+            let said = of_drift("d0", 1.15, direction);
+            assert!(said.ends_with(&format!("the first pass {done}")), "{said}");
+            let said = of_drift("d0", 0.85, direction);
+            assert!(said.contains("slower than the first"), "{said}");
+        }
+    }
 }

@@ -191,7 +191,7 @@ pub(in crate::profile) fn of_target(
         return vec![format!("nothing was measured: {why}")];
     };
     let all = if target.direction == Direction::Write {
-        "a full recording reaches"
+        "a recording that fills it reaches"
     } else {
         "reading all of it reaches"
     };
@@ -335,18 +335,18 @@ mod tests {
     #[test]
     fn what_is_promised_is_promised_outside_the_bad_spots() {
         let bare = of_target(&target(&[120.0, 90.0]), CurveShape::Zones, true);
-        let promise = "a full recording reaches 100 MB/s on average; every position reaches at \
-                       least 90.0 MB/s";
+        let promise = "a recording that fills it reaches 100 MB/s on average; every position \
+                       reaches at least 90.0 MB/s";
         assert_eq!(bare[0], promise);
         let words = of_target(&spotted(&[120.0, 90.0]), CurveShape::Zones, true);
         insta::assert_snapshot!(words.join("\n"), @"
-        a full recording reaches 100 MB/s on average, 1 bad spot included; outside the bad spot the rate is 102 MB/s on average, and every position reaches at least 90.0 MB/s; in the bad spot it falls to 5.00 MB/s on average over 4.00 MB
+        a recording that fills it reaches 100 MB/s on average, 1 bad spot included; outside the bad spot the rate is 102 MB/s on average, and every position reaches at least 90.0 MB/s; in the bad spot it falls to 5.00 MB/s on average over 4.00 MB
         the rate falls in 2 zones from 120 MB/s at its start to 90.0 MB/s at its end, 25 % less
         at 40.0 GB, about 300 MB wide: 5.00 MB/s in a zone of 100 MB/s at every visit: a bad spot, where sectors are read again or were moved elsewhere
         ");
         let flat = of_target(&spotted(&[100.0]), CurveShape::Flat, true);
         insta::assert_snapshot!(flat.join("\n"), @"
-        a full recording reaches 100 MB/s on average, 1 bad spot included; outside the bad spot the rate is 105 MB/s at all positions sampled, to within 1.0 %; in the bad spot it falls to 5.00 MB/s on average over 4.00 MB
+        a recording that fills it reaches 100 MB/s on average, 1 bad spot included; outside the bad spot the rate is 105 MB/s at all positions sampled, to within 1.0 %; in the bad spot it falls to 5.00 MB/s on average over 4.00 MB
         at 40.0 GB, about 300 MB wide: 5.00 MB/s in a zone of 100 MB/s at every visit: a bad spot, where sectors are read again or were moved elsewhere
         ");
     }
@@ -355,7 +355,7 @@ mod tests {
     fn ends_that_are_alike_neither_fall_nor_rise() {
         let words = of_target(&target(&[120.0, 60.0, 119.5]), CurveShape::Zones, true);
         insta::assert_snapshot!(words.join("\n"), @"
-        a full recording reaches 100 MB/s on average; every position reaches at least 60.0 MB/s
+        a recording that fills it reaches 100 MB/s on average; every position reaches at least 60.0 MB/s
         its ends are alike: 120 MB/s at its start, 120 MB/s at its end; between them the rate changes in 3 zones, as far as 60.0 MB/s
         the slowest zone is not the last one: 60.0 MB/s at 100 GB, 100 GB wide
         ");
@@ -377,7 +377,7 @@ mod tests {
             true,
         );
         insta::assert_snapshot!(words.join("\n"), @"
-        a full recording reaches 100 MB/s on average; every position reaches at least 3.36 MB/s
+        a recording that fills it reaches 100 MB/s on average; every position reaches at least 3.36 MB/s
         the rate changes in 5 zones, up and down between 3.36 MB/s and 5.25 MB/s: 4.11 MB/s at its start, 3.36 MB/s at its end
         ");
     }
@@ -389,7 +389,7 @@ mod tests {
         lowered.outliers[0].rate_bytes_per_s = Some(50e6);
         lowered.outliers[0].mean_rate_bytes_per_s = Some(40e6);
         let said = of_target(&lowered, CurveShape::Flat, true).remove(0);
-        insta::assert_snapshot!(said, @"a full recording reaches 40.0 MB/s on average, 1 bad spot included; outside the bad spot the rate is 40.0 MB/s at all positions sampled, to within 1.0 %; in the bad spot it falls to 40.0 MB/s on average over 300 MB");
+        insta::assert_snapshot!(said, @"a recording that fills it reaches 40.0 MB/s on average, 1 bad spot included; outside the bad spot the rate is 40.0 MB/s at all positions sampled, to within 1.0 %; in the bad spot it falls to 40.0 MB/s on average over 300 MB");
     }
 
     #[test]
@@ -413,7 +413,7 @@ mod tests {
         let mut noisy = target(&[100.0]);
         (noisy.shape, noisy.resolution, noisy.noise) = (CurveShape::Flat, 0.67, 0.3);
         let said = of_target(&noisy, CurveShape::Flat, true).remove(0);
-        insta::assert_snapshot!(said, @"a full recording reaches about 100 MB/s; whether the position matters cannot be told: the samples differ by 30 %, so only differences above 67 % would show; repeat the profile with a longer budget, or while nothing else uses the disk");
+        insta::assert_snapshot!(said, @"a recording that fills it reaches about 100 MB/s; whether the position matters cannot be told: the samples differ by 30 %, so only differences above 67 % would show; repeat the profile with a longer budget, or while nothing else uses the disk");
     }
 
     #[test]

@@ -75,14 +75,14 @@ fn of_limit(
     };
     let Some(found) = found else {
         return vec![format!(
-            "all at once they reach about {}; too few positions were measured to say more",
+            "all targets at once reach about {}; too few positions were measured to say more",
             Rate(mean)
         )];
     };
     let Some(shared) = found else {
         return vec![format!(
-            "all at once they reach {} on average, the sum of their rates alone, so they share no \
-             limit that costs {} or more",
+            "all targets at once reach {} on average, the sum of their rates alone, so they share \
+             no limit that costs {} or more",
             Rate(mean),
             percent(least_loss)
         )];
@@ -92,7 +92,7 @@ fn of_limit(
     let sum = median(within().map(|spot| median(spot.sums.clone())).collect());
     let alone = median(within().map(|spot| spot.alone).collect());
     let mut words = vec![format!(
-        "all at once they reach {} on average{promise}",
+        "all targets at once reach {} on average{promise}",
         Rate(mean)
     )];
     words.push(match shared.kind {

@@ -15,17 +15,14 @@ use super::{curves, dots, heat, tables};
 use crate::ReportError;
 use crate::format::rate;
 use crate::terminal::SIMULATED;
-use crate::terminal::sweep::{answer_lines, restrictions};
+use crate::terminal::sweep::{answer_lines, doing, restrictions};
 
 /// The title: `Settings compared on sda and sdb, for writing`.
 pub(super) fn name(result: &SweepResult) -> String {
     let plan = &result.plan;
     let targets = targets(&plan.target_names, &plan.targets);
     let simulated = on_simulated(plan.simulated);
-    let directions = result.answers.iter().map(|one| match one.direction {
-        Direction::Read => "reading",
-        _ => "writing",
-    });
+    let directions = result.answers.iter().map(|one| doing(one.direction));
     let directions: Vec<&str> = directions.collect();
     if directions.is_empty() {
         return format!("Settings compared on {targets}{simulated}");

@@ -191,7 +191,7 @@ fn unsteady(result: &MeasureResult) -> String {
     let average = rate(sustained.rate_bytes_per_s);
     let at_the_end = format!("{since} it was {average} on average");
     let why = without_controls(&sustained.why);
-    let why = format!("The rate was not steady: {why}. {at_the_end}");
+    let why = format!("The rate was not found to be steady: {why}. {at_the_end}");
     match &result.recommendation {
         Some(found) if found.confirmed == Some(true) => format!(
             "{}. {why}. So {} may not last: {LONGER}",

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use sustain_document::sweep::{
     AgainstBest, Axis, SweepAnswer, SweepAxis, SweepPoint, SweepResult, SweepValue,
 };
-use sustain_document::vocabulary::{ExperimentEnd, LayoutKind};
+use sustain_document::vocabulary::{Direction, ExperimentEnd, LayoutKind};
 use sustain_experiments::sweep::is_told_as_good;
 
 use super::point::{cell, is_untold, rate_with_interval, untold_words};
@@ -119,14 +119,25 @@ fn meaning(layout: LayoutKind) -> &'static str {
     }
 }
 
+/// What a direction is called in a sentence.
+pub(crate) fn doing(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Read => "reading",
+        _ => "writing",
+    }
+}
+
 fn best_line(result: &SweepResult, answer: &SweepAnswer) -> String {
     let best = &result.points[answer.best];
     let found = format!("{}: {}", best.setting.words, rate_with_interval(best));
     let mut line = match unmeasured_words(result, answer) {
-        None => format!("The best setting to {} is {found}.", answer.direction),
+        None => format!(
+            "The best setting for {} is {found}.",
+            doing(answer.direction)
+        ),
         Some(unmeasured) => format!(
-            "Of the settings that were measured, the best to {} is {found}{unmeasured}.",
-            answer.direction
+            "Of the settings that were measured, the best for {} is {found}{unmeasured}.",
+            doing(answer.direction)
         ),
     };
     match answer.alike.len() {

@@ -16,7 +16,7 @@ mod answer;
 mod point;
 mod table;
 
-pub(crate) use answer::{answer_lines, restrictions};
+pub(crate) use answer::{answer_lines, doing, restrictions};
 pub(crate) use point::{against_cell, cell, half_width, percent, rate_with_interval};
 use table::table;
 pub(crate) use table::{as_good, title};

@@ -23,9 +23,9 @@ pub enum HoldBackError {
     NoDisk,
     /// There is nobody beside the recorder who could be limited.
     #[error(
-        "there is no control group beside the recorder's own, {own}, that can have a limit of I/O: \
-         in version 2 its parent must pass the controller on (`echo +io | sudo tee \
-         PARENT/cgroup.subtree_control`)"
+        "there is no control group beside the recorder's own, {own}, whose I/O can be limited: in \
+         version 2 the parent of such a group must pass the controller io on to it (`echo +io | \
+         sudo tee PARENT/cgroup.subtree_control`)"
     )]
     NobodyBeside {
         /// The recorder's own group.

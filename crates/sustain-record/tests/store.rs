@@ -309,7 +309,7 @@ fn what_cannot_be_a_member_is_refused_before_anything_is_touched() {
         ..plan(place.names(&["small"]))
     };
     let refused = |plan: &CreatePlan| place.words(make(plan).unwrap_err());
-    insta::assert_snapshot!(refused(&small), @"/small: 256 KiB is too small: with this slot size a member needs at least 384 KiB; choose a larger one, or `sustain create` with a smaller slot size");
+    insta::assert_snapshot!(refused(&small), @"/small: 256 KiB is too small: with this slot size a member needs at least 384 KiB; make it larger, or use `sustain create` with a smaller slot size");
     let odd = CreatePlan {
         slot_bytes: 100_000,
         ..plan(place.names(&["odd"]))
@@ -538,7 +538,7 @@ fn two_recorders_cannot_have_one_store_but_readers_can() {
     let recorder = open(&names, Mode::Record).unwrap();
     insta::assert_snapshot!(place.words(refusal(&names, Mode::Record)), @"
     refusing to write /a: it is being recorded to, or measured: another run of sustain writes to it.
-    Wait for that to end (fuser -v /a shows which it is), or choose another
+    Wait for that to end (`fuser -v /a` shows which it is), or name another file or device
     ");
     assert!(open(&names, Mode::Read).is_ok());
     let destroying = CreatePlan {
@@ -547,9 +547,9 @@ fn two_recorders_cannot_have_one_store_but_readers_can() {
     };
     insta::assert_snapshot!(place.words(make(&destroying).unwrap_err()), @"
     refusing to write /a: it is being recorded to, or measured: another run of sustain writes to it.
-    Wait for that to end (fuser -v /a shows which it is), or choose another
+    Wait for that to end (`fuser -v /a` shows which it is), or name another file or device
     refusing to write /b: it is being recorded to, or measured: another run of sustain writes to it.
-    Wait for that to end (fuser -v /b shows which it is), or choose another
+    Wait for that to end (`fuser -v /b` shows which it is), or name another file or device
     ");
     drop(recorder);
     assert!(open(&names, Mode::Record).is_ok());

@@ -102,7 +102,7 @@ fn a_ring_is_said_to_keep_the_newest_alone() {
     let without = record_sentence(&result);
     result.plan.ring = true;
     let sentence = record_sentence(&result);
-    insta::assert_snapshot!(sentence, @"6.00 GB were recorded in 40.2 s (149 MB/s), all that the sources gave. 99.9 % of the appends were durable within 2.64 s. The store is a ring: once it is full, the newest data overwrites the oldest, of this recording and of earlier ones; `sustain list` says from where on each can be read. The recording ended because its sources ended.");
+    insta::assert_snapshot!(sentence, @"6.00 GB were recorded in 40.2 s (149 MB/s), all that the sources gave. 99.9 % of the appends were durable within 2.64 s. The store is a ring: once it is full, the newest data overwrites the oldest, of this recording and of earlier ones; `sustain list` says from which byte on each can still be read. The recording ended because its sources ended.");
     assert_ne!(sentence, without);
 }
 
@@ -118,6 +118,14 @@ fn every_ending_has_its_words() {
     insta::assert_snapshot!(ended(RecordingEnd::Time), @"The recording ended after the time asked for.");
     insta::assert_snapshot!(ended(RecordingEnd::Bytes), @"The recording ended after the bytes asked for.");
     insta::assert_snapshot!(ended(RecordingEnd::Full), @"The recording ended because the store is full.");
+    let mut kept = whole();
+    (kept.ended, kept.plan.ring) = (RecordingEnd::Full, true);
+    let said = record_sentence(&kept);
+    assert!(
+        said.ends_with("The recording ended because the ring had nothing left to overwrite.")
+            && !said.contains("store is full"),
+        "{said}"
+    );
     insta::assert_snapshot!(ended(RecordingEnd::Signal), @"The recording was stopped and ended cleanly.");
     insta::assert_snapshot!(ended(RecordingEnd::Split), @"The recording ended where the next one began.");
     insta::assert_snapshot!(ended(RecordingEnd::Error), @"The recording ended because it could not go on.");

@@ -145,7 +145,7 @@ fn number_of_pin(flags: &ControlFlags) -> Result<u32, UsageError> {
         return Err(UsageError(why.to_owned()));
     };
     typed.parse().map_err(|_| {
-        let what = "is no number of a pin: `sustain list` and `status` show them";
+        let what = "is not the number of a pin: `sustain list` and `status` show them";
         UsageError(format!("{typed:?} {what}"))
     })
 }
@@ -177,7 +177,7 @@ fn connect(path: &Path) -> anyhow::Result<UnixStream> {
     }
     match path.metadata() {
         Ok(found) if !found.file_type().is_socket() => {
-            return usage("it is no socket: name the one of `sustain record --control`".to_owned());
+            return usage("it is not a socket: name that of `sustain record --control`".to_owned());
         }
         _ => {}
     }

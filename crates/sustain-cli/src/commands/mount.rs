@@ -93,7 +93,8 @@ fn in_background(flags: &MountFlags) -> anyhow::Result<Exit> {
     if told == READY {
         let directory = flags.directory.display();
         say(&format!(
-            "mounted at {directory} by process {process}; to unmount it: fusermount3 -u {directory}"
+            "mounted at {directory} by process {process}; `fusermount3 -u {directory}`, or `umount \
+             {directory}` as root, unmounts it"
         ));
         return Ok(Exit::Done);
     }

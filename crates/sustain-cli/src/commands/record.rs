@@ -290,7 +290,8 @@ fn sources(flags: &RecordFlags) -> Result<Vec<SourcePlan>, UsageError> {
     }
     if names.len() != from.len() {
         return usage(format!(
-            "sources given: {}, and names of streams: {}. Give one --stream NAME for each --from",
+            "the number of sources is {}, and that of names for their streams {}: give one \
+             --stream NAME for each --from",
             from.len(),
             names.len()
         ));

@@ -53,13 +53,13 @@ fn parse_durable(text: &str) -> Result<DurableFlag, String> {
         return Ok(DurableFlag::Each);
     }
     match parse_duration(text) {
-        Ok(0) => {
-            Err("it must be more than 0s; each makes every write durable by itself".to_owned())
-        }
+        Ok(0) => Err(
+            "the time must be more than 0s; `each` makes every write durable by itself".to_owned(),
+        ),
         Ok(interval_ns) if interval_ns < DURABLE_NS_MIN => Err(
             "an interval shorter than 1 ms would ask for a flush with nearly every write, which \
-             takes longer on most disks: give at least 1ms, or each to make every write durable by \
-             itself"
+             takes longer on most disks: give at least 1ms, or `each` to make every write durable \
+             by itself"
                 .to_owned(),
         ),
         Ok(interval_ns) => Ok(DurableFlag::Interval(interval_ns)),
@@ -183,8 +183,8 @@ pub(crate) struct RecordFlags {
     #[arg(long, value_enum, value_name = "WHOM")]
     pub(crate) hold_back: Option<HoldBackFlag>,
     /// Make a unix socket here, over which the recording can be commanded while it runs: status,
-    /// rate, pause, resume, split, stop and mark, sent with `sustain control`. Only root and the
-    /// user who records may use it. The socket is removed when the recording ends.
+    /// rate, pause, resume, split, stop, mark, pin and unpin, sent with `sustain control`. Only
+    /// root and the user who records may use it. The socket is removed when the recording ends.
     #[arg(help_heading = group::HOW)]
     #[arg(long, value_name = "SOCKET")]
     pub(crate) control: Option<PathBuf>,
@@ -241,7 +241,7 @@ fn parse_append_size(text: &str) -> Result<u32, String> {
     match u32::try_from(bytes) {
         Ok(found) if range.contains(&bytes) && bytes.is_multiple_of(BLOCK_BYTES) => Ok(found),
         _ => Err(format!(
-            "appends have from 256KiB to 16MiB, in whole blocks of 4KiB, and {} is not such a \
+            "an append takes from 256KiB to 16MiB, in whole blocks of 4KiB, and {} is not such a \
              size: give one such as 4MiB",
             Size(bytes)
         )),

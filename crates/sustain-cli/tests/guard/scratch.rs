@@ -58,7 +58,7 @@ fn a_sparse_file_that_does_not_fit_is_refused_and_takes_no_space() {
         &["--size", "600MiB"],
     ] {
         let ran = disk.place.run(&[&create[..], flags].concat()).expect(2);
-        let ran = ran.says("free, enough for a file of").says("only ");
+        let ran = ran.says("are free, enough for a file of").says("only ");
         assert_eq!(mount.free_bytes(), free_bytes, "{ran:#?}");
     }
     let measure = ["measure", &big, "--write", "--destroy", &big, "--dry-run"];

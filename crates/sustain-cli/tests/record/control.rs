@@ -546,7 +546,7 @@ fn what_cannot_be_commanded_says_why() {
     place
         .run(&["control", "file", "status"])
         .expect(2)
-        .says("it is no socket");
+        .says("it is not a socket");
     // Somebody else, who never answers.
     let listener = UnixListener::bind(place.path("other")).unwrap();
     let other = Running::start(&mut place.command(&["control", "other", "status"]));

@@ -149,7 +149,7 @@ fn a_size_that_does_not_fit_is_refused_and_the_default_becomes_smaller() {
             let sized = [command, &["--size", size]].concat();
             run(&place, &sized).expect(2)
         };
-        let ran = refused(&create).says("MiB free, enough for a file of 3");
+        let ran = refused(&create).says("MiB are free, enough for a file of 3");
         ran.says("give a smaller --size");
         // With slots of the default size not even the smallest member fits.
         let ran = refused(&record).says("the smallest member needs 25.3 MB");

@@ -99,7 +99,7 @@ fn what_is_wrong_on_the_command_line_is_never_sent() {
     let place = Place::new();
     for (arguments, words) in [
         (&["pin"][..], "say what to keep"),
-        (&["pin", "--from", "30s"], "is no time"),
+        (&["pin", "--from", "30s"], "is not a time"),
         (&["pin", "--to", "+3s"], "--from"),
         (
             &["pin", "--from", "-1s", "--around", "1"],
@@ -109,10 +109,10 @@ fn what_is_wrong_on_the_command_line_is_never_sent() {
         (&["pin", "door", "--from", "-1s"], "only mark takes a text"),
         (&["status", "--from", "-1s"], "only pin takes times"),
         (&["unpin"], "required"),
-        (&["unpin", "door"], "is no number of a pin"),
+        (&["unpin", "door"], "is not the number of a pin"),
         (&["pin", "door"], "only pin a stretch, as -30s..+10s"),
         (&["pin", "..+1s"], "say what to keep"),
-        (&["pin", "-1s..1s"], "is no time: write -30s"),
+        (&["pin", "-1s..1s"], "is not a time: write -30s"),
         (&["pin", "--pin", "1"], "only unpin takes --pin"),
         (&["pin", "--form", "-1s"], "unexpected argument"),
         (&["status", "--jsn"], "there is no flag --jsn"),
@@ -134,12 +134,12 @@ fn what_cannot_be_pinned_is_refused_with_what_to_do() {
     let pin = |from: &str, to: &str| json!({ "command": "pin", "from": from, "to": to });
     for (request, words) in [
         (pin("-1h", "-30m"), "all of that is gone"),
-        (pin("+10s", "+20s"), "is to come: ask again then"),
-        (pin("+20s", "+10s"), "is to come: ask again then"),
+        (pin("+10s", "+20s"), "is still to come: ask again then"),
+        (pin("+20s", "+10s"), "is still to come: ask again then"),
         (pin("-1s", "-2s"), "give a later end"),
         (pin("-1s", "+25h"), "at most a day ahead"),
-        (pin("now", "+1s"), "is no time: write -30s"),
-        (pin("-1s", "1s"), "is no time: write -30s"),
+        (pin("now", "+1s"), "is not a time: write -30s"),
+        (pin("-1s", "1s"), "is not a time: write -30s"),
         (json!({ "command": "pin" }), "say what to keep"),
         (
             json!({ "command": "pin", "around": "gate" }),

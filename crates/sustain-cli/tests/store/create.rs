@@ -186,7 +186,7 @@ fn sizes_that_cannot_be_are_explained_and_leave_nothing() {
         (&["--slot", "slotty"], "--slot"),
         (
             &["--size", "10MiB", "--slot", "8MiB"],
-            "choose a larger one, or `sustain create` with a smaller --slot",
+            "make it larger, or use `sustain create` with a smaller --slot",
         ),
         (
             &["--size", "64KiB", "--slot", "64KiB"],
@@ -197,7 +197,7 @@ fn sizes_that_cannot_be_are_explained_and_leave_nothing() {
             "new: 10 B is too small: with this slot size",
         ),
         (&["--size", "0", "--slot", "64KiB"], "new: 0 B is too small"),
-        (&["--size", "1000000TB"], "free, enough for a file of"),
+        (&["--size", "1000000TB"], "are free, enough for a file of"),
         (
             &["--size", "1000000TB", "--dry-run"],
             "but not of 1000000 TB: give a smaller --size",

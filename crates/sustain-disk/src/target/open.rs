@@ -131,7 +131,7 @@ fn open_error(name: &str, request: OpenRequest, errno: Errno) -> Error {
             "permission denied; run as a user who may open it, or choose another place".to_owned()
         }
         // The rights of its file are not in the way: those are EACCES.
-        Errno::PERM => "the kernel refuses this even to root: a container may not open this \
+        Errno::PERM => "the kernel does not let even root open it: a container may not open this \
                         device, or the file is immutable; run outside of the container, or choose \
                         another place"
             .to_owned(),
@@ -274,7 +274,7 @@ fn lock_of(target: &Target, waited_ns: u64) -> Result<Arc<WriteLock>, NoLock> {
 pub fn being_written(path: &Path) -> String {
     format!(
         "it is being recorded to, or measured: another run of sustain writes to it. Wait for that \
-         to end (fuser -v {} shows which it is), or choose another",
+         to end (`fuser -v {}` shows which it is), or name another file or device",
         path.display()
     )
 }

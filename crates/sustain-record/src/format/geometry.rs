@@ -51,7 +51,7 @@ pub struct Geometry {
 pub enum GeometryError {
     /// The member cannot hold two slots and the superblocks.
     #[error(
-        "{} is too small: with this slot size a member needs at least {}; choose a larger one, or \
+        "{} is too small: with this slot size a member needs at least {}; make it larger, or use \
          `sustain create` with a smaller {}", Size(*capacity_bytes), Size(*needed_bytes), SLOT
     )]
     TooSmall {

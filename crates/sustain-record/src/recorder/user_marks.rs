@@ -225,19 +225,20 @@ fn time_ns_of(
     let mut all = remembered.iter().rev();
     if let Some(mark) = all.find(|mark| mark.text == wanted) {
         return Err(format!(
-            "recording {recording}, which runs, has no mark {wanted:?}; recording {} before it has \
-             one at {}: give times around that",
+            "recording {recording}, the running one, has no mark {wanted:?}; recording {} before \
+             it has one at {}: give times around that",
             mark.recording,
             time_text(mark.time_ns)
         ));
     }
     Err(match own().next_back() {
         None => format!(
-            "no mark was set in recording {recording}, which runs: set one (`mark`), or give times"
+            "no mark was set in recording {recording}, the running one: set one (`mark`), or give \
+             times"
         ),
         Some(newest) => format!(
             "there is no mark {wanted:?} among the last {REMEMBERED_MAX} of recording {recording}, \
-             which runs: its newest one is {} ({:?}). A time will do, too",
+             the running one: its newest is {} ({:?}). Name one of them, or give times",
             newest.number, newest.text
         ),
     })
@@ -330,7 +331,7 @@ mod tests {
         let words = "recording 1 before it has one at 1970-01-01T00:00:00.000000005Z";
         assert!(why.contains(words), "{why}");
         let why = find("window").unwrap_err();
-        assert!(why.contains("newest one is 4 (\"7\")"), "{why}");
+        assert!(why.contains("newest is 4 (\"7\")"), "{why}");
         let why = time_ns_of(&marks, 3, "window").unwrap_err();
         assert!(why.contains("no mark was set in recording 3"), "{why}");
     }

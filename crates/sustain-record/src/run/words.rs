@@ -20,13 +20,13 @@ pub(super) fn full() -> String {
 /// Advice for a ring of which pins keep all.
 pub(super) fn kept_by_pins(pins: &[u32]) -> String {
     let numbers: Vec<String> = pins.iter().map(u32::to_string).collect();
-    let (pins, keep, they) = match numbers.len() {
-        1 => ("pin", "keeps", "it keeps"),
-        _ => ("pins", "keep", "they keep"),
+    let (pins, keep, they, one) = match numbers.len() {
+        1 => ("pin", "keeps", "it keeps", "it"),
+        _ => ("pins", "keep", "they keep", "one"),
     };
     format!(
         "{pins} {} {keep} all of the ring, so there was nothing left to overwrite: read what \
-         {they}, then free one with `sustain unpin MEMBER... {} N`, or record to another store",
+         {they}, then free {one} with `sustain unpin MEMBER... {} N`, or record to another store",
         numbers.join(", "),
         PIN.flag()
     )
@@ -157,12 +157,12 @@ pub(super) fn empty_rests(append_bytes: u32, slot_bytes: u32) -> Option<String> 
     }
     let appends = slot_bytes / append_bytes;
     let (append, slot) = (Size(append_bytes.into()), Size(slot_bytes.into()));
-    let whole = Size((append_bytes.next_power_of_two() / 2).into());
+    let whole = Size((append_bytes.next_power_of_two() / 2).into()).to_string();
     Some(format!(
         "a slot of {slot} has space for {appends} of the appends of {append}, and {} of it stay \
          empty: {} leaves nothing empty",
         Size(rest_bytes.into()),
-        APPEND_SIZE.of(whole)
+        APPEND_SIZE.of(whole.replace(' ', ""))
     ))
 }
 
@@ -209,7 +209,11 @@ mod tests {
             "pins 2, 3 keep all of the ring, so there was nothing left to overwrite: read what they \
              keep, then free one with `sustain unpin MEMBER... --pin N`, or record to another store"
         );
-        assert!(kept_by_pins(&[2]).starts_with("pin 2 keeps all"));
+        let one = kept_by_pins(&[2]);
+        assert!(
+            one.starts_with("pin 2 keeps all") && one.contains("then free it with"),
+            "{one}"
+        );
     }
 
     #[test]
@@ -219,7 +223,7 @@ mod tests {
         {
             assert_eq!(empty_rests(append_bytes, slot_bytes), None);
         }
-        insta::assert_snapshot!(empty_rests(3 * MIB, 8 * MIB).unwrap(), @"a slot of 8 MiB has space for 2 of the appends of 3 MiB, and 2 MiB of it stay empty: the append size of 2 MiB leaves nothing empty");
+        insta::assert_snapshot!(empty_rests(3 * MIB, 8 * MIB).unwrap(), @"a slot of 8 MiB has space for 2 of the appends of 3 MiB, and 2 MiB of it stay empty: the append size of 2MiB leaves nothing empty");
     }
 
     #[test]

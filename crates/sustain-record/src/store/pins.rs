@@ -262,11 +262,14 @@ impl Store {
             let course = member.superblock.course();
             let free = course.free_slots(tail.next_slot_serial);
             if member.superblock.pins.iter().any(Pin::is_set) && free < FREE_SLOTS_MIN {
+                let kept = match (free, member.superblock.geometry.slot_count) {
+                    (0, all) => format!("all {all}"),
+                    (free, all) => format!("all but {free} of the {all}"),
+                };
                 return Err(RecordError::Usage(format!(
-                    "pins keep all but {free} of the {} slots of {}, and a ring needs \
-                     {FREE_SLOTS_MIN}, so nothing was read or recorded: read what they keep, then \
-                     free one with `sustain unpin MEMBER... {} N` ({}), or record to another store",
-                    member.superblock.geometry.slot_count,
+                    "pins keep {kept} slots of {}, and a ring needs {FREE_SLOTS_MIN} that are \
+                     free, so nothing was read or recorded: read what they keep, then free one \
+                     with `sustain unpin MEMBER... {} N` ({}), or record to another store",
                     member.name,
                     PIN.flag(),
                     self.pins_words()

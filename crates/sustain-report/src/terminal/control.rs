@@ -151,8 +151,8 @@ fn pins_line(pins: &StatusPins) -> Option<String> {
     };
     let nothing = match pins.leave_nothing {
         true => {
-            ", and NOTHING IS LEFT: what comes waits, or is lost, until a pin is freed (`unpin`): \
-             first the newest, whose end is still open"
+            ", and NOTHING IS LEFT: what comes waits, or is lost, until a pin is freed (`unpin`). \
+             Free first the newest one whose end is still open"
         }
         false => "",
     };

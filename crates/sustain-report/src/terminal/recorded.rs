@@ -200,7 +200,7 @@ pub fn record_sentence(result: &RecordResult) -> String {
     if result.plan.ring {
         parts.push(RING.to_owned());
     }
-    parts.push(ending_words(result.ended).to_owned());
+    parts.push(ending_words(result).to_owned());
     without_controls(&sentences(&parts))
 }
 
@@ -208,16 +208,19 @@ pub fn record_sentence(result: &RecordResult) -> String {
 fn full_words(result: &RecordResult) -> &'static str {
     let waited = result.plan.on_full == OnFull::Block;
     let has_failed = result.members.iter().any(|member| member.error.is_some());
-    match result.ended == RecordingEnd::Full && waited && !has_failed {
-        true => ", because the store became full",
-        false => "",
+    match (result.ended, result.plan.ring) {
+        (RecordingEnd::Full, true) if waited && !has_failed => {
+            ", because the ring had nothing left to overwrite"
+        }
+        (RecordingEnd::Full, false) if waited && !has_failed => ", because the store became full",
+        _ => "",
     }
 }
 
 /// What a ring keeps, whether it was filled or not.
 const RING: &str = "The store is a ring: once it is full, the newest data overwrites the oldest, \
-                    of this recording and of earlier ones; `sustain list` says from where on each \
-                    can be read";
+                    of this recording and of earlier ones; `sustain list` says from which byte on \
+                    each can still be read";
 
 /// The limit of the recording's rate, if it was not the sources alone, and long enough to mention.
 fn limit_words(result: &RecordResult) -> Option<String> {
@@ -285,11 +288,15 @@ fn before_words(before: &[RecordingBefore]) -> Option<String> {
     ))
 }
 
-fn ending_words(ended: RecordingEnd) -> &'static str {
-    match ended {
+fn ending_words(result: &RecordResult) -> &'static str {
+    match result.ended {
         RecordingEnd::Source => "The recording ended because its sources ended",
         RecordingEnd::Time => "The recording ended after the time asked for",
         RecordingEnd::Bytes => "The recording ended after the bytes asked for",
+        // Pins keep all of it, which a note tells with their numbers.
+        RecordingEnd::Full if result.plan.ring => {
+            "The recording ended because the ring had nothing left to overwrite"
+        }
         RecordingEnd::Full => "The recording ended because the store is full",
         RecordingEnd::Split => "The recording ended where the next one began",
         RecordingEnd::Signal => "The recording was stopped and ended cleanly",

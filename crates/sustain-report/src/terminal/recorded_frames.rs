@@ -28,7 +28,7 @@ fn figures(name: &str, frames: &FramesResult, has_lost: bool) -> Option<String> 
     );
     let sizes = match usual == largest {
         true => format!("{usual} each"),
-        false => format!("usually of {usual}, at most of {largest}"),
+        false => format!("usually of {usual} and at most of {largest}"),
     };
     let mut line = format!(
         "stream {name}: {rate}, {sizes}; at most {} from one frame to the next",
@@ -49,18 +49,20 @@ fn pace_lines(name: &str, pace: &FramePaceResult, frames: u64) -> Vec<String> {
     let declared = frame_rate(pace.declared_frames_per_s);
     if frames == 0 {
         return vec![format!(
-            "stream {name}: no frame was found, so whether any is missing or late against \
-             {declared} is not known"
+            "stream {name}: no frame was found, so whether any is missing or late against the \
+             declared {declared} is not known"
         )];
     }
     if pace.missing + pace.late == 0 {
-        let line = format!("stream {name}: no frame is missing or late against {declared}");
-        return vec![line];
+        return vec![format!(
+            "stream {name}: no frame is missing or late against the declared {declared}"
+        )];
     }
     let (missing, late) = (pace.missing, pace.late);
     let frames = if missing == 1 { "frame" } else { "frames" };
-    let first =
-        format!("stream {name}: {missing} {frames} MISSING and {late} late against {declared}");
+    let first = format!(
+        "stream {name}: {missing} {frames} MISSING and {late} late against the declared {declared}"
+    );
     let mut lines = vec![first];
     let shown = pace.incidents.iter().take(LINES_MAX);
     lines.extend(shown.map(|incident| incident_line(name, incident)));
@@ -80,7 +82,7 @@ fn incident_line(name: &str, incident: &FrameIncidentResult) -> String {
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
     format!(
-        "stream {name}: {} at frame {}, which came at {}, {} after the one before",
+        "stream {name}: {} at the pause before frame {}, which came at {}, {} after the one before",
         words.join(" and "),
         incident.frame,
         incident.time,
@@ -114,27 +116,27 @@ mod tests {
         let whole = pace_lines("cam", &pace, 30);
         assert_eq!(
             whole,
-            ["stream cam: no frame is missing or late against 29.970 frames/s"]
+            ["stream cam: no frame is missing or late against the declared 29.970 frames/s"]
         );
         let without = pace_lines("cam", &pace, 0);
         assert_eq!(
             without,
             [
-                "stream cam: no frame was found, so whether any is missing or late against 29.970 \
-              frames/s is not known"
+                "stream cam: no frame was found, so whether any is missing or late against the \
+                 declared 29.970 frames/s is not known"
             ]
         );
         pace.incidents = (0..7).map(|at| incident(at * 10, at, 7 - at)).collect();
         (pace.missing, pace.late, pace.unlisted) = (21, 28, 3);
         let lines = pace_lines("cam", &pace, 30);
         assert_eq!(lines.len(), 1 + LINES_MAX + 1);
-        assert!(lines[0].contains("21 frames MISSING and 28 late against 29.970"));
+        assert!(lines[0].contains("21 frames MISSING and 28 late against the declared 29.970"));
         assert!(
-            lines[1].contains("7 late at frame 0, which came at"),
+            lines[1].contains("7 late at the pause before frame 0, which came at"),
             "{}",
             lines[1]
         );
-        assert!(lines[2].contains("1 missing and 6 late at frame 10"));
+        assert!(lines[2].contains("1 missing and 6 late at the pause before frame 10"));
         assert!(lines[6].contains("5 more such pauses"));
         (pace.missing, pace.late) = (1, 0);
         let lines = pace_lines("cam", &pace, 30);

@@ -30,6 +30,7 @@ mod duty;
 mod failing;
 mod follow;
 mod given_up;
+mod pin_refusals;
 mod pins;
 mod progress;
 mod retry;

@@ -6,6 +6,7 @@ use sustain_disk::clock::Timestamp;
 use sustain_disk::engine::{Operation, Request, Vector, Vectors};
 use sustain_document::setting::RING;
 
+use super::pin_refusals::{check_times, no_room};
 use super::{AppendInFlight, RecordFeed};
 use crate::format::{BLOCK_BYTES, PINS_MAX, Pin, SlotCourse, Superblock};
 use crate::opening::PATIENCE_SLOTS;
@@ -24,8 +25,6 @@ const COPIES: [u32; 4] = [0, 2, 1, 3];
 const UNTIL_CLOSED_NS: i64 = 2_500_000_000;
 /// What was written in the last so long says at which rate the ring goes on.
 const RATE_WINDOW_NS: i64 = 60_000_000_000;
-/// How far the end of a pin may lie ahead.
-const AHEAD_MAX_NS: i64 = 86_400_000_000_000;
 
 impl<I: Inlet> RecordFeed<I> {
     /// Takes over the superblocks as they are on the members by now.
@@ -158,14 +157,8 @@ impl<I: Inlet> RecordFeed<I> {
                 true => member.slots_since(now_ns - UNTIL_CLOSED_NS),
                 false => 0,
             };
-            let needed = FREE_SLOTS_MIN + until_closed;
-            if free < needed {
-                return Err(format!(
-                    "the ring would have only {free} slots left on {}, and it needs {needed}: \
-                     {FREE_SLOTS_MIN}, and what comes until all that is pinned is durable. Pin \
-                     less, or free a pin (`unpin`)",
-                    member.setup.name
-                ));
+            if free < FREE_SLOTS_MIN + until_closed {
+                return Err(no_room(&member.setup.name, free, until_closed));
             }
             free_slots += free;
             renewed.push(pins);
@@ -474,27 +467,4 @@ impl MemberWriter {
         let slot = times.get(begun.saturating_sub(1));
         slot.map_or(self.slot_serial(), |slot| slot.slot_serial)
     }
-}
-
-fn check_times(from_ns: i64, to_ns: i64, now_ns: i64) -> Result<(), String> {
-    if from_ns > now_ns {
-        return Err(format!(
-            "a pin begins with what is there, and {} is to come: ask again then",
-            time_text(from_ns)
-        ));
-    }
-    if from_ns >= to_ns {
-        return Err(format!(
-            "a pin ends behind its beginning, and {} is not behind {}: give a later end",
-            time_text(to_ns),
-            time_text(from_ns)
-        ));
-    }
-    if to_ns.saturating_sub(now_ns) > AHEAD_MAX_NS {
-        return Err(
-            "the end of a pin lies at most a day ahead: a store without a ring keeps all"
-                .to_owned(),
-        );
-    }
-    Ok(())
 }

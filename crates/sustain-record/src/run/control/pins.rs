@@ -94,8 +94,8 @@ fn asked_stretch(request: &ControlRequest) -> Result<AskedStretch, String> {
             },
         }),
         (None, None) => Err(
-            "say what to keep: `from` when on, such as -30s, and `to` when, such as +10s, or \
-             `around` which mark"
+            "say what to keep: its beginning (`from`), such as -30s, and its end (`to`), such as \
+             +10s, or the mark that it lies around (`around`)"
                 .to_owned(),
         ),
     }
@@ -115,7 +115,7 @@ fn moment(typed: &str) -> Result<AskedMoment, String> {
     }
     let at_ns = time_ns_of_text(typed).ok_or_else(|| {
         format!(
-            "{typed:?} is no time: write -30s for half a minute ago, +10s for ten seconds from \
+            "{typed:?} is not a time: write -30s for half a minute ago, +10s for ten seconds from \
              now, or a time with its zone, as 2026-03-01T10:00:00Z"
         )
     })?;
@@ -253,8 +253,8 @@ mod tests {
         for (keys, words) in [
             ("", "say what to keep"),
             (r#","to":"+10s""#, "say what to keep"),
-            (r#","from":"30s""#, "is no time: write -30s"),
-            (r#","from":"yesterday""#, "is no time: write -30s"),
+            (r#","from":"30s""#, "is not a time: write -30s"),
+            (r#","from":"yesterday""#, "is not a time: write -30s"),
             (r#","from":"2026-03-01T10:00:00""#, "with its zone"),
             (r#","from":"-30""#, "30"),
             (r#","from":"-30s","after":"2s""#, "name it (`around`)"),

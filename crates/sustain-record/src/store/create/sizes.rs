@@ -125,14 +125,14 @@ fn check_fits(plan: &CreatePlan, site: &Site<'_>, fitted: &Fitted) -> Result<(),
     let (free, fits) = (Size(fitted.free_bytes), Size(fitted.size_bytes));
     let why = match Geometry::of_member(fitted.size_bytes, plan.slot_bytes) {
         Err(GeometryError::TooSmall { needed_bytes, .. }) => format!(
-            "only {free} free, and with this slot size the smallest member needs {}: free some \
+            "only {free} are free, and with this slot size the smallest member needs {}: free some \
              space, choose another place, or use `sustain create` with a smaller {SLOT}",
             Size(needed_bytes)
         ),
         _ if has_default_size(plan, site) => return Ok(()),
         _ => format!(
-            "only {free} free, enough for a file of {fits} but not of {}: give a smaller {SIZE}, \
-             or free some space",
+            "only {free} are free, enough for a file of {fits} but not of {}: give a smaller \
+             {SIZE}, or free some space",
             Size(wanted_bytes)
         ),
     };

@@ -85,6 +85,6 @@ fn nothing_repaired(document: &RecoverDocument) -> &'static str {
         "the superblocks of all members are whole; nothing was written"
     } else {
         "the superblocks of all members are whole, and every recording has its end mark: there \
-         was nothing to repair. Whether the data is whole, `sustain verify` tells"
+         was nothing to repair. `sustain verify` tells whether the data is whole"
     }
 }

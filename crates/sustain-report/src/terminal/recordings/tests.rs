@@ -524,8 +524,8 @@ fn what_was_found_after_a_crash_is_told_with_what_was_written() {
     store 38d8211a-e767-47c1-963f-687882f17863
     recording 2, stream camera: 20.0 MB, 2.00 MB of it lost before it reached a member, 1.00 MB of it missing, readable from
       byte 3000000 on (the ring has overwritten what was before); ended: recovered
-    the superblocks of all members are whole, and every recording has its end mark: there was nothing to repair. Whether the
-      data is whole, `sustain verify` tells
+    the superblocks of all members are whole, and every recording has its end mark: there was nothing to repair. `sustain
+      verify` tells whether the data is whole
     ");
     document.lost_bytes = 1_000_000;
     let text = recover_text(&document, 120);

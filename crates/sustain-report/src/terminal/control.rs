@@ -245,7 +245,7 @@ mod tests {
         };
         let told = pin_lines(&full);
         assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[1].contains("FULL in 1 min 15 s"), "{told:?}");
+        assert!(told[1].contains("FULL in 1.25 min"), "{told:?}");
         let answer = ControlAnswer {
             pin: Some(pin),
             ..ControlAnswer::done()

@@ -121,7 +121,7 @@ pub(crate) struct ExtractFlags {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     #[arg(requires = "around", allow_hyphen_values = true)]
     pub(crate) before: u64,
-    /// How long behind the mark it ends.
+    /// How long after the mark it ends.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     #[arg(requires = "around", allow_hyphen_values = true)]
     pub(crate) after: u64,

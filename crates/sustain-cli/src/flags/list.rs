@@ -26,7 +26,7 @@ What the output means:
   recording, started
       Its number in the store, and when it began, in UTC.
   ended
-      source: the source ended; time, bytes: what was asked for is reached; full: the store is;
+      source: the source ended; time, bytes: what was asked for is reached; full: the store is full;
       signal: Ctrl-C or `control stop`; split: the next recording went on; failed: it could not
       go on; running: it is being recorded; open end: a crash or a kill; recovered: sustain
       recover has noted where such a recording ends.

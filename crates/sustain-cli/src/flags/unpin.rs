@@ -22,7 +22,7 @@ member, some members of the store were not named, or somebody records to it.";
 const OUTPUT: &str = "\
 What the output means:
   may overwrite
-      How much of the ring nothing keeps any more. What other pins keep, too, stays.";
+      How much of the ring is free again. What other pins also keep is not.";
 
 #[derive(Debug, Args)]
 #[command(after_help = help::short("unpin", EXAMPLES))]

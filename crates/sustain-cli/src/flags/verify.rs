@@ -29,8 +29,8 @@ What the output means:
   lost before they reached a member
       Bytes of which the recorder itself says that they were lost: no fault of the store.
   pin 2: 1.20 GB, whole
-      What a pin keeps of a ring, with the space that it takes there: all of it was read, also what
-      the ring itself has gone on from. A fault in it names the pin.
+      What a pin keeps of a ring, with the space that it takes there: all of it was read, and so was
+      what the ring has passed by since. A fault in it names the pin.
   damaged or missing
       Bytes that should be there and are not. A line that begins with \"bad\" names their place.
   ok

@@ -151,7 +151,7 @@ fn what_cannot_be_pinned_is_refused_with_what_to_do() {
         ),
         (
             json!({ "command": "unpin", "number": -1 }),
-            "this is no request",
+            "this is not a request",
         ),
         (
             json!({ "command": "pin", "from": "-1s", "till": "+1s" }),

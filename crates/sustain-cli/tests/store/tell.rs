@@ -261,7 +261,7 @@ fn a_missing_member_that_may_have_more_of_a_recording_fails_checking_and_extract
         let why = checked["bad"][0]["why"].as_str().unwrap();
         for told in [text.as_str(), why, words.as_str()] {
             assert!(
-                told.contains("it has no end mark on the members that are here"),
+                told.contains("no end mark of it is on the members that are here"),
                 "{told}"
             );
             assert!(told.contains("(UUID "), "{told}");

@@ -97,7 +97,7 @@ fn uncounted_notes(recording: &Recording) -> impl Iterator<Item = String> {
             format!(
                 "recording {}, stream {}: more may be missing than is listed, up to \
                  {uncounted_bytes} bytes. Some of them, or all, may be what was not durable when \
-                 the recording was cut off: `sustain verify` reads what is there and tells",
+                 the recording was cut off: `sustain verify` reads what is there and tells which",
                 recording.number, stream.name
             )
         })

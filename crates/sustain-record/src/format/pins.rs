@@ -263,12 +263,19 @@ impl SlotCourse {
         self.slot_count - count
     }
 
-    /// Whether nothing that is less than a lap and a bit old depends on this pin any more.
+    /// Whether nothing depends on this pin any more that is less than a lap and a bit old, or that
+    /// another pin keeps: what this one has left out of that was never written.
     pub fn has_outlived(&self, pin: &Pin, slots_begun: u64, patience_slots: u64) -> bool {
-        pin.freed_slot.is_some_and(|freed| {
-            let lap_end = freed.saturating_add(self.slot_count);
-            lap_end.saturating_add(patience_slots) < slots_begun
-        })
+        let Some(freed) = pin.freed_slot else {
+            return false;
+        };
+        let left_out_from = self.lap_behind(pin).unwrap_or(NOT_YET);
+        let is_needed = |other: &Pin| {
+            let end_slot = other.end_slot.unwrap_or(NOT_YET);
+            other.is_set() && other.from_slot < freed && left_out_from < end_slot
+        };
+        let lap_end = freed.saturating_add(self.slot_count);
+        lap_end.saturating_add(patience_slots) < slots_begun && !self.pins.iter().any(is_needed)
     }
 
     /// The first serial behind those that the pin leaves out from this one on, if it leaves this

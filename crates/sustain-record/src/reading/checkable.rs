@@ -137,8 +137,8 @@ impl<'a> Checkable<'a> {
                  what came last of it, if anything, is on those that are missing: {missing}"
             ),
             None => format!(
-                "it has no end mark on the members that are here: what came behind all that they \
-                 have of it, if anything, is on those that are missing: {missing}"
+                "no end mark of it is on the members that are here: anything that was recorded \
+                 after what they have is on those that are missing: {missing}"
             ),
         })
     }

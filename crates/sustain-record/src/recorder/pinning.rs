@@ -171,14 +171,12 @@ impl Pinning {
         self.changing.is_some() || !self.failed.is_empty()
     }
 
-    /// The same in the recording that follows. All that this one had is durable by then, and its
-    /// end marks say so.
+    /// The same in the recording that follows. What arrived behind the cut of a stream is written by
+    /// that one, so an end that was not told yet is found anew there.
     pub(super) fn following(self) -> Pinning {
         let mut open = self.open;
         for pin in &mut open {
-            if !matches!(pin.stage, OpenStage::Comes) {
-                pin.stage = OpenStage::Told(0);
-            }
+            pin.stage = OpenStage::Comes;
         }
         Pinning {
             changing: None,

@@ -6,7 +6,7 @@ use sustain_document::status::{StatusLine, StatusPins};
 
 use super::without_controls;
 use super::wrapped::wrapped;
-use crate::format::{percent, position, rate, stretch};
+use crate::format::{latency, percent, position, rate, stretch};
 
 /// The answer to a command, in words.
 #[must_use]
@@ -16,7 +16,7 @@ pub fn control_text(answer: &ControlAnswer, width: usize) -> String {
     lines.extend(answer.paused.map(|paused| {
         match paused {
             true => "paused: nothing is read from the sources until `resume`",
-            false => "not paused: reading from the sources",
+            false => "reading from the sources",
         }
         .to_owned()
     }));
@@ -61,7 +61,7 @@ pub fn mark_line(mark: &UserMark) -> String {
 /// What a pin keeps, and what it cannot keep because that is gone.
 fn pin_lines(pin: &PinnedStretch) -> Vec<String> {
     let to_come = match pin.is_to_come {
-        true => ", which is to come",
+        true => ", which is still to come",
         false => "",
     };
     let mut lines = vec![format!(
@@ -69,10 +69,14 @@ fn pin_lines(pin: &PinnedStretch) -> Vec<String> {
         pin.number, pin.from, pin.to
     )];
     if pin.is_gone_in_part() {
-        let gone_s = (pin.from_ns.saturating_sub(pin.asked_from_ns)) as f64 / 1e9;
+        let gone_ns = pin.from_ns.abs_diff(pin.asked_from_ns);
+        let gone = match gone_ns {
+            0..1_000_000_000 => latency(gone_ns),
+            _ => stretch(gone_ns as f64 / 1e9),
+        };
         lines.push(format!(
-            "the first {gone_s:.1} s of what was asked for, from {} on, are GONE: the ring has \
-             overwritten them, or this run of the recorder began later",
+            "the first {gone} of what was asked for, from {} on, are GONE: the ring has \
+             overwritten them, or they were before this run of the recorder began",
             pin.asked_from
         ));
     }
@@ -253,9 +257,9 @@ mod tests {
         assert_eq!(
             control_text(&answer, 1000),
             "pin 2 keeps what arrives from 1970-01-01T00:00:12.500000000Z to \
-             1970-01-01T00:00:40.000000000Z, which is to come\nthe first 12.5 s of what was asked \
+             1970-01-01T00:00:40.000000000Z, which is still to come\nthe first 12.5 s of what was asked \
              for, from 1970-01-01T00:00:00.000000000Z on, are GONE: the ring has overwritten them, \
-             or this run of the recorder began later\n"
+             or they were before this run of the recorder began\n"
         );
         let pins = StatusPins {
             numbers: vec![1, 4],

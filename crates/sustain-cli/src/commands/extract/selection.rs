@@ -188,8 +188,8 @@ pub(super) fn chosen<'a>(
         (None, [only]) => Some(only),
         (None, _) => {
             return Err(UsageError(format!(
-                "pin {pin} keeps something of several recordings: choose one with --recording: \
-                 {numbers}"
+                "pin {pin} keeps parts of several recordings ({numbers}): choose one with \
+                 --recording"
             )));
         }
     };

@@ -139,7 +139,7 @@ impl<I: Inlet> RecordFeed<I> {
         let number = given.max().unwrap_or(0).checked_add(1);
         let number = number.ok_or("no number is left for a pin: record to another store")?;
         let mut renewed = Vec::new();
-        let mut free_slots = 0;
+        let (mut free_slots, waiting_slots) = (0, self.waiting_slots());
         for (member, mut pins) in self.members.iter().zip(tables) {
             pins.push(Pin {
                 number,
@@ -154,7 +154,10 @@ impl<I: Inlet> RecordFeed<I> {
                 .free_slots(member.slots_begun() + 1);
             // How much comes up to an end that is to come is for the user to know.
             let until_closed = match to_ns <= now_ns {
-                true => member.slots_since(now_ns - UNTIL_CLOSED_NS),
+                true => {
+                    waiting_slots
+                        + member.slots_since(now_ns.saturating_sub(self.until_closed_ns()))
+                }
                 false => 0,
             };
             if free < FREE_SLOTS_MIN + until_closed {
@@ -163,7 +166,7 @@ impl<I: Inlet> RecordFeed<I> {
             free_slots += free;
             renewed.push(pins);
         }
-        let is_told_ns = to_ns.saturating_add(UNTIL_CLOSED_NS);
+        let is_told_ns = to_ns.saturating_add(self.until_closed_ns());
         let ring_full_ns = self.full_ns(free_slots, now_ns);
         self.pinning.open.push(OpenPin {
             number,
@@ -179,6 +182,32 @@ impl<I: Inlet> RecordFeed<I> {
         };
         self.renew(renewed, PinChange::Set { wish, kept });
         Ok(())
+    }
+
+    /// How long it takes at most from the end of a pin to when it is told, as long as the members
+    /// take what comes.
+    fn until_closed_ns(&self) -> i64 {
+        let interval_ns = i64::try_from(self.setup.durability.interval_ns).unwrap_or(i64::MAX);
+        UNTIL_CLOSED_NS.saturating_add(interval_ns)
+    }
+
+    /// The slots on each member that what has arrived and is not durable takes. All of it lies
+    /// before the end of a pin that ends now.
+    fn waiting_slots(&self) -> u64 {
+        let streams = 0..self.ledgers.len();
+        let waiting = streams.map(|stream| {
+            let arrived_bytes = self.arrived_bytes(stream);
+            arrived_bytes.saturating_sub(self.watermark_bytes(stream))
+        });
+        let slots = self.members.iter().filter(|one| one.works());
+        let slots = slots.map(|one| u64::from(one.setup.geometry.slot_bytes));
+        waiting.sum::<u64>().div_ceil(slots.sum::<u64>().max(1))
+    }
+
+    /// What has arrived of a stream, that in an append that is not full yet included.
+    fn arrived_bytes(&self, stream: usize) -> u64 {
+        let taken_bytes = self.inlet.taken_bytes(stream);
+        self.offered_bytes(stream).max(taken_bytes)
     }
 
     /// When so many slots will be written, at the rate of the last minute. `None` if too little was
@@ -248,11 +277,7 @@ impl<I: Inlet> RecordFeed<I> {
             let stage = match &self.pinning.open[index].stage {
                 OpenStage::Comes if now_ns >= self.pinning.open[index].to_ns => {
                     let streams = 0..self.ledgers.len();
-                    // What is in an append that is not full yet has arrived, too.
-                    let arrived = streams.map(|stream| {
-                        let taken_bytes = self.inlet.taken_bytes(stream);
-                        self.offered_bytes(stream).max(taken_bytes)
-                    });
+                    let arrived = streams.map(|stream| self.arrived_bytes(stream));
                     OpenStage::Placed(arrived.collect())
                 }
                 OpenStage::Placed(targets) => {
@@ -268,7 +293,7 @@ impl<I: Inlet> RecordFeed<I> {
                     let is_durable = |member: &MemberWriter| {
                         member.works() && member.newest_durable() >= *sequence
                     };
-                    let is_told = *sequence == 0 || self.members.iter().any(is_durable);
+                    let is_told = self.members.iter().any(is_durable);
                     if is_told && self.leaves_enough(self.pinning.open[index].number) {
                         return Some(self.pinning.open.remove(index).number);
                     }

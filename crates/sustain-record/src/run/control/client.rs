@@ -132,7 +132,7 @@ impl ControlClient {
         match serde_json::from_slice(line) {
             Ok(request) => self.waiting = Some((request, None)),
             Err(error) => self.push(&ControlAnswer::refused(format!(
-                "this is no request ({error}): send one JSON object in each line, such as \
+                "this is not a request ({error}): send one JSON object in each line, such as \
                  {{\"command\":\"status\"}}; the commands are status, rate, pause, resume, split, \
                  stop, mark, pin and unpin"
             ))),
@@ -305,7 +305,7 @@ mod tests {
         let answers = answers(&other, 4);
         for refused in &answers[..3] {
             let why = refused.error.as_deref().unwrap();
-            assert!(why.contains("this is no request"), "{why}");
+            assert!(why.contains("this is not a request"), "{why}");
         }
         assert!(answers[3].ok);
     }

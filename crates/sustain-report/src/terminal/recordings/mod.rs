@@ -360,7 +360,7 @@ fn of_losses(document: &ListDocument) -> Vec<String> {
     };
     if streams().any(|stream| stream.gap_bytes > 0) {
         lines.push(
-            "lost: bytes that did not reach a member; the stream records how many and where"
+            "lost: bytes that did not reach a member; the store records how many and where"
                 .to_owned(),
         );
     }

@@ -44,7 +44,9 @@ pub(super) fn only_pinned_line(recording: u32, pins: &[u32]) -> String {
 
 fn pin_line(pin: &ListedPin) -> String {
     let open = match pin.open {
-        true => " (its end was not reached: all that came is kept)",
+        true => {
+            " (its end is still to come, or the recording ended before it: all that has come is kept)"
+        }
         false => "",
     };
     format!(
@@ -75,7 +77,7 @@ pub fn unpin_text(document: &UnpinDocument, width: usize) -> String {
         false => "",
     };
     let line = format!(
-        "pin {} is freed: the next ring may overwrite {} of the {} that it kept{}{others}",
+        "pin {} is freed: the next recording with --ring may overwrite {} of the {} that it kept{}{others}",
         pin.number,
         position(document.freed_bytes),
         position(pin.kept_bytes),
@@ -147,8 +149,8 @@ mod tests {
         assert_eq!(
             pin_line(&pin()),
             "pin 2 from 1970-01-01T00:00:00.000000000Z to 1970-01-01T00:00:40.000000000Z (its end \
-             was not reached: all that came is kept): keeps 16.8 MB with data of recordings 3, 4 \
-             and 5"
+             is still to come, or the recording ended before it: all that has come is kept): keeps \
+             16.8 MB with data of recordings 3, 4 and 5"
         );
     }
 
@@ -166,7 +168,7 @@ mod tests {
         };
         assert_eq!(
             unpin_text(&document, 1000),
-            "pin 2 is freed: the next ring may overwrite 4.19 MB of the 16.8 MB that it kept with \
+            "pin 2 is freed: the next recording with --ring may overwrite 4.19 MB of the 16.8 MB that it kept with \
              data of recording 3; other pins keep the rest\n"
         );
         document.freed_bytes = 16 << 20;

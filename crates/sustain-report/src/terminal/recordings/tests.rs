@@ -153,7 +153,7 @@ fn a_list_explains_what_it_shows() {
     open end: the recording was ended by a crash or a kill, or is still running; what is there can be read, and `sustain
       recover` notes where it ends
     a missing member may have the end, or more, of such a recording
-    lost: bytes that did not reach a member; the stream records how many and where
+    lost: bytes that did not reach a member; the store records how many and where
     while members are missing it is not known whether one that was given up has some of what is lost
     missing: bytes that were recorded on members, or parts of members, that are not here
     ");
@@ -189,7 +189,7 @@ fn a_list_says_what_a_member_that_was_given_up_may_have() {
     a missing member may have the end, or
       more, of such a recording
     lost: bytes that did not reach a member;
-      the stream records how many and where
+      the store records how many and where
     lost up to: 4.00 MB of these may still
       exist on a member that was given up,
       or are copies of what lay on a slow
@@ -212,7 +212,7 @@ fn a_list_says_what_a_member_that_was_given_up_may_have() {
     open end: the recording was ended by a crash or a kill, or is still running; what is there can be read, and `sustain
       recover` notes where it ends
     a missing member may have the end, or more, of such a recording
-    lost: bytes that did not reach a member; the stream records how many and where
+    lost: bytes that did not reach a member; the store records how many and where
     lost up to: 4.00 MB of these may still exist on a member that was given up, or are copies of what lay on a slow member.
       `sustain verify` reads them and tells, and `sustain extract` returns what is whole
     while members are missing it is not known whether one that was given up has some of what is lost
@@ -550,7 +550,7 @@ fn a_running_recording_is_told_from_one_that_a_crash_ended() {
              2  2026-11-21 15:56:57  running  left       66.8 GB          5.00 MB        -
                                               right�[2J  66.8 GB                -  1.07 GB
     running: it is being recorded now, and what is there can be read
-    lost: bytes that did not reach a member; the stream records how many and where
+    lost: bytes that did not reach a member; the store records how many and where
     while members are missing it is not known whether one that was given up has some of what is lost
     missing: bytes that were recorded on members, or parts of members, that are not here
     ");
@@ -563,7 +563,7 @@ fn a_running_recording_is_told_from_one_that_a_crash_ended() {
     open end: the recording was ended by a crash or a kill; what is there can be read, and `sustain
       recover` notes where it ends
     a missing member may have the end, or more, of such a recording
-    lost: bytes that did not reach a member; the stream records how many and where
+    lost: bytes that did not reach a member; the store records how many and where
     while members are missing it is not known whether one that was given up has some of what is lost
     missing: bytes that were recorded on members, or parts of members, that are not here
     ");

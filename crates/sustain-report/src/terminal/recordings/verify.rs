@@ -93,7 +93,7 @@ fn pin_line(pin: &CheckedPin, is_complete: bool) -> String {
         (false, true) => "not whole",
         (false, false) => "not checked to its end",
     };
-    let open = if pin.open { "; it goes on" } else { "" };
+    let open = if pin.open { "; its end is open" } else { "" };
     format!(
         "pin {}: {}, {outcome}: {} to {}{open}",
         pin.pin,

@@ -551,7 +551,7 @@ fn a_missing_member_is_a_fault_unless_all_is_accounted_for_without_it() {
                 panic!("{result:?}");
             };
             assert_eq!(bad.recording, Some(1));
-            assert!(bad.why.contains("has no end mark"), "{}", bad.why);
+            assert!(bad.why.contains("no end mark of it"), "{}", bad.why);
             let second = image.members[1].superblock.member.to_string();
             assert!(bad.why.contains(&second), "{}", bad.why);
         }

@@ -1,6 +1,7 @@
 //! Tells our own readers on the same disks what waits for them, twenty times a second, so that they
 //! yield. A reader costs a recorder most when it comes without a word.
 
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use sustain_document::block_device::BlockDevice;
 use sustain_targets::{PublishedNeed, runtime_directory, whole_disks};
 
 use super::RecordPlan;
-use crate::recorder::{BufferGauge, append_bytes};
+use crate::recorder::{BufferGauge, RecordingBoard, append_bytes};
 use crate::store::Store;
 
 const EVERY: Duration = Duration::from_millis(50);
@@ -27,6 +28,7 @@ impl ToldNeed {
         devices: &[BlockDevice],
         usual_bytes: u64,
         gauge: BufferGauge,
+        board: Arc<RecordingBoard>,
     ) -> ToldNeed {
         let disks: Vec<_> = whole_disks(devices)
             .into_iter()
@@ -45,7 +47,12 @@ impl ToldNeed {
         let (end, is_ended) = channel();
         let tell = move || {
             while is_ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-                let waiting_bytes = gauge.used_bytes().saturating_sub(usual_bytes);
+                // What waits until a pin is freed waits for no disk.
+                let pins = board.read().pins;
+                let waiting_bytes = match pins.is_some_and(|pins| pins.leave_nothing) {
+                    true => 0,
+                    false => gauge.used_bytes().saturating_sub(usual_bytes),
+                };
                 if need.tell(waiting_bytes, buffer_bytes).is_err() {
                     return;
                 }

@@ -24,12 +24,10 @@ pub(super) fn read(io: &mut MemberIo, capacities_bytes: &[u64]) -> Vec<Finding> 
             unreadable: None,
         })
         .collect();
+    // All four: an old image of the beginning of a member has older copies than its end.
     for copies in [0..2, 2..4] {
         let mut orders = Vec::new();
         for (member, capacity_bytes) in capacities_bytes.iter().enumerate() {
-            if findings[member].superblock.is_ok() {
-                continue;
-            }
             let offsets = offsets_within(*capacity_bytes);
             let offsets = offsets.iter().flat_map(|all| &all[copies.clone()]);
             orders.extend(offsets.map(|offset_bytes| ReadOrder {
@@ -50,8 +48,17 @@ impl Finding {
     fn add(&mut self, block: Result<Vec<u8>, IoFault>) {
         match block {
             Ok(block) => {
-                let before = self.superblock.clone();
-                self.superblock = newest([before, Superblock::decode(&block)]);
+                let (before, found) = (self.superblock.clone(), Superblock::decode(&block));
+                // The end may have been that of another store, of which the beginning is gone.
+                let is_other = |one: &Superblock, other: &Superblock| {
+                    (one.store, one.member) != (other.store, other.member)
+                };
+                if let (Ok(one), Ok(other)) = (&before, &found)
+                    && is_other(one, other)
+                {
+                    return;
+                }
+                self.superblock = newest([before, found]);
             }
             Err(errno) => self.unreadable = Some(errno),
         }

@@ -15,7 +15,10 @@ pub fn control_text(answer: &ControlAnswer, width: usize) -> String {
     lines.extend(answer.error.clone());
     lines.extend(answer.paused.map(|paused| {
         match paused {
-            true => "paused: nothing is read from the sources until `resume`",
+            true => {
+                "paused until `resume`: sources that can wait are not read, and what comes from \
+                 others (`--on-full drop`) is lost"
+            }
             false => "reading from the sources",
         }
         .to_owned()

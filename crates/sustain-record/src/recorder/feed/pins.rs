@@ -134,6 +134,7 @@ impl<I: Inlet> RecordFeed<I> {
         let number = number.ok_or("no number is left for a pin: record to another store")?;
         let mut renewed = Vec::new();
         let (mut free_slots, waiting_slots) = (0, self.waiting_slots());
+        let closed_since_ns = now_ns.saturating_sub(self.until_closed_ns());
         for (member, mut pins) in self.members.iter().zip(tables) {
             pins.push(Pin {
                 number,
@@ -148,10 +149,7 @@ impl<I: Inlet> RecordFeed<I> {
                 .free_slots(member.slots_begun() + 1);
             // How much comes up to an end that is to come is for the user to know.
             let until_closed = match to_ns <= now_ns {
-                true => {
-                    waiting_slots
-                        + member.slots_since(now_ns.saturating_sub(self.until_closed_ns()))
-                }
+                true => waiting_slots.max(member.slots_since(closed_since_ns)),
                 false => 0,
             };
             if free < FREE_SLOTS_MIN + until_closed {

@@ -255,20 +255,6 @@ impl Scope {
         self.members.iter().map(bytes).sum()
     }
 
-    /// The slots of a member from `low` on, without that one, up to `high`, farthest first.
-    pub(super) fn slots_down(
-        &self,
-        member: usize,
-        low: u64,
-        high: u64,
-    ) -> impl Iterator<Item = u64> {
-        let course = &self.members[member].course;
-        let first = course.at_or_before(high);
-        let rest = first.map(|first| course.preceding(first, u64::MAX));
-        let all = first.into_iter().chain(rest.into_iter().flatten());
-        all.take_while(move |serial| *serial > low)
-    }
-
     /// Opens the members for a few reads here and there.
     pub(super) fn open_io(&self) -> Result<MemberIo, Error> {
         let targets: Vec<&Target> = self.members.iter().map(|member| &member.target).collect();

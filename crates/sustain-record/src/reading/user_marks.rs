@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use sustain_document::control::UserMark;
 
+use super::locate::divide;
 use super::scope::Scope;
 use crate::error::RecordError;
 use crate::format::{
@@ -109,6 +110,7 @@ pub fn find_marks(
         // Of a store that was full to the last block, only the end mark counts what was lost.
         may_be_untold: stream.gap_bytes > 0 && stream.hole_bytes == 0,
         may_be_overwritten: recording.ring,
+        may_go_on: recording.open_end && store.is_recorded_to() != Some(false),
         known: HashMap::new(),
         appends: HashMap::new(),
     };
@@ -136,6 +138,8 @@ struct MarkFinder<'a> {
     /// Whether marks may have been lost without an account on a member.
     may_be_untold: bool,
     may_be_overwritten: bool,
+    /// Whether a recorder may overwrite slots while marks are looked for.
+    may_go_on: bool,
     /// By member and serial of a slot, how far the marks had come before its first append; `None`
     /// where that cannot be read.
     known: HashMap<(usize, u64), Option<Position>>,
@@ -163,9 +167,7 @@ impl MarkFinder<'_> {
             if let Some(mark) = self.mark_in(member, serial, frame, &mut is_lost) {
                 return Ok(mark);
             }
-            let oldest = self.scope.members[member].slots.start;
-            let before = self.marks_before(member, oldest);
-            is_before |= before.is_some_and(|before| before > frame);
+            is_before |= self.is_before_oldest(member, frame);
         }
         // Where a member had not answered or had failed, another one took the mark, or what tells
         // of its loss, some slots behind.
@@ -182,6 +184,22 @@ impl MarkFinder<'_> {
             (false, false) if self.may_be_untold => MarkLoss::NotKept,
             (false, false) => MarkLoss::NotFound,
         })
+    }
+
+    /// Whether the mark was set before all that is there on a member. While it is recorded to, a
+    /// ring may have overwritten the oldest slots since they were found.
+    fn is_before_oldest(&mut self, member: usize, frame: u64) -> bool {
+        let of_scope = &self.scope.members[member];
+        let oldest = of_scope.slots.start;
+        let passed_over_max = match self.may_go_on {
+            true => LATER_SLOTS_MAX,
+            false => 0,
+        };
+        let following = of_scope.course.following(oldest, passed_over_max);
+        let mut serials = std::iter::once(oldest)
+            .chain(following.take_while(|serial| *serial < of_scope.slots.end));
+        let before = serials.find_map(|serial| self.marks_before(member, serial));
+        before.is_some_and(|before| before > frame)
     }
 
     /// The mark with this number, if it is whole in this slot, and whether the slot tells that it
@@ -205,42 +223,33 @@ impl MarkFinder<'_> {
 
     /// The slots behind that of [`MarkFinder::slot_of`] that were begun before the mark was
     /// settled: nothing of it lies behind these.
-    fn later_slots(&mut self, member: usize, frame: u64) -> Range<u64> {
-        let first = self.slot_of(member, frame) + 1;
-        let most = first.saturating_add(LATER_SLOTS_MAX);
-        let slots_end = self.scope.members[member].slots.end.min(most);
+    fn later_slots(&mut self, member: usize, frame: u64) -> Vec<u64> {
+        let of_scope = &self.scope.members[member];
+        let found = self.slot_of(member, frame);
+        let following = of_scope.course.following(found, LATER_SLOTS_MAX);
+        let mut later = Vec::new();
         let mut end_bytes = None;
-        let mut end = first;
-        while end < slots_end {
-            if let Some(position) = self.position_before(member, end) {
+        for serial in following.take_while(|serial| *serial < of_scope.slots.end) {
+            if let Some(position) = self.position_before(member, serial) {
                 let end_bytes = *end_bytes.get_or_insert(position.next_offset_bytes);
                 if position.settled_offset_bytes >= end_bytes {
                     break;
                 }
             }
-            end += 1;
+            later.push(serial);
         }
-        first..end
+        later
     }
 
     /// The last slot before whose first append no more than these marks were set: if the next mark
     /// lies on this member, it lies there.
     fn slot_of(&mut self, member: usize, frame: u64) -> u64 {
-        let slots = &self.scope.members[member].slots;
-        let (mut low, mut high) = (slots.start, slots.end);
-        while high - low > 1 {
-            let middle = low + (high - low) / 2;
-            let slots: Vec<u64> = self.scope.slots_down(member, low, middle).collect();
-            let known: Option<(u64, u64)> = slots
-                .into_iter()
-                .find_map(|serial| Some((serial, self.marks_before(member, serial)?)));
-            match known {
-                Some((serial, count)) if count <= frame => low = serial,
-                Some((serial, _)) => high = serial,
-                None => high = middle,
-            }
-        }
-        low
+        let of_scope = &self.scope.members[member];
+        let count = |serial| self.marks_before(member, serial);
+        divide(&of_scope.course, &of_scope.slots, count, |count| {
+            *count <= frame
+        })
+        .slot
     }
 
     fn marks_before(&mut self, member: usize, serial: u64) -> Option<u64> {

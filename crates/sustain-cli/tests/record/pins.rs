@@ -408,3 +408,42 @@ fn a_client_that_goes_before_its_answer_leaves_its_pin_and_nobody_waits() {
     );
     commanded.stop(0);
 }
+
+#[test]
+fn marks_are_found_where_the_ring_passes_over_what_a_pin_keeps() {
+    let flags = ["--ring", "--from", "test:4MB/s", "--durable", "50ms"];
+    let mut commanded = Commanded::start(&[24 * MIB], &flags);
+    commanded.becomes_offered(2 * MIB);
+    commanded.mark("pinned");
+    commanded.pin(&json!({ "around": "pinned", "before": "500ms", "after": "0s" }));
+    for number in 2..=24 {
+        let text = format!("k{number}");
+        let mark = commanded.mark(&text);
+        commanded.becomes(|status| whole(&status["marks"]["settled"]) >= number);
+        let at = whole(&stream(&commanded.status(), "main")["offered_bytes"]);
+        let listed = commanded.members.list();
+        let recording = &listed["recordings"][0];
+        assert_eq!(recording["marks_not_found"], 0, "{number}: {recording:#}");
+        let listed = recording["marks"].as_array().unwrap();
+        assert_eq!(listed.last().unwrap()["number"], mark["number"]);
+        commanded.becomes_offered(at + MIB);
+    }
+    let (members, _) = commanded.stop(0);
+    let listed = members.list();
+    let recording = &listed["recordings"][0];
+    assert_eq!(recording["marks_not_found"], 0, "{recording:#}");
+    let around = ["--before", "200ms", "--after", "0s", "-o", "out"];
+    let around = |more: &[&str]| members.run("extract", &[more, &around].concat());
+    around(&["--around", "k24"]).expect(0);
+
+    // What only the pin keeps is read with it, and that is said.
+    let words = "Pin 1 keeps something of recording 1, which --recording 1 --pin 1 gives";
+    for wanted in ["pinned", "1"] {
+        around(&["--around", wanted]).expect(2).says(words);
+    }
+    let text = unwrapped(&members.run("list", &[]).expect(0).stdout);
+    let words = "`sustain extract --recording 1 --pin N --stream marks` gives those";
+    assert!(text.contains(words), "{text}");
+    std::fs::remove_file(members.place.path("out")).unwrap();
+    around(&["--around", "pinned", "--pin", "1"]).expect(0);
+}

@@ -7,6 +7,7 @@ use sustain::record::opening::Recording;
 use sustain::record::reading::user_marks::{FoundMarks, MarkLoss, find_marks};
 use sustain::record::store::Store;
 
+use super::kept_elsewhere::KeptElsewhere;
 use super::selection;
 use crate::flags::extract::ExtractFlags;
 use crate::usage_error::UsageError;
@@ -20,6 +21,7 @@ pub(super) fn range(
     flags: &ExtractFlags,
     store: &Store,
     recordings: &[Recording],
+    elsewhere: &KeptElsewhere,
 ) -> anyhow::Result<Option<Range<i64>>> {
     let Some(wanted) = &flags.around else {
         return Ok(None);
@@ -30,7 +32,7 @@ pub(super) fn range(
         let is_asked_for = flags.recording.is_some() || flags.pin.is_some();
         let other = (!is_asked_for).then(|| recording_with(wanted, store, recordings));
         let why = match flags.pin {
-            None => why,
+            None => elsewhere.add_to_lost_mark(why, &found),
             Some(pin) => format!("{why} (as far as pin {pin} keeps it)"),
         };
         UsageError(match other.flatten() {

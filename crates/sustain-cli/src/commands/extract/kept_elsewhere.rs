@@ -3,6 +3,7 @@
 
 use sustain::record::opening::Recording;
 use sustain::record::reading::readable::FoundOfPin;
+use sustain::record::reading::user_marks::{FoundMarks, MarkLoss};
 use sustain::record::store::Store;
 
 use super::selection::Selection;
@@ -45,6 +46,15 @@ impl KeptElsewhere {
         match self.words().filter(|_| !is_there) {
             Some(words) => UsageError(format!("{}. {words}", error.0)),
             None => error,
+        }
+    }
+
+    /// Adds the pins to the reason why a mark is not there, if a ring has overwritten marks.
+    pub(super) fn add_to_lost_mark(&self, why: String, found: &FoundMarks) -> String {
+        let is_overwritten = found.missing_count(MarkLoss::Overwritten) > 0;
+        match self.words().filter(|_| is_overwritten) {
+            Some(words) => format!("{why}. {words}"),
+            None => why,
         }
     }
 

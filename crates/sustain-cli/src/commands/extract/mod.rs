@@ -72,7 +72,7 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
     };
     let chosen = selection::chosen(flags, &recordings);
     chosen.map_err(|error| elsewhere.add_to(error, &recordings))?;
-    let around = around::range(flags, store, &recordings)?;
+    let around = around::range(flags, store, &recordings, &elsewhere)?;
     let selection = Selection::of(flags, (&recordings, kept.as_ref()), around)?;
     let scope = match &destination {
         Destination::Frames(_) => selection.scope(store),

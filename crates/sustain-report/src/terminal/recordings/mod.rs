@@ -10,7 +10,9 @@ use std::fmt::Write as _;
 
 use comfy_table::{ContentArrangement, Table, presets};
 use sustain_document::create::{CreateDocument, NewMember};
-use sustain_document::list::{ListDocument, ListedMember, ListedRecording, ListedStream};
+use sustain_document::list::{
+    ListDocument, ListedMember, ListedPin, ListedRecording, ListedStream,
+};
 use sustain_document::record::RecordingEnd;
 
 use self::pins::only_pinned_line;
@@ -111,14 +113,17 @@ fn mark_lines(document: &ListDocument) -> impl Iterator<Item = String> {
         let marks = recording.marks.iter();
         let lines = marks
             .map(move |mark| without_controls(&format!("recording {number}, {}", mark_line(mark))));
-        let more =
-            unshown_marks(recording).map(move |words| format!("recording {number}: {words}"));
+        let more = unshown_marks(recording, &document.pins)
+            .map(move |words| format!("recording {number}: {words}"));
         lines.chain(more)
     })
 }
 
 /// What became of the marks that are not listed.
-fn unshown_marks(recording: &ListedRecording) -> impl Iterator<Item = String> {
+fn unshown_marks(
+    recording: &ListedRecording,
+    pins: &[ListedPin],
+) -> impl Iterator<Item = String> + use<> {
     let gone = [
         recording.marks_overwritten,
         recording.marks_not_kept,
@@ -127,8 +132,17 @@ fn unshown_marks(recording: &ListedRecording) -> impl Iterator<Item = String> {
     let known = recording.marks.len() as u64 + gone.iter().sum::<u64>();
     let older = recording.marks_made.saturating_sub(known);
     let [overwritten, not_kept, not_found] = gone;
+    let number = recording.recording;
+    let is_pinned = pins.iter().any(|pin| pin.recordings.contains(&number));
+    let overwritten_words = match is_pinned {
+        true => format!(
+            "overwritten by the ring (`sustain extract --recording {number} --pin N --stream \
+             marks` gives those in the time of a pin)"
+        ),
+        false => "overwritten by the ring".to_owned(),
+    };
     let words = [
-        (overwritten, "overwritten by the ring"),
+        (overwritten, overwritten_words.as_str()),
         (
             not_kept,
             "not kept: no member took what was set when the store was full or its members had \
@@ -145,7 +159,9 @@ fn unshown_marks(recording: &ListedRecording) -> impl Iterator<Item = String> {
         ),
     ];
     let words = words.into_iter().filter(|(count, _)| *count > 0);
-    words.map(|(count, words)| format!("{} {words}", counted(count as usize, "more mark")))
+    let words =
+        words.map(|(count, words)| format!("{} {words}", counted(count as usize, "more mark")));
+    words.collect::<Vec<String>>().into_iter()
 }
 
 fn store_line(store: &str, members: &[ListedMember]) -> String {

@@ -588,4 +588,20 @@ fn marks_that_are_not_there_are_told_apart() {
     ] {
         assert!(text.contains(words), "{text}");
     }
+    // What only a pin keeps is read with that.
+    document.pins = vec![ListedPin {
+        number: 2,
+        from: "1970-01-01T00:00:00.000000000Z".to_owned(),
+        to: "1970-01-01T00:00:40.000000000Z".to_owned(),
+        open: false,
+        kept_bytes: 16 << 20,
+        recordings: vec![1],
+        kept: None,
+        absent: true,
+        kept_recordings: Vec::new(),
+    }];
+    let text = list_text(&document, 300);
+    let words = "recording 1: 1 more mark overwritten by the ring (`sustain extract --recording 1 \
+                 --pin N --stream marks` gives those in the time of a pin)\n";
+    assert!(text.contains(words), "{text}");
 }

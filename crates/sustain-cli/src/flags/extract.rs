@@ -58,7 +58,8 @@ The columns of --index:
   time
       When the recorder read its first byte, in UTC.
   length_bytes
-      Its length; if it is not whole, up to its first byte that is not there.
+      Its length; if it is not whole, up to its first byte that is not there. Of length-prefixed
+      frames the four bytes of the length count. Files of -o DIR/ have only what follows them.
   stream_offset_bytes
       Where it begins in the stream.
   member, device_offset_bytes, adjacent_bytes

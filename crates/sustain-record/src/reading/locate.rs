@@ -96,8 +96,8 @@ fn mark_in(descriptor: &Descriptor, stream: u16) -> Option<LocatedByte> {
 }
 
 /// Bisects the slots of a member by what `probe` tells of them. It tells nothing of one that is
-/// damaged, and serials that the course leaves out are not asked for: such a stretch is passed over,
-/// and what lies behind it decides.
+/// damaged, and serials that the course leaves out are not asked for: such a stretch is passed
+/// over, and what lies behind it decides.
 pub(super) fn divide<T>(
     course: &SlotCourse,
     slots: &Range<u64>,

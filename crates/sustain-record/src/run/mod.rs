@@ -189,13 +189,7 @@ pub fn record(
     let (service, commands) = control::serve(control, &mut writers, commanded)?;
     let mut share = share::taken(&recorder, on_members, &holding);
     holding.watch(recorder.gauge(), share.takes());
-    let need = ToldNeed::start(
-        plan,
-        &devices,
-        usual_bytes,
-        recorder.gauge(),
-        recorder.board(),
-    );
+    let need = ToldNeed::start(plan, &devices, usual_bytes, &recorder);
     let intake_start = sources::IntakeStart {
         start,
         stop,

@@ -1,7 +1,6 @@
 //! Tells our own readers on the same disks what waits for them, twenty times a second, so that they
 //! yield. A reader costs a recorder most when it comes without a word.
 
-use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use sustain_document::block_device::BlockDevice;
 use sustain_targets::{PublishedNeed, runtime_directory, whole_disks};
 
 use super::RecordPlan;
-use crate::recorder::{BufferGauge, RecordingBoard, append_bytes};
+use crate::recorder::{Recorder, append_bytes};
 use crate::store::Store;
 
 const EVERY: Duration = Duration::from_millis(50);
@@ -27,9 +26,9 @@ impl ToldNeed {
         plan: &RecordPlan,
         devices: &[BlockDevice],
         usual_bytes: u64,
-        gauge: BufferGauge,
-        board: Arc<RecordingBoard>,
+        recorder: &Recorder,
     ) -> ToldNeed {
+        let (gauge, board) = (recorder.gauge(), recorder.board());
         let disks: Vec<_> = whole_disks(devices)
             .into_iter()
             .map(|(_, number)| number)

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use sustain_disk::driver::Ending;
 use uuid::Uuid;
 
+use super::present::first_readable;
 use super::{Chapter, EndDurability};
 use crate::format::{
     AppendPlace, ClockDrift, Descriptor, EarlierNote, EndNote, Kind, Position, StartNote,
@@ -348,25 +349,6 @@ impl<'a> From<&'a EarlierNote> for RecordingStart<'a> {
             streams: &note.streams,
         }
     }
-}
-
-/// The append from which on nothing was overwritten on any member, if anything was.
-fn first_readable<'a>(chapters: &[&'a Chapter]) -> Option<&'a Descriptor> {
-    let overwritten = || chapters.iter().filter(|chapter| chapter.is_overwritten);
-    // A pin keeps what came before its time, too, up to the beginning of a slot. If that is not
-    // there, a crash has taken it, and what the other members have in the pin's time is kept.
-    let is_torn = |chapter: &&&Chapter| {
-        let in_time = chapter.first_in_time.as_ref();
-        in_time.is_some_and(|in_time| in_time.place == chapter.first.place)
-    };
-    if overwritten().any(|chapter| is_torn(&chapter)) {
-        let in_time = chapters.iter();
-        let in_time = in_time.filter_map(|chapter| chapter.first_in_time.as_ref());
-        return in_time.min_by_key(|first| first.sequence);
-    }
-    // What lies before the youngest of the oldest appends is on some members, but not on all.
-    let firsts = overwritten().map(|chapter| &chapter.first);
-    firsts.max_by_key(|first| first.sequence)
 }
 
 fn recording(

@@ -1,6 +1,7 @@
 //! What of a recording is there, by what the members tell without being read.
 
-use super::{Recording, StreamSummary};
+use super::{Chapter, Recording, StreamSummary};
+use crate::format::Descriptor;
 
 impl Recording {
     /// When the first and the last of its bytes arrived that are there, in nanoseconds since 1970;
@@ -35,4 +36,23 @@ impl StreamSummary {
         let hole_bytes = if is_pinned { 0 } else { self.hole_bytes };
         left_bytes > gap_bytes.saturating_add(hole_bytes)
     }
+}
+
+/// The append from which on nothing was overwritten on any member, if anything was.
+pub(super) fn first_readable<'a>(chapters: &[&'a Chapter]) -> Option<&'a Descriptor> {
+    let overwritten = || chapters.iter().filter(|chapter| chapter.is_overwritten);
+    // A pin keeps what came before its time, too, up to the beginning of a slot. If that is not
+    // there, a crash has taken it, and what the other members have in the pin's time is kept.
+    let is_torn = |chapter: &&&Chapter| {
+        let in_time = chapter.first_in_time.as_ref();
+        in_time.is_some_and(|in_time| in_time.place == chapter.first.place)
+    };
+    if overwritten().any(|chapter| is_torn(&chapter)) {
+        let in_time = chapters.iter();
+        let in_time = in_time.filter_map(|chapter| chapter.first_in_time.as_ref());
+        return in_time.min_by_key(|first| first.sequence);
+    }
+    // What lies before the youngest of the oldest appends is on some members, but not on all.
+    let firsts = overwritten().map(|chapter| &chapter.first);
+    firsts.max_by_key(|first| first.sequence)
 }

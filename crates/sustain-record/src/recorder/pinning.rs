@@ -171,8 +171,8 @@ impl Pinning {
         self.changing.is_some() || !self.failed.is_empty()
     }
 
-    /// The same in the recording that follows. What arrived behind the cut of a stream is written by
-    /// that one, so an end that was not told yet is found anew there.
+    /// The same in the recording that follows. What arrived behind the cut of a stream is written
+    /// by that one, so an end that was not told yet is found anew there.
     pub(super) fn following(self) -> Pinning {
         let mut open = self.open;
         for pin in &mut open {

@@ -45,7 +45,8 @@ pub(super) fn only_pinned_line(recording: u32, pins: &[u32]) -> String {
 fn pin_line(pin: &ListedPin) -> String {
     let open = match pin.open {
         true => {
-            " (its end is still to come, or the recording ended before it: all that has come is kept)"
+            " (its end is still to come, or the recording ended before it: all that has come is \
+                 kept)"
         }
         false => "",
     };
@@ -77,7 +78,8 @@ pub fn unpin_text(document: &UnpinDocument, width: usize) -> String {
         false => "",
     };
     let line = format!(
-        "pin {} is freed: the next recording with --ring may overwrite {} of the {} that it kept{}{others}",
+        "pin {} is freed: the next recording with --ring may overwrite {} of the {} that it \
+             kept{}{others}",
         pin.number,
         position(document.freed_bytes),
         position(pin.kept_bytes),

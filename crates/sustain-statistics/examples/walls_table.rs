@@ -20,6 +20,7 @@ fn main() -> io::Result<()> {
     found(&mut out)?;
     by_shape(&mut out)?;
     one_wall(&mut out)?;
+    few_targets(&mut out)?;
     costs(&mut out)?;
     kinds(&mut out)?;
     collapses(&mut out)?;
@@ -108,6 +109,43 @@ fn one_wall(out: &mut impl Write) -> io::Result<()> {
             write!(out, " {:.1} n |", sum / f64::from(machines))?;
         }
         writeln!(out)?;
+    }
+    writeln!(out)
+}
+
+/// Readings per target of few targets, by how many walls are found, all shapes and sharings.
+fn few_targets(out: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "| noise | targets | no wall | one | two | three or more |\n|---|---|---|---|---|---|"
+    )?;
+    for noise in [0.003, 0.01, 0.02] {
+        for (low, high) in [(2, 3), (4, 7), (8, 15)] {
+            // Readings per target and machines, by how many walls were found.
+            let mut by_walls = [(0.0, 0_u32); 4];
+            for index in 0..5 * MACHINES {
+                let mut chance = Chance::new(SEED + index);
+                let count = chance.whole(low, high);
+                let shape = match count {
+                    0..4 => Shape::One,
+                    _ => SHAPES[index as usize % SHAPES.len()],
+                };
+                let machine = Machine::generate(&mut chance, shape, Some(count));
+                let mut bench = Bench::new(&machine, noise, SEED + index);
+                let findings = walls_machines::score::diagnose(&mut bench, true, 1.6 * noise);
+                let (readings, machines) = &mut by_walls[findings.walls.len().min(3)];
+                *readings += findings.measurements.len() as f64 / count as f64;
+                *machines += 1;
+            }
+            write!(out, "| {} % | {low} to {high} |", 100.0 * noise)?;
+            for (readings, machines) in by_walls {
+                match machines {
+                    0 => write!(out, " - |")?,
+                    _ => write!(out, " {:.1} |", readings / f64::from(machines))?,
+                }
+            }
+            writeln!(out)?;
+        }
     }
     writeln!(out)
 }

@@ -108,7 +108,10 @@ impl Pin {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlotCourse {
     slot_count: u64,
+    /// As in the table.
     pins: Vec<Pin>,
+    /// What they keep: a pin in several parts where it spans serials that others have left out.
+    parts: Vec<Pin>,
 }
 
 impl SlotCourse {
@@ -119,10 +122,56 @@ impl SlotCourse {
     pub fn new(slot_count: u64, pins: &[Pin]) -> SlotCourse {
         let are_valid = pins.iter().all(|pin| pin.is_valid(slot_count));
         assert!(are_valid, "pins of {slot_count} slots: {pins:?}");
-        SlotCourse {
+        let mut course = SlotCourse {
             slot_count,
             pins: pins.to_vec(),
+            parts: Vec::new(),
+        };
+        // Only a pin that begins before another one can leave out what that one spans.
+        let mut oldest_first = pins.to_vec();
+        oldest_first.sort_by_key(|pin| pin.from_slot);
+        for pin in oldest_first {
+            let parts = course.parts_of(&pin);
+            course.parts.extend(parts);
         }
+        course
+    }
+
+    /// A pin without the serials that others have left out, which were never written. One whose end
+    /// is open has a single part: it keeps all that comes.
+    fn parts_of(&self, pin: &Pin) -> Vec<Pin> {
+        let Some(end_slot) = pin.end_slot else {
+            return vec![*pin];
+        };
+        let mut parts = Vec::new();
+        let mut at = pin.from_slot;
+        while at < end_slot {
+            let before = || self.parts.iter();
+            let until = before().filter_map(|other| self.left_out_until(other, at));
+            if let Some(until) = until.max() {
+                at = until;
+                continue;
+            }
+            let next = before().filter_map(|other| self.next_left_out(other, at));
+            let part_end = next.min().unwrap_or(end_slot).min(end_slot);
+            parts.push(Pin {
+                from_slot: at,
+                end_slot: Some(part_end),
+                ..*pin
+            });
+            at = part_end;
+        }
+        parts
+    }
+
+    /// The slots that a pin of the table keeps, if its end is told or lies here.
+    pub fn kept_slots(&self, pin: &Pin, slots_begun: u64) -> u64 {
+        let parts = self.parts_of(&pin.closed_at(slots_begun, 0));
+        let lengths = parts.iter().map(|part| {
+            let end_slot = part.end_slot.unwrap_or(part.from_slot);
+            end_slot - part.from_slot
+        });
+        lengths.sum()
     }
 
     /// Whether it leaves out nothing, ever.
@@ -137,7 +186,7 @@ impl SlotCourse {
         let mut lap_start = at;
         loop {
             let untils = self
-                .pins
+                .parts
                 .iter()
                 .filter_map(|pin| self.left_out_until(pin, at));
             let Some(until) = untils.max() else {
@@ -145,7 +194,7 @@ impl SlotCourse {
             };
             if at - lap_start >= self.slot_count {
                 // A whole lap is left out, and goes on to be so until one of the pins is freed.
-                let freed = || self.pins.iter().filter_map(|pin| pin.freed_slot);
+                let freed = || self.parts.iter().filter_map(|pin| pin.freed_slot);
                 if !freed().any(|freed| lap_start < freed && freed <= at) {
                     at = freed().filter(|freed| *freed > at).min()?;
                 }
@@ -190,7 +239,7 @@ impl SlotCourse {
         let mut lap_start = at;
         loop {
             let froms = self
-                .pins
+                .parts
                 .iter()
                 .filter_map(|pin| self.left_out_from(pin, at));
             let Some(from) = froms.min() else {
@@ -199,7 +248,7 @@ impl SlotCourse {
             if lap_start - at >= self.slot_count {
                 // A whole lap is left out, as are those before, down to where one of the pins
                 // begins.
-                let begins = || self.pins.iter().filter_map(|pin| self.lap_behind(pin));
+                let begins = || self.parts.iter().filter_map(|pin| self.lap_behind(pin));
                 if !begins().any(|begin| at < begin && begin <= lap_start) {
                     let begin = begins().filter(|begin| *begin <= at).max()?;
                     at = begin.checked_sub(1)?;
@@ -231,7 +280,7 @@ impl SlotCourse {
         let mut count = 0;
         while let Some(serial) = at.filter(|serial| *serial < to_slot && count < at_most) {
             let next = |pin: &Pin| self.next_left_out(pin, serial);
-            let run_end = self.pins.iter().filter_map(next).min().unwrap_or(NOT_YET);
+            let run_end = self.parts.iter().filter_map(next).min().unwrap_or(NOT_YET);
             let run_end = run_end.min(to_slot);
             count += run_end - serial;
             at = self.at_or_after(run_end);
@@ -243,7 +292,7 @@ impl SlotCourse {
     /// that was begun.
     pub fn free_slots(&self, slots_begun: u64) -> u64 {
         let mut kept: Vec<(u64, u64)> = Vec::new();
-        for pin in self.pins.iter().filter(|pin| pin.is_set()) {
+        for pin in self.parts.iter().filter(|pin| pin.is_set()) {
             let end_slot = pin
                 .closed_at(slots_begun, 0)
                 .end_slot
@@ -272,7 +321,7 @@ impl SlotCourse {
         let left_out_from = self.lap_behind(pin).unwrap_or(NOT_YET);
         let is_needed = |other: &Pin| {
             let end_slot = other.end_slot.unwrap_or(NOT_YET);
-            other.is_set() && other.from_slot < freed && left_out_from < end_slot
+            other.from_slot < freed && left_out_from < end_slot && other != pin
         };
         let lap_end = freed.saturating_add(self.slot_count);
         lap_end.saturating_add(patience_slots) < slots_begun && !self.pins.iter().any(is_needed)
@@ -423,6 +472,24 @@ mod tests {
         }
     }
 
+    /// What docs/format.md says, word by word.
+    fn is_left_out(pins: &[Pin], slot_count: u64, serial: u64) -> bool {
+        pins.iter().any(|pin| {
+            let is_kept = |kept: u64| {
+                let is_in = pin.end_slot.is_none_or(|end| kept < end);
+                kept >= pin.from_slot && is_in && !is_left_out(pins, slot_count, kept)
+            };
+            let mut laps = (1..=serial / slot_count).map(|laps| serial - laps * slot_count);
+            let is_before = pin.freed_slot.is_none_or(|freed| serial < freed);
+            let is_behind = serial >= pin.from_slot + slot_count;
+            is_before
+                && match pin.end_slot {
+                    None => is_behind,
+                    Some(_) => laps.any(is_kept),
+                }
+        })
+    }
+
     proptest! {
         #[test]
         fn the_course_is_what_the_format_says(
@@ -432,15 +499,7 @@ mod tests {
             from in 0..100_u64,
         ) {
             let course = SlotCourse::new(slot_count, &pins);
-            let is_left_out = |serial: u64| pins.iter().any(|pin| {
-                let is_kept = |kept: u64| {
-                    kept >= pin.from_slot && pin.end_slot.is_none_or(|end| kept < end)
-                };
-                let laps_before = (1..=serial / slot_count).map(|laps| serial - laps * slot_count);
-                let is_before = pin.freed_slot.is_none_or(|freed| serial < freed);
-                let is_open = pin.end_slot.is_none() && serial >= pin.from_slot + slot_count;
-                is_before && (is_open || laps_before.into_iter().any(is_kept))
-            });
+            let is_left_out = |serial: u64| is_left_out(&pins, slot_count, serial);
             // Nothing changes behind all that the pins tell.
             let told = from..200;
             let expected = told.clone().find(|serial| !is_left_out(*serial));
@@ -452,7 +511,11 @@ mod tests {
             prop_assert_eq!(course.steps(from, from + 50, 7), turns.min(7));
             let kept = |slot: u64| pins.iter().any(|pin| {
                 let end = pin.closed_at(60, 0).end_slot.unwrap();
-                pin.is_set() && (pin.from_slot..end).any(|serial| serial % slot_count == slot)
+                let mut serials = pin.from_slot..end;
+                pin.is_set() && serials.any(|serial| {
+                    let was_written = pin.end_slot.is_none() || !is_left_out(serial);
+                    serial % slot_count == slot && was_written
+                })
             });
             let free = (0..slot_count).filter(|slot| !kept(*slot)).count() as u64;
             prop_assert_eq!(course.free_slots(60), free);

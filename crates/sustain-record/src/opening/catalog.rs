@@ -462,7 +462,11 @@ fn summary(
         frames: furthest.frames,
         hole_bytes: absent_bytes,
         absent_bytes,
-        first_time_ns: first.map(|append| append.first_time_ns).or(started_ns),
+        first_time_ns: first
+            .map(|append| append.first_time_ns)
+            // Nothing that is left of it is older than what was made first on all members.
+            .or(readable.map(|first| first.made_time_ns))
+            .or(started_ns),
         last_time_ns: last.map_or(last_made_ns.unwrap_or(0), |append| append.last_time_ns),
         readable_from_bytes: before_readable.next_offset_bytes,
         readable_from_frame: before_readable.frames,

@@ -41,9 +41,8 @@ impl Store {
             let members = self.members.iter().zip(&self.tails);
             let on_members = members.filter_map(|(member, tail)| {
                 let pin = pin_of(member, pin.number).filter(|own| is_same(own, &pin))?;
-                let closed = pin.closed_at(tail.next_slot_serial, 0);
-                let end_slot = closed.end_slot.unwrap_or(pin.from_slot);
-                Some((pin, end_slot - pin.from_slot))
+                let course = member.superblock.course();
+                Some((pin, course.kept_slots(&pin, tail.next_slot_serial)))
             });
             let on_members: Vec<(Pin, u64)> = on_members.collect();
             let slots: u64 = on_members.iter().map(|(_, slots)| slots).sum();

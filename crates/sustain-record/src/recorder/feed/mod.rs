@@ -31,6 +31,7 @@ mod failing;
 mod follow;
 mod given_up;
 mod pin_refusals;
+mod pin_room;
 mod pins;
 mod progress;
 mod retry;

@@ -20,12 +20,6 @@ use crate::time_text::time_text;
 
 /// Copies A and C, then B and D: so a whole one is on the member at every instant.
 const COPIES: [u32; 4] = [0, 2, 1, 3];
-/// From the end of a pin to when it is told, all is kept: what waits has to become durable, which
-/// takes a flush, and a later append has to tell so.
-const UNTIL_CLOSED_NS: i64 = 2_500_000_000;
-/// What was written in the last so long says at which rate the ring goes on.
-const RATE_WINDOW_NS: i64 = 60_000_000_000;
-
 impl<I: Inlet> RecordFeed<I> {
     /// Takes over the superblocks as they are on the members by now.
     pub fn know_superblocks(&mut self, store: &Store) {
@@ -166,6 +160,10 @@ impl<I: Inlet> RecordFeed<I> {
         }
         let is_told_ns = to_ns.saturating_add(self.until_closed_ns());
         let ring_full_ns = self.full_ns(free_slots, now_ns);
+        // The end is told only where it leaves the ring enough to go on in.
+        let least_slots = FREE_SLOTS_MIN * self.members.len() as u64;
+        let last_ns = self.full_ns(free_slots.saturating_sub(least_slots), now_ns);
+        let is_held = last_ns.is_none_or(|last_ns| to_ns <= now_ns || last_ns >= is_told_ns);
         self.pinning.open.push(OpenPin {
             number,
             to_ns,
@@ -176,54 +174,10 @@ impl<I: Inlet> RecordFeed<I> {
             asked_from_ns: from_ns,
             from_ns: kept_from_ns,
             to_ns,
-            ring_full_ns: ring_full_ns.filter(|full_ns| to_ns > now_ns && *full_ns < is_told_ns),
+            ring_full_ns: ring_full_ns.filter(|_| !is_held),
         };
         self.renew(renewed, PinChange::Set { wish, kept });
         Ok(())
-    }
-
-    /// How long it takes at most from the end of a pin to when it is told, as long as the members
-    /// take what comes.
-    fn until_closed_ns(&self) -> i64 {
-        let interval_ns = i64::try_from(self.setup.durability.interval_ns).unwrap_or(i64::MAX);
-        UNTIL_CLOSED_NS.saturating_add(interval_ns)
-    }
-
-    /// The slots on each member that what has arrived and is not durable takes. All of it lies
-    /// before the end of a pin that ends now.
-    fn waiting_slots(&self) -> u64 {
-        let streams = 0..self.ledgers.len();
-        let waiting = streams.map(|stream| {
-            let arrived_bytes = self.arrived_bytes(stream);
-            arrived_bytes.saturating_sub(self.watermark_bytes(stream))
-        });
-        let slots = self.members.iter().filter(|one| one.works());
-        let slots = slots.map(|one| u64::from(one.setup.geometry.slot_bytes));
-        waiting.sum::<u64>().div_ceil(slots.sum::<u64>().max(1))
-    }
-
-    /// What has arrived of a stream, that in an append that is not full yet included.
-    fn arrived_bytes(&self, stream: usize) -> u64 {
-        let taken_bytes = self.inlet.taken_bytes(stream);
-        self.offered_bytes(stream).max(taken_bytes)
-    }
-
-    /// When so many slots will be written, at the rate of the last minute. `None` if too little was
-    /// written for a rate.
-    fn full_ns(&self, free_slots: u64, now_ns: i64) -> Option<i64> {
-        let mut slots_per_ns = 0.0;
-        for member in &self.members {
-            let times = member.setup.slot_times.iter().rev();
-            let recent = times.take_while(|slot| now_ns - slot.made_time_ns < RATE_WINDOW_NS);
-            // The newest slot is being filled: the one before it is the first that counts.
-            let (slots, since_ns) = recent.fold((-1.0, now_ns), |(slots, _), slot| {
-                (slots + 1.0, slot.made_time_ns)
-            });
-            if slots >= 1.0 && now_ns > since_ns {
-                slots_per_ns += slots / (now_ns - since_ns) as f64;
-            }
-        }
-        (slots_per_ns > 0.0).then(|| now_ns + (free_slots as f64 / slots_per_ns) as i64)
     }
 
     fn unpin(&mut self, wish: u32, number: u32) -> Result<(), String> {
@@ -464,12 +418,6 @@ impl MemberWriter {
     fn superblock_to_be(&self) -> &Superblock {
         let renewing = self.renewing.as_ref();
         renewing.map_or(&self.setup.superblock, |one| &one.superblock)
-    }
-
-    /// How many slots were begun after this time, as far as is known.
-    fn slots_since(&self, time_ns: i64) -> u64 {
-        let times = self.setup.slot_times.iter().rev();
-        times.take_while(|slot| slot.made_time_ns > time_ns).count() as u64
     }
 
     /// The pins in its table, without those that nothing depends on any more.

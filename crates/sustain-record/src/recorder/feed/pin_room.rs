@@ -1,0 +1,87 @@
+//! How long the ring goes on beside pins whose end is still to be told.
+
+use super::RecordFeed;
+use crate::recorder::inlet::Inlet;
+use crate::recorder::member::MemberWriter;
+
+/// From the end of a pin to when it is told, all is kept: what waits has to become durable, which
+/// takes a flush, and a later append has to tell so.
+const UNTIL_CLOSED_NS: i64 = 2_500_000_000;
+/// What was written in the last so long says at which rate the ring goes on.
+const RATE_WINDOW_NS: i64 = 60_000_000_000;
+
+impl<I: Inlet> RecordFeed<I> {
+    /// How long it takes at most from the end of a pin to when it is told, as long as the members
+    /// take what comes.
+    pub(super) fn until_closed_ns(&self) -> i64 {
+        let interval_ns = i64::try_from(self.setup.durability.interval_ns).unwrap_or(i64::MAX);
+        UNTIL_CLOSED_NS.saturating_add(interval_ns)
+    }
+
+    /// The slots on each member that what has arrived and is not durable takes. All of it lies
+    /// before the end of a pin that ends now.
+    pub(super) fn waiting_slots(&self) -> u64 {
+        let streams = 0..self.ledgers.len();
+        let waiting = streams.map(|stream| {
+            let arrived_bytes = self.arrived_bytes(stream);
+            arrived_bytes.saturating_sub(self.watermark_bytes(stream))
+        });
+        let slots = self.members.iter().filter(|one| one.works());
+        let slots = slots.map(|one| u64::from(one.setup.geometry.slot_bytes));
+        waiting.sum::<u64>().div_ceil(slots.sum::<u64>().max(1))
+    }
+
+    /// What has arrived of a stream, that in an append that is not full yet included.
+    pub(super) fn arrived_bytes(&self, stream: usize) -> u64 {
+        let taken_bytes = self.inlet.taken_bytes(stream);
+        self.offered_bytes(stream).max(taken_bytes)
+    }
+
+    /// When so many slots will be written, at the rate of the last minute. `None` if too little was
+    /// written for a rate.
+    pub(super) fn full_ns(&self, free_slots: u64, now_ns: i64) -> Option<i64> {
+        let mut slots_per_ns = 0.0;
+        for member in &self.members {
+            let times = member.setup.slot_times.iter().rev();
+            let recent = times.take_while(|slot| now_ns - slot.made_time_ns < RATE_WINDOW_NS);
+            // The newest slot is being filled: the one before it is the first that counts.
+            let (slots, since_ns) = recent.fold((-1.0, now_ns), |(slots, _), slot| {
+                (slots + 1.0, slot.made_time_ns)
+            });
+            if slots >= 1.0 && now_ns > since_ns {
+                slots_per_ns += slots / (now_ns - since_ns) as f64;
+            }
+        }
+        if slots_per_ns == 0.0 {
+            slots_per_ns = self.arrived_slots_per_ns(now_ns);
+        }
+        (slots_per_ns > 0.0)
+            .then(|| now_ns.saturating_add((free_slots as f64 / slots_per_ns) as i64))
+    }
+
+    /// The rate of what has arrived since the beginning: before slots were begun, nothing else
+    /// tells.
+    fn arrived_slots_per_ns(&self, now_ns: i64) -> f64 {
+        let start_ns = self.setup.unix_clock.unix_ns(self.setup.start);
+        let slot_bytes = self
+            .members
+            .first()
+            .map(|one| one.setup.geometry.slot_bytes);
+        let streams = 0..self.ledgers.len();
+        let bytes: u64 = streams.map(|stream| self.arrived_bytes(stream)).sum();
+        match (slot_bytes, now_ns.saturating_sub(start_ns)) {
+            (Some(slot_bytes), elapsed_ns @ 1..) => {
+                bytes as f64 / f64::from(slot_bytes) / elapsed_ns as f64
+            }
+            _ => 0.0,
+        }
+    }
+}
+
+impl MemberWriter {
+    /// How many slots were begun after this time, as far as is known.
+    pub(super) fn slots_since(&self, time_ns: i64) -> u64 {
+        let times = self.setup.slot_times.iter().rev();
+        times.take_while(|slot| slot.made_time_ns > time_ns).count() as u64
+    }
+}

@@ -1,6 +1,7 @@
 //! A mounted store: from the mount to its end, whoever unmounts it.
 
 use std::io;
+use std::mem::{forget, replace};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -37,7 +38,7 @@ const HELPER: &str = "fusermount3";
 pub struct MountedStore {
     directory: PathBuf,
     ended: Receiver<io::Result<()>>,
-    has_ended: bool,
+    is_mounted: bool,
 }
 
 /// How unmounting went.
@@ -96,7 +97,7 @@ pub fn mount(plan: &MountPlan, store: Store, say: fn(&str)) -> Result<MountedSto
         .name("mount".to_owned())
         .spawn(move || {
             // Nobody waits for it any more if that fails.
-            let _ = sender.send(session.run());
+            let _ = sender.send(run(session));
         });
     started.map_err(|error| MountError::Failed {
         what: "cannot start a thread: is the limit on tasks reached (ulimit -u)?".to_owned(),
@@ -106,8 +107,21 @@ pub fn mount(plan: &MountPlan, store: Store, say: fn(&str)) -> Result<MountedSto
     Ok(MountedStore {
         directory,
         ended,
-        has_ended: false,
+        is_mounted: true,
     })
+}
+
+/// Serves until the mount is gone. Unmounting is left to [`take_away`]: fuser 0.18.0 unmounts its
+/// directory once more when the mount was taken from it by somebody else, and whatever has been
+/// mounted there since would be gone (its pull request 703 mends that). So its handle of the mount
+/// is not dropped.
+fn run(session: Session<RecordingFiles>) -> io::Result<()> {
+    let mut background = session.spawn()?;
+    let guard = replace(&mut background.guard, std::thread::spawn(|| Ok(())));
+    forget(background);
+    guard
+        .join()
+        .unwrap_or_else(|_panic| Err(io::Error::other("its thread has ended")))
 }
 
 impl MountedStore {
@@ -128,12 +142,11 @@ impl MountedStore {
         loop {
             match self.ended.recv_timeout(HEED_EVERY) {
                 Ok(ended) => {
-                    self.has_ended = true;
-                    return or_taken_away(ended)
-                        .map_err(failed(format!("the mount at {name} has failed")));
+                    let ended = or_taken_away(ended);
+                    self.is_mounted = ended.is_err();
+                    return ended.map_err(failed(format!("the mount at {name} has failed")));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    self.has_ended = true;
                     let error = io::Error::other("its thread has ended");
                     return Err(failed(format!("the mount at {name} has failed"))(error));
                 }
@@ -156,7 +169,7 @@ impl MountedStore {
 
 impl Drop for MountedStore {
     fn drop(&mut self) {
-        if !self.has_ended {
+        if self.is_mounted {
             // If somebody has unmounted it just now, that is fine.
             let _ = take_away(&self.directory);
         }

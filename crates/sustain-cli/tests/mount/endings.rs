@@ -82,6 +82,23 @@ fn an_unmount_from_outside_ends_it() {
 }
 
 #[test]
+fn one_that_was_unmounted_from_outside_leaves_the_next_mount_alone() {
+    let Some(mounted) = MountPlace::new() else {
+        return;
+    };
+    mounted.record(b"bytes", &[]);
+    let (mut serving, _said) = in_foreground(&mounted);
+    // It learns of its end when another is mounted there already.
+    signal(&serving, Signal::STOP);
+    mounted.unmount();
+    mounted.mount(&[]);
+    signal(&serving, Signal::CONT);
+    assert_eq!(serving.wait().unwrap().code(), Some(0));
+    assert_eq!(mounted.names(""), ["recording-1"]);
+    mounted.unmount();
+}
+
+#[test]
 fn the_mount_of_a_killed_program_is_told_with_the_command_that_removes_it() {
     let Some(mounted) = MountPlace::new() else {
         return;

@@ -13,7 +13,7 @@ use crate::format::BLOCK_BYTES;
 use crate::reading::bytes::SharedBytes;
 
 /// The least that one read should move, if slots are smaller.
-const READ_BYTES_MIN: u32 = 4 << 20;
+const READ_BYTES_MIN: u64 = 4 << 20;
 /// The bytes that all reads in flight together should have.
 const WINDOW_BYTES: u64 = 512 << 20;
 const READS_PER_MEMBER_MIN: u64 = 2;
@@ -66,13 +66,9 @@ impl ReadWindow {
         members: &[MemberReads],
         reads_ahead: Option<usize>,
     ) -> Result<ReadWindow, Error> {
-        let slot_bytes = members
-            .iter()
-            .map(|member| member.geometry.slot_bytes)
-            .max();
-        let read_bytes = slot_bytes.unwrap_or(READ_BYTES_MIN).max(READ_BYTES_MIN);
+        let read_bytes = read_bytes(members);
         let count = members.len().max(1) as u64;
-        let reads_per_member = (WINDOW_BYTES / (count * u64::from(read_bytes)))
+        let reads_per_member = (WINDOW_BYTES / (count * read_bytes))
             .clamp(READS_PER_MEMBER_MIN, READS_PER_MEMBER_MAX);
         let reads_per_member = reads_ahead.map_or(reads_per_member, |reads| reads.max(1) as u64);
         // The slots that are being merged are held beside those that are being read. A consumer
@@ -119,6 +115,18 @@ impl ReadWindow {
             length,
         }))
     }
+}
+
+/// The most that one read has to hold: some slots together, but no more than there are, so that a
+/// short recording is read with little memory.
+fn read_bytes(members: &[MemberReads]) -> u64 {
+    let most = members.iter().map(|member| {
+        let slot_bytes = u64::from(member.geometry.slot_bytes);
+        let slots = member.slots.end.saturating_sub(member.slots.start);
+        let whole_bytes = slot_bytes.saturating_mul(slots);
+        slot_bytes.max(whole_bytes.min(READ_BYTES_MIN))
+    });
+    most.max().unwrap_or(READ_BYTES_MIN)
 }
 
 /// Shares the first bytes of a buffer that no pool waits for.

@@ -75,7 +75,8 @@ fn is_durable_at_end(
     // Of small slots no more than half is kept for accounts.
     let kept_bytes = recorded.streams.len() as u32 * 16384 + 12288;
     let is_kept = kept_bytes <= bench.plan.slot_bytes / 2;
-    let had_room = ending != Ending::Full || (is_kept && recorded.failed.is_empty() && has_begun);
+    let was_full = ending == Ending::Full || pins_keep_all(recorded);
+    let had_room = !was_full || (is_kept && recorded.failed.is_empty() && has_begun);
     // There is no space either if the other members were full before,
     let has_survivor = appends.any(|append| !recorded.failed.contains(&append.member));
     // or if a failed member left more gaps than the others can hold.

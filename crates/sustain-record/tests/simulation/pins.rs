@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use sustain_disk::clock::{Timestamp, UnixClock};
+use sustain_record::format::Kind;
 use sustain_record::reading::parts::Parts;
 use sustain_record::reading::scope::Scope;
 use sustain_record::recorder::{PinWish, RecordingBoard};
@@ -12,7 +13,7 @@ use sustain_record::store::Store;
 
 use crate::bench::Bench;
 use crate::check::{Given, ReadBack, View};
-use crate::history::{AckedPin, AckedPins, History, PinsMet};
+use crate::history::{AckedPin, AckedPins, Append, History, PinsMet};
 use crate::plan::{PinKind, PinPlan};
 use crate::spans::Spans;
 
@@ -138,6 +139,20 @@ impl Bench {
     }
 }
 
+/// The bytes of each stream of each recording that were appended before this time. What is appended
+/// once more later, because a member was slow or failed, is not what came in the time of a pin.
+fn arrived_before(history: &History, time_ns: i64) -> BTreeMap<(usize, u16), u64> {
+    let mut arrived: BTreeMap<(usize, u16), u64> = BTreeMap::new();
+    let is_before = |append: &&Append| append.kind == Kind::Data && append.made_time_ns < time_ns;
+    for append in history.appends.iter().filter(is_before) {
+        let end = arrived
+            .entry((append.recording, append.stream))
+            .or_default();
+        *end = append.payload.end.max(*end);
+    }
+    arrived
+}
+
 /// Checks that what acknowledged pins keep comes back, however far the ring has gone on.
 /// Where something was damaged or a member is missing, that is so of each that `verify` calls whole.
 pub fn check_pins(history: &History, store: &mut Store, given: Given, whole: &[u32]) {
@@ -147,6 +162,7 @@ pub fn check_pins(history: &History, store: &mut Store, given: Given, whole: &[u
         let number = pin.number;
         let is_owed = given.is_untouched || whole.contains(&number);
         let pinned = store.pinned(number).expect("what is acknowledged is there");
+        let arrived_before = arrived_before(history, pin.from_ns);
         let mut owed: BTreeMap<(usize, u16), Spans> = BTreeMap::new();
         let kept = history
             .appends
@@ -156,8 +172,10 @@ pub fn check_pins(history: &History, store: &mut Store, given: Given, whole: &[u
             if append.is_passed {
                 met.insert("pin keeps what the ring has passed");
             }
-            let of_stream = owed.entry((append.recording, append.stream)).or_default();
-            of_stream.add(append.payload.clone());
+            let stream = (append.recording, append.stream);
+            let arrived = arrived_before.get(&stream).copied().unwrap_or(0);
+            let payload = append.payload.start.max(arrived)..append.payload.end.max(arrived);
+            owed.entry(stream).or_default().add(payload);
         }
         for (index, recorded) in history.recordings.iter().enumerate() {
             let view = View {

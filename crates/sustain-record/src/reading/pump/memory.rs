@@ -68,8 +68,8 @@ impl ReadWindow {
     ) -> Result<ReadWindow, Error> {
         let read_bytes = read_bytes(members);
         let count = members.len().max(1) as u64;
-        let reads_per_member = (WINDOW_BYTES / (count * read_bytes))
-            .clamp(READS_PER_MEMBER_MIN, READS_PER_MEMBER_MAX);
+        let reads_per_member =
+            (WINDOW_BYTES / (count * read_bytes)).clamp(READS_PER_MEMBER_MIN, READS_PER_MEMBER_MAX);
         let reads_per_member = reads_ahead.map_or(reads_per_member, |reads| reads.max(1) as u64);
         // The slots that are being merged are held beside those that are being read. A consumer
         // that is slower than the members always holds some more.

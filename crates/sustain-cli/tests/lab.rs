@@ -10,6 +10,8 @@
 
 #[path = "lab/guest.rs"]
 mod guest;
+#[path = "lab/paths.rs"]
+mod paths;
 #[path = "lab/stacks.rs"]
 mod stacks;
 mod support;

@@ -10,6 +10,7 @@ use crate::host::{Description, FileSystem};
 pub use crate::latency::{LatencyBinResult, LatencyResult};
 use crate::share::ShareResult;
 use crate::system::System;
+use crate::vocabulary::DataPath;
 
 /// The schema that a [`RecordResult`] names.
 pub const RECORD_SCHEMA: &str = "sustain.record/1";
@@ -146,6 +147,9 @@ pub struct PlanResult {
     pub align_frames: bool,
     /// Appends in flight on one member.
     pub depth: u32,
+    /// The I/O path that was taken to the members; null in older results.
+    #[serde(default)]
+    pub path: Option<DataPath>,
     /// What happens to data that comes while the buffer is full.
     pub on_full: OnFull,
     /// Whether the oldest data is overwritten.

@@ -103,6 +103,9 @@ pub struct MemberPriority {
     /// Whether the member is written through the page cache, from where the kernel writes in its
     /// own name.
     pub is_cached: bool,
+    /// Whether it is written by passthrough, which has no I/O scheduler.
+    #[serde(default)]
+    pub is_passthrough: bool,
     /// The disks at the bottom, with their I/O schedulers.
     pub schedulers: Vec<DeviceScheduler>,
     /// Arrays, volumes and loop devices on the way, which may pass a priority on or not.

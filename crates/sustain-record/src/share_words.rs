@@ -101,6 +101,11 @@ fn member_words(member: &MemberPriority) -> Vec<String> {
              priority"
         )];
     }
+    if member.is_passthrough {
+        return vec![format!(
+            "passthrough to {name} has no I/O scheduler, so the kernel gives nobody priority there"
+        )];
+    }
     let through = member.through.join(" and ");
     let disks = member.schedulers.iter();
     disks
@@ -136,6 +141,7 @@ mod tests {
             name: name.to_owned(),
             effect,
             is_cached: false,
+            is_passthrough: false,
             schedulers: vec![DeviceScheduler {
                 device: disk.to_owned(),
                 scheduler: scheduler.to_owned(),

@@ -64,6 +64,7 @@ fn priority_on(
             &release.unwrap_or_default(),
         ),
         is_cached,
+        is_passthrough: false,
         schedulers,
         through,
     }

@@ -30,7 +30,7 @@ use crate::flags::record::{
     DurableFlag, HoldBackFlag, OnFullFlag, RecordFlags, ShareFlag, SourceSpecArgument,
 };
 use crate::interrupt;
-use crate::request::{arguments, buffer_bytes, engine, known, known_profile};
+use crate::request::{arguments, buffer_bytes, data_path, engine, known, known_profile};
 use crate::usage_error::UsageError;
 
 pub(crate) fn run(flags: &RecordFlags) -> anyhow::Result<Exit> {
@@ -225,6 +225,7 @@ fn plan(flags: &RecordFlags) -> Result<RecordPlan, UsageError> {
             frame_rates,
             ..RecordOptions::default()
         },
+        path: data_path(flags.path),
         size_bytes: flags.size,
         hold_back: hold_back(flags)?,
         control: flags.control.clone(),

@@ -9,7 +9,7 @@ use sustain::record::format::SLOT_BYTES_MAX;
 use sustain::record::source::SourceSpec;
 use sustain::record::source::framing::Framing;
 
-use super::choices::EngineFlag;
+use super::choices::{EngineFlag, PathFlag};
 use super::help::{self, group};
 use super::number::parse_number;
 
@@ -169,6 +169,11 @@ pub(crate) struct RecordFlags {
     #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_enum, default_value_t = EngineFlag::Auto)]
     pub(crate) engine: EngineFlag,
+    /// Whether I/O bypasses the page cache (direct), goes through it (buffered) or bypasses the
+    /// block layer, too, by NVMe commands (passthrough).
+    #[arg(help_heading = group::HOW, hide_short_help = true)]
+    #[arg(long, value_enum, default_value_t = PathFlag::Direct)]
+    pub(crate) path: PathFlag,
     /// How the recorder shares the machine with other programs. first takes the highest disk and
     /// CPU priority that it is allowed, and locks its buffer in memory; fair leaves these as they
     /// are. What it got, and whether the disks heed it, is printed first.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use sustain_disk::buffer::{Region, SharedPool};
-use sustain_disk::engine::{self, Engine, EngineChoice, Limits, SimulatedEngine};
+use sustain_disk::engine::{self, Engine, EngineChoice, Limits, NvmeEngine, SimulatedEngine};
 
 use super::options::RecordOptions;
 use crate::error::RecordError;
@@ -48,14 +48,23 @@ impl EngineSetup {
             let why = engine.describe();
             return Ok((Box::new(engine), why));
         }
-        let members = store.members.iter();
-        let files = members
-            .filter_map(|member| member.target.file.clone())
-            .collect();
         let limits = Limits {
             depth: self.depth,
             in_flight_max: self.depth * store.members.len() as u32,
         };
+        let members = store.members.iter();
+        let namespaces: Vec<_> = members
+            .clone()
+            .filter_map(|one| one.passthrough.clone())
+            .collect();
+        if !namespaces.is_empty() {
+            let engine = NvmeEngine::open(namespaces, limits, store.clock().clone())?;
+            let why = engine.describe();
+            return Ok((Box::new(engine), why));
+        }
+        let files = members
+            .filter_map(|member| member.target.file.clone())
+            .collect();
         let opened = engine::open(self.choice, files, limits, &self.regions, store.clock())?;
         Ok((opened.engine, opened.why))
     }

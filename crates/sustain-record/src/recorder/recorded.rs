@@ -3,6 +3,7 @@
 use sustain_disk::clock::Timestamp;
 use sustain_disk::driver::Ending;
 use sustain_disk::meter::{BufferCurve, LatencyMeter, Meter};
+use sustain_disk::target::DataPath;
 use uuid::Uuid;
 
 use super::board::{MarksStanding, RecordingProgress, StreamStanding};
@@ -41,6 +42,8 @@ pub struct Recorded {
     pub elapsed_ns: u64,
     /// Share of one CPU that the recorder's own thread used.
     pub cpu_share: f64,
+    /// The I/O path to the members.
+    pub path: DataPath,
     /// The engine, and a sentence about why it was chosen.
     pub engine: (&'static str, String),
     /// The CPU time that the process had used when it began.

@@ -290,6 +290,7 @@ impl RecorderRun {
             append_bytes: self.append_bytes,
             elapsed_ns: driven.end.since_ns(start).max(1),
             cpu_share: driven.cpu_share,
+            path: self.store.path(),
             engine: self.engine_words.clone(),
             cpu_before_ns: driven.cpu_before_ns,
             begun_at: start,

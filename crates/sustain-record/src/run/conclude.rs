@@ -157,6 +157,7 @@ fn plan_result(plan: &RecordPlan, recorded: &Recorded) -> PlanResult {
         append_bytes: recorded.append_bytes,
         align_frames: plan.align_frames,
         depth: plan.options.depth,
+        path: Some(recorded.path),
         on_full: match plan.on_full {
             OnFull::Block => OnFull::Block,
             OnFull::Drop => OnFull::Drop,

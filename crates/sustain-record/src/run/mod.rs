@@ -27,7 +27,7 @@ pub use sustain_hold_back::{SupervisorCommand, supervise as put_back_limits};
 use std::path::{Path, PathBuf};
 
 use sustain_disk::clock::process_cpu_ns;
-use sustain_disk::target::Target;
+use sustain_disk::target::{DataPath, Target};
 use sustain_document::record::RecordResult;
 use sustain_host::Roots;
 use sustain_targets::{Monitor, Stop, counted, devices_under};
@@ -86,6 +86,8 @@ pub struct RecordPlan {
     pub bytes: Option<u64>,
     /// How the recorder works.
     pub options: RecordOptions,
+    /// The I/O path to the members.
+    pub path: DataPath,
     /// Size of a store that is created in a directory.
     pub size_bytes: Option<u64>,
     /// Whether other programs are held back while the disks are short, and by which program their
@@ -258,6 +260,7 @@ impl Default for RecordPlan {
                 durability: Durability::default(),
                 ..RecordOptions::default()
             },
+            path: DataPath::Direct,
             size_bytes: None,
             hold_back: None,
             control: None,

@@ -3,7 +3,9 @@
 
 use std::path::PathBuf;
 
-use sustain_document::setting::BUFFER;
+use sustain_disk::engine::EngineChoice;
+use sustain_disk::target::DataPath;
+use sustain_document::setting::{BUFFER, ENGINE, PATH};
 use sustain_host::Roots;
 use sustain_targets::{Stop, check_memory, neighbour_cautions};
 
@@ -32,6 +34,7 @@ pub(super) fn open(
 ) -> Result<Option<OpenedRun>, RecordError> {
     let new = members_without_store(plan)?;
     let is_new = !new.is_empty();
+    check_path(plan, &new)?;
     // A source that cannot be recorded is refused before a store is created for it.
     let early = is_new.then(|| sources::open(plan)).transpose()?;
     make_stores(plan, new, roots, stop, observer)?;
@@ -39,7 +42,8 @@ pub(super) fn open(
         rehearse(plan, None, roots, observer);
         return Ok(None);
     }
-    let store = Store::open(&plan.members, Mode::Record, roots)?;
+    let mut store = Store::open(&plan.members, Mode::Record, roots)?;
+    store.take_path(plan.path, roots)?;
     store.check_room(plan.options.ring)?;
     check_append_size(&store, &plan.options)?;
     let notes = notes_before(plan, &store, is_new, roots, observer);
@@ -55,6 +59,28 @@ pub(super) fn open(
         sources,
         notes,
     }))
+}
+
+/// Refuses a path that the members cannot be driven by before a store is created.
+fn check_path(plan: &RecordPlan, new: &[String]) -> Result<(), RecordError> {
+    if plan.path != DataPath::Passthrough {
+        return Ok(());
+    }
+    if let Some(directory) = new.first() {
+        return Err(RecordError::Usage(format!(
+            "passthrough needs an NVMe namespace, and {directory} is a directory: create a store \
+             on the drive (`sustain create /dev/nvme0n1`), or use {}",
+            PATH.to("direct")
+        )));
+    }
+    match plan.options.engine {
+        EngineChoice::Auto | EngineChoice::IoUring => Ok(()),
+        other => Err(RecordError::Usage(format!(
+            "passthrough works only with io_uring, not with {}: leave {} out",
+            other.name(),
+            ENGINE.the()
+        ))),
+    }
 }
 
 fn check_buffer(plan: &RecordPlan, roots: &Roots) -> Result<(), RecordError> {

@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use sustain_document::share::{MemberPriority, RecorderShare, ShareResult};
+use sustain_disk::target::DataPath;
+use sustain_document::share::{MemberPriority, PriorityEffect, RecorderShare, ShareResult};
 use sustain_host::Roots;
 use sustain_targets::{devices_under, io_priority_of, io_priority_within};
 
@@ -20,9 +21,20 @@ pub(super) fn on_members(plan: &RecordPlan, store: &Store, roots: &Roots) -> Vec
         return Vec::new();
     }
     let members = places(store);
-    members
-        .map(|(target, path)| io_priority_of(target, path, roots))
-        .collect()
+    let members = members.map(|(target, path)| io_priority_of(target, path, roots));
+    match store.path() {
+        DataPath::Passthrough => members.map(past_schedulers).collect(),
+        DataPath::Direct | DataPath::Buffered => members.collect(),
+    }
+}
+
+/// What an I/O priority does for commands that pass no scheduler.
+fn past_schedulers(member: MemberPriority) -> MemberPriority {
+    MemberPriority {
+        effect: PriorityEffect::Ignored,
+        is_passthrough: true,
+        ..member
+    }
 }
 
 /// What the recorder has taken, with what is known of the members.

@@ -11,6 +11,7 @@ mod member;
 #[cfg(test)]
 mod mounted_file_system;
 mod open;
+mod path;
 mod pin_tables;
 mod pins;
 mod prewrite;

@@ -313,6 +313,7 @@ fn read_members(
                 name: target.name.clone(),
                 target,
                 simulated,
+                passthrough: None,
                 superblock,
             })
         })

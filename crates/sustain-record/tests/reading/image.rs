@@ -433,6 +433,7 @@ impl Image {
                 name,
                 target,
                 simulated: None,
+                passthrough: None,
                 superblock: member.superblock.clone(),
             });
             files.push(file);

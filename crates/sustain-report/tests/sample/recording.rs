@@ -173,6 +173,7 @@ fn share() -> ShareResult {
             _ => PriorityEffect::Heeded,
         },
         is_cached: false,
+        is_passthrough: false,
         schedulers: vec![DeviceScheduler {
             device: device.to_owned(),
             scheduler: scheduler.to_owned(),

@@ -273,6 +273,9 @@ pub(super) fn asked(result: &RecordResult) -> String {
     table.pair("started", &result.started);
     table.pair("ended", result.ended.name());
     table.pair("engine", &result.engine);
+    if let Some(path) = plan.path {
+        table.pair("I/O path", path.name());
+    }
     let sources = result.streams.iter();
     let sources = sources.map(|stream| format!("{} from {}", stream.name, stream.source));
     table.pair("streams", sources.collect::<Vec<_>>().join(", "));

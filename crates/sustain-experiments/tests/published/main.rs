@@ -276,3 +276,21 @@ fn every_machine_file_stands_on_the_page() {
         assert!(page.contains(&format!("machines/{name}")), "{name}");
     }
 }
+
+#[test]
+fn each_machine_says_what_is_an_input_what_is_fitted_and_what_is_predicted() {
+    let machines = std::fs::read_dir(repository().join("machines")).unwrap();
+    let files = machines.map(|file| file.unwrap().path());
+    for file in files.filter(|file| file.extension().is_some_and(|ending| ending == "toml")) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let top = text.lines().take_while(|line| line.starts_with('#'));
+        let top: Vec<&str> = top.collect();
+        let top = top.join("\n");
+        let places = ["Input: ", "Fitted:", "Predicted: "].map(|word| top.find(word));
+        assert!(
+            places.iter().all(Option::is_some) && places.is_sorted(),
+            "{}: {top}",
+            file.display()
+        );
+    }
+}

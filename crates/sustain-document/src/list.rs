@@ -38,7 +38,7 @@ impl ListDocument {
     pub fn only_pinned(&self) -> BTreeMap<u32, Vec<u32>> {
         let mut pins: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for pin in &self.pins {
-            for recording in &pin.kept_recordings {
+            for recording in &pin.found.kept_recordings {
                 pins.entry(*recording).or_default().push(pin.number);
             }
         }
@@ -66,6 +66,14 @@ pub struct ListedPin {
     pub kept_bytes: u64,
     /// The recordings of which it keeps something, oldest first.
     pub recordings: Vec<u32>,
+    /// What is found of it.
+    #[serde(flatten)]
+    pub found: FoundOfPin,
+}
+
+/// What is found of what a pin keeps.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FoundOfPin {
     /// When what is found of it arrived; null where nothing is found.
     #[serde(default)]
     pub kept: Option<KeptTimes>,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::list::{KeptTimes, ListedMember};
+use crate::list::{FoundOfPin, ListedMember};
 
 /// The version of [`VerifyDocument`].
 pub const VERIFY_SCHEMA: &str = "sustain.verify/1";
@@ -84,16 +84,9 @@ pub struct CheckedPin {
     /// The findings for what it keeps of recordings, oldest first. What the ring still has in the
     /// same place, or a pin before this one, is checked and told there.
     pub recordings: Vec<CheckedRecording>,
-    /// When what is found of it arrived; null where nothing is found.
-    #[serde(default)]
-    pub kept: Option<KeptTimes>,
-    /// Whether no byte of a stream is found that it keeps.
-    #[serde(default)]
-    pub absent: bool,
-    /// The recordings of which bytes of a stream are found that it keeps, oldest first, wherever
-    /// they are checked and told.
-    #[serde(default)]
-    pub kept_recordings: Vec<u32>,
+    /// What is found of it.
+    #[serde(flatten)]
+    pub found: FoundOfPin,
 }
 
 /// The findings for a recording.

@@ -5,7 +5,7 @@ use sustain_document::list::{
 };
 use sustain_document::record::RecordingEnd;
 
-use super::{kept_times, listed_members, time_text, uuid_text};
+use super::{found_of_pin, listed_members, time_text, uuid_text};
 use crate::error::RecordError;
 use crate::opening::{Recording, StreamSummary};
 use crate::reading::readable::FoundOfPin;
@@ -60,7 +60,6 @@ pub fn listed_pins(store: &mut Store) -> Result<Vec<ListedPin>, RecordError> {
     let pins = store.pins().into_iter();
     pins.map(|pin| {
         let pinned = store.pinned(pin.number)?;
-        let found = FoundOfPin::of(&pinned);
         let numbers = pinned.iter().rev().map(|recording| recording.number);
         Ok(ListedPin {
             number: pin.number,
@@ -69,9 +68,7 @@ pub fn listed_pins(store: &mut Store) -> Result<Vec<ListedPin>, RecordError> {
             open: pin.is_open,
             kept_bytes: pin.kept_bytes,
             recordings: numbers.collect(),
-            absent: found.times_ns.is_none(),
-            kept: found.times_ns.map(kept_times),
-            kept_recordings: found.recordings,
+            found: found_of_pin(&FoundOfPin::of(&pinned)),
         })
     })
     .collect()

@@ -10,9 +10,10 @@ mod unpin;
 mod verify;
 
 use sustain_disk::target::Target;
-use sustain_document::list::{KeptTimes, ListedMember, MemberPresence};
+use sustain_document::list::{FoundOfPin, KeptTimes, ListedMember, MemberPresence};
 use uuid::Uuid;
 
+use crate::reading::readable;
 use crate::store::{Missing, OpenMember, Store};
 
 pub use create::create_document;
@@ -60,10 +61,14 @@ fn missing_member(missing: &Missing) -> ListedMember {
     }
 }
 
-fn kept_times((from_ns, to_ns): (i64, i64)) -> KeptTimes {
-    KeptTimes {
-        from: time_text(from_ns),
-        to: time_text(to_ns),
+fn found_of_pin(found: &readable::FoundOfPin) -> FoundOfPin {
+    FoundOfPin {
+        kept: found.times_ns.map(|(from_ns, to_ns)| KeptTimes {
+            from: time_text(from_ns),
+            to: time_text(to_ns),
+        }),
+        absent: found.times_ns.is_none(),
+        kept_recordings: found.recordings.clone(),
     }
 }
 

@@ -4,7 +4,7 @@ use sustain_document::verify::{
     BadRange, CheckedPin, CheckedRecording, CheckedStream, VERIFY_SCHEMA, VerifyDocument,
 };
 
-use super::{kept_times, listed_members, time_text, uuid_text};
+use super::{found_of_pin, listed_members, time_text, uuid_text};
 use crate::reading::verify::{Bad, VerifiedPin, VerifiedRecording, VerifiedStream, VerifyResult};
 use crate::store::Store;
 
@@ -54,9 +54,7 @@ fn checked_pin(verified: &VerifiedPin) -> CheckedPin {
         kept_bytes: verified.kept_bytes,
         whole: verified.is_whole,
         recordings: verified.recordings.iter().map(checked_recording).collect(),
-        kept: verified.found.times_ns.map(kept_times),
-        absent: verified.found.times_ns.is_none(),
-        kept_recordings: verified.found.recordings.clone(),
+        found: found_of_pin(&verified.found),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The pins of a store, in words.
 
-use sustain_document::list::{KeptTimes, ListedPin};
+use sustain_document::list::{FoundOfPin, ListedPin};
 use sustain_document::unpin::UnpinDocument;
 
 use crate::format::position;
@@ -8,12 +8,12 @@ use crate::terminal::wrapped::wrapped;
 
 /// A pin, what it keeps, and what is found of that.
 pub(super) fn pin_lines(pin: &ListedPin) -> [String; 2] {
-    [pin_line(pin), found_line(pin.number, pin.open, &pin.kept)]
+    [pin_line(pin), found_line(pin.number, pin.open, &pin.found)]
 }
 
 /// What is found of what a pin keeps.
-pub(super) fn found_line(number: u32, is_open: bool, kept: &Option<KeptTimes>) -> String {
-    match (kept, is_open) {
+pub(super) fn found_line(number: u32, is_open: bool, found: &FoundOfPin) -> String {
+    match (&found.kept, is_open) {
         (Some(kept), _) => format!(
             "pin {number}: what is found of it arrived from {} to {}",
             kept.from, kept.to
@@ -90,6 +90,8 @@ pub fn unpin_text(document: &UnpinDocument, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use sustain_document::list::KeptTimes;
+
     use super::*;
 
     fn pin() -> ListedPin {
@@ -100,12 +102,21 @@ mod tests {
             open: true,
             kept_bytes: 16 << 20,
             recordings: vec![3, 4, 5],
-            kept: Some(KeptTimes {
-                from: "1970-01-01T00:00:01.000000000Z".to_owned(),
-                to: "1970-01-01T00:00:41.000000000Z".to_owned(),
-            }),
-            absent: false,
-            kept_recordings: vec![3, 5],
+            found: FoundOfPin {
+                kept: Some(KeptTimes {
+                    from: "1970-01-01T00:00:01.000000000Z".to_owned(),
+                    to: "1970-01-01T00:00:41.000000000Z".to_owned(),
+                }),
+                absent: false,
+                kept_recordings: vec![3, 5],
+            },
+        }
+    }
+
+    fn nothing_found() -> FoundOfPin {
+        FoundOfPin {
+            absent: true,
+            ..FoundOfPin::default()
         }
     }
 
@@ -117,8 +128,7 @@ mod tests {
              1970-01-01T00:00:41.000000000Z"
         );
         let nothing = ListedPin {
-            kept: None,
-            absent: true,
+            found: nothing_found(),
             ..pin()
         };
         let [_, found] = pin_lines(&nothing);

@@ -1,4 +1,4 @@
-use sustain_document::list::MemberPresence;
+use sustain_document::list::{FoundOfPin, MemberPresence};
 use sustain_document::record::RecordingEnd;
 use sustain_document::recover::{RecoverDocument, RecoveredRecording, RecoveredStream};
 use sustain_document::verify::{
@@ -321,9 +321,10 @@ fn what_a_pin_keeps_is_whole_or_not() {
         kept_bytes: 1_200_000_000,
         whole: true,
         recordings: Vec::new(),
-        kept: None,
-        absent: true,
-        kept_recordings: Vec::new(),
+        found: FoundOfPin {
+            absent: true,
+            ..FoundOfPin::default()
+        },
     }];
     let line = "\npin 2: 1.20 GB, whole: 2026-03-01T10:00:00Z to 2026-03-01T10:05:00Z\n";
     let text = verify_text(&document, 120);
@@ -596,9 +597,10 @@ fn marks_that_are_not_there_are_told_apart() {
         open: false,
         kept_bytes: 16 << 20,
         recordings: vec![1],
-        kept: None,
-        absent: true,
-        kept_recordings: Vec::new(),
+        found: FoundOfPin {
+            absent: true,
+            ..FoundOfPin::default()
+        },
     }];
     let text = list_text(&document, 300);
     let words = "recording 1: 1 more mark overwritten by the ring (`sustain extract --recording 1 \

@@ -78,7 +78,7 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
     }
     for pin in &document.pins {
         text.push_str(&wrapped(&pin_line(pin, document.complete), width));
-        text.push_str(&wrapped(&found_line(pin.pin, pin.open, &pin.kept), width));
+        text.push_str(&wrapped(&found_line(pin.pin, pin.open, &pin.found), width));
     }
     let mut last = verdict(document);
     last.push_str(&crash_words(document));

@@ -10,18 +10,19 @@ mod chapters;
 mod facts;
 mod lost_marks;
 mod pinned;
-mod present;
+mod recording;
 mod search;
 mod tail;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use catalog::{Apart, Recording, StreamExtent, StreamSummary, merge};
+pub use catalog::{Apart, merge};
 pub use chapters::Chapter;
 pub use facts::Need;
 pub use lost_marks::EndDurability;
 pub(crate) use lost_marks::MARK_IS_UNKNOWN;
 pub use pinned::merge_pinned;
+pub use recording::{Recording, StreamExtent, StreamSummary};
 pub use tail::MemberTail;
 
 use std::collections::HashMap;

@@ -30,8 +30,8 @@ use std::collections::HashMap;
 use sustain_disk::error::IoFault;
 use sustain_disk::units::Size;
 
-use crate::format::{Pin, Superblock};
-use crate::walk::AppendIdentity;
+use crate::format::{Descriptor, Pin, Superblock};
+use crate::walk::{AppendIdentity, divide};
 use facts::MemberEvidence;
 use lost_marks::LastEnded;
 
@@ -143,27 +143,18 @@ impl Opening {
         Ok(chapters)
     }
 
-    /// Returns the last slot that was begun by this time, or the oldest that can be there. One of
-    /// which that cannot be told counts as later, so that what is kept from there on lacks nothing.
+    /// Returns the last slot that is known to have been begun by this time, or the oldest that can
+    /// be there: what is kept from there on lacks nothing.
     ///
     /// # Errors
     /// The same as of [`Opening::tail`].
     pub fn slot_at(&mut self, time_ns: i64) -> Asked<u64> {
         let tail = self.tail()?;
         let end = tail.next_slot_serial;
-        let mut low = end.saturating_sub(self.facts.slot_count());
-        let mut high = end;
-        while high - low > 1 {
-            let middle = low + (high - low) / 2;
-            let serial = self.facts.course().at_or_before(middle);
-            let serial = serial.filter(|serial| *serial > low).unwrap_or(middle);
-            let begun = self.facts.descriptor(facts::slot_start(serial))?;
-            match begun.is_some_and(|first| first.made_time_ns <= time_ns) {
-                true => low = serial,
-                false => high = serial,
-            }
-        }
-        Ok(low)
+        let slots = end.saturating_sub(self.facts.slot_count())..end;
+        let begun = |serial| self.facts.descriptor(facts::slot_start(serial));
+        let is_begun = |first: &&Descriptor| first.made_time_ns <= time_ns;
+        Ok(divide(self.facts.course(), &slots, begun, is_begun)?.slot)
     }
 
     /// Why nothing more should be read of the member, if its links lead round in circles.

@@ -3,11 +3,11 @@
 //! recording of terabytes with a few marks takes a few hundred reads of one block.
 
 use std::collections::{BTreeMap, HashMap};
+use std::convert::Infallible;
 use std::ops::Range;
 
 use sustain_document::control::UserMark;
 
-use super::locate::divide;
 use super::scope::Scope;
 use crate::error::RecordError;
 use crate::format::{
@@ -17,7 +17,7 @@ use crate::format::{
 use crate::member_io::MemberIo;
 use crate::opening::{Recording, StreamSummary};
 use crate::store::Store;
-use crate::walk::Head;
+use crate::walk::{Head, divide};
 
 /// Behind a descriptor that is damaged the next one is looked for within so many bytes.
 const SEARCH_BYTES: u64 = 2 << 20;
@@ -245,11 +245,10 @@ impl MarkFinder<'_> {
     /// lies on this member, it lies there.
     fn slot_of(&mut self, member: usize, frame: u64) -> u64 {
         let of_scope = &self.scope.members[member];
-        let count = |serial| self.marks_before(member, serial);
-        divide(&of_scope.course, &of_scope.slots, count, |count| {
-            *count <= frame
-        })
-        .slot
+        let count = |serial| Ok::<_, Infallible>(self.marks_before(member, serial));
+        let is_before = |count: &u64| *count <= frame;
+        let Ok(divided) = divide(&of_scope.course, &of_scope.slots, count, is_before);
+        divided.slot
     }
 
     fn marks_before(&mut self, member: usize, serial: u64) -> Option<u64> {

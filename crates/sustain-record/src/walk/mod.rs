@@ -12,8 +12,11 @@ use crate::format::{
     AppendPlace, BLOCK_BYTES, Descriptor, DescriptorError, Geometry, Skip, Superblock, is_sealed,
 };
 
+mod bisection;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use bisection::divide;
 
 /// The identity of a member, which every descriptor on it must carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

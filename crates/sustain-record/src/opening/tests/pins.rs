@@ -69,3 +69,59 @@ fn where_the_first_slot_of_a_pin_has_nothing_of_it_the_slot_in_front_is_looked_a
     image.members[0].lose_slot_start(1);
     assert_eq!(last_kept(&image), Some(sequence - 1));
 }
+
+/// A ring in its second lap, with a pin of slots of the first one, and the first append of each
+/// slot that is there.
+fn lapped() -> (Image, Vec<Descriptor>) {
+    let mut image = Image::new(&[2 * MIB], SLOT);
+    image.ring = true;
+    image.begin(1);
+    let slot_count = image.members[0].geometry().slot_count;
+    image.members[0].superblock.pins = vec![Pin {
+        number: 1,
+        from_slot: 3,
+        end_slot: Some(9),
+        end_sequence: u64::MAX,
+        freed_slot: None,
+        from_time_ns: 0,
+        to_time_ns: 1,
+    }];
+    let course = image.members[0].superblock.course();
+    let mut firsts = Vec::new();
+    for serial in course.following(0, slot_count + 5) {
+        image.members[0].next = place(serial, 0);
+        firsts.push(image.put(0, 0, &[0x5A; 100]));
+    }
+    let newest = image.members[0].newest();
+    image.members[0].superblock.slots_begun = newest + 1;
+    firsts.retain(|first| first.place.slot_serial + slot_count > newest);
+    (image, firsts)
+}
+
+fn slot_at(image: &Image, time_ns: i64) -> u64 {
+    let mut opening = Opening::new(&image.members[0].superblock);
+    let question = |opening: &mut Opening| opening.slot_at(time_ns);
+    ask(&mut opening, question, read_of(&image.members[0])).0
+}
+
+#[test]
+fn the_slot_of_a_time_is_found_behind_what_pins_leave_out() {
+    let (image, firsts) = lapped();
+    assert!(firsts.len() > 6);
+    for first in firsts {
+        let slot = first.place.slot_serial;
+        assert_eq!(slot_at(&image, first.made_time_ns), slot);
+    }
+}
+
+/// What is kept from the slot in front of it on lacks nothing.
+#[test]
+fn for_a_slot_whose_time_cannot_be_told_the_one_in_front_is_named() {
+    let (image, firsts) = lapped();
+    for pair in firsts.windows(2) {
+        let mut damaged = image.clone();
+        damaged.members[0].lose_slot_start(pair[1].place.slot_serial);
+        let slot = slot_at(&damaged, pair[1].made_time_ns);
+        assert_eq!(slot, pair[0].place.slot_serial);
+    }
+}

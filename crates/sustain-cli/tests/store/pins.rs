@@ -100,6 +100,22 @@ fn a_frame_within_which_the_recording_of_a_pin_ends_is_left_out() {
 }
 
 #[test]
+fn a_frame_that_goes_on_is_not_cut_by_a_pin_whose_end_is_to_come() {
+    let place = Place::new();
+    recorded::create(&place, &MEMBERS, "2MiB");
+    let mut ring = RunningRing::begin(&place);
+    ring.pin_event_with(&[&lines(EVENT_LINES)[..], CUT_LINE].concat());
+    let listed = place.run(&["list", "a", "b"]).expect(0);
+    assert!(unwrapped(&listed.stdout).contains("its end is still to come"));
+    let (code, bytes, words) = extract(&place, &["a", "b", "--pin", "1", "--stream", "log"]);
+    assert!(code == 0 && bytes == lines(EVENT_LINES), "{words}");
+    assert!(!words.contains("ends within"), "{words}");
+    let ran = place.run(&["verify", "a", "b"]).expect(0);
+    assert!(!ran.stderr.contains("ends within"), "{}", ran.stderr);
+    ring.end();
+}
+
+#[test]
 fn every_range_of_what_a_pin_keeps_can_be_asked_for() {
     let place = ring_with_pin();
     let all = content(ALL_BYTES);

@@ -1,10 +1,10 @@
 //! What pins keep, as it can be read. A ring leaves out the slots that they keep, so no cut of a
 //! ring can have hit anything in them.
 
-use super::whole::{cut_frames, leave_out};
+use super::whole::{leave_out, unended_frames};
 use crate::error::RecordError;
 use crate::opening::Recording;
-use crate::reading::kept::KeptByPin;
+use crate::reading::kept::{CutFrame, KeptByPin};
 use crate::store::{Store, StorePin};
 
 /// Returns what a pin keeps of recordings, newest first, as it can be read from now on. A frame
@@ -16,8 +16,8 @@ use crate::store::{Store, StorePin};
 /// # Errors
 /// [`RecordError::Usage`] if there is no such pin; otherwise as of [`Store::recordings`].
 pub fn readable_pin(store: &mut Store, number: u32) -> Result<KeptByPin, RecordError> {
-    let mut kept = all_kept(store, number)?;
-    leave_out(&kept.cut_frames, &mut kept.recordings);
+    let (mut kept, unended) = all_kept(store, number)?;
+    leave_out(&unended, &mut kept.recordings);
     Ok(kept)
 }
 
@@ -29,7 +29,7 @@ pub fn readable_pins(store: &mut Store) -> Result<Vec<KeptByPin>, RecordError> {
     let mut kept = Vec::new();
     for pin in store.pins() {
         match all_kept(store, pin.number) {
-            Ok(found) => kept.push(found),
+            Ok((found, _)) => kept.push(found),
             // It was freed just now.
             Err(RecordError::Usage(_)) => {}
             Err(error) => return Err(error),
@@ -38,11 +38,12 @@ pub fn readable_pins(store: &mut Store) -> Result<Vec<KeptByPin>, RecordError> {
     Ok(kept)
 }
 
-fn all_kept(store: &mut Store, number: u32) -> Result<KeptByPin, RecordError> {
+/// What a pin keeps to its last byte, and the frames that have not ended there.
+fn all_kept(store: &mut Store, number: u32) -> Result<(KeptByPin, Vec<CutFrame>), RecordError> {
     let pin = store.pin(number)?;
     let before = store.pinned(number)?;
     if !pin.is_open || store.is_recorded_to() == Some(false) {
-        return kept_by(store, pin, before);
+        return kept_by(store, pin, before, false);
     }
     let mut anew = Store::open_anew(&store.members, store.machines(), store.clock())?;
     let (now, pin) = (anew.pinned(number)?, anew.pin(number)?);
@@ -51,20 +52,26 @@ fn all_kept(store: &mut Store, number: u32) -> Result<KeptByPin, RecordError> {
         // What tells the end of a pin tells as well that all before was durable.
         false => now,
     };
-    kept_by(&anew, pin, recordings)
+    let is_to_come = pin.is_open;
+    kept_by(&anew, pin, recordings, is_to_come)
 }
 
 fn kept_by(
     store: &Store,
     pin: StorePin,
     mut recordings: Vec<Recording>,
-) -> Result<KeptByPin, RecordError> {
-    let cut_frames = cut_frames(store, &mut recordings)?;
-    Ok(KeptByPin {
+    is_end_to_come: bool,
+) -> Result<(KeptByPin, Vec<CutFrame>), RecordError> {
+    let unended = unended_frames(store, &mut recordings)?;
+    let kept = KeptByPin {
         pin,
         recordings,
-        cut_frames,
-    })
+        cut_frames: match is_end_to_come {
+            true => Vec::new(),
+            false => unended.clone(),
+        },
+    };
+    Ok((kept, unended))
 }
 
 /// What one look has found, of recordings that go on as far as the look before calls it durable.

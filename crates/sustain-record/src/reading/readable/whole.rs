@@ -24,7 +24,7 @@ struct KeptEnd {
 ///
 /// # Errors
 /// If the members cannot be driven.
-pub(super) fn cut_frames(
+pub(super) fn unended_frames(
     store: &Store,
     recordings: &mut [Recording],
 ) -> Result<Vec<CutFrame>, RecordError> {
@@ -57,9 +57,9 @@ pub(super) fn cut_frames(
     Ok(all)
 }
 
-/// Lets the streams of these recordings end before the frames that are cut.
-pub(super) fn leave_out(cut_frames: &[CutFrame], recordings: &mut [Recording]) {
-    for cut in cut_frames {
+/// Lets the streams of these recordings end before these frames.
+pub(super) fn leave_out(unended: &[CutFrame], recordings: &mut [Recording]) {
+    for cut in unended {
         let mut recordings = recordings.iter_mut();
         let Some(recording) = recordings.find(|one| one.number == cut.recording) else {
             continue;

@@ -313,10 +313,19 @@ fn say_outcome(
             }
             return;
         }
+        let before = match bytes {
+            0 => "to have what lies behind these".to_owned(),
+            1 => "the byte before these was written, exactly as recorded. To have what lies \
+                  behind them as well"
+                .to_owned(),
+            _ => format!(
+                "the {bytes} bytes before these were written, exactly as recorded. To have what \
+                 lies behind them as well"
+            ),
+        };
         say(&format!(
-            "sustain: the {bytes} bytes before these were written, exactly as recorded. To have \
-             what lies behind them as well, {}run it again with --holes fill, which writes zeros \
-             in the place of such bytes, or --holes skip, which leaves them out",
+            "sustain: {before}, {}run it again with --holes fill, which writes zeros in the place \
+             of such bytes, or --holes skip, which leaves them out",
             match destination {
                 // A pipe, or a device that keeps nothing, takes it again.
                 Destination::File(path) if path.is_file() => {

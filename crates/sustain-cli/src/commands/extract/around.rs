@@ -102,8 +102,8 @@ fn why_lost(number: u64, found: &FoundMarks, recording: u32, with_text: &[&UserM
     let why = match found.loss_of(number) {
         Some(MarkLoss::Overwritten) => "is gone: a ring has overwritten it",
         Some(MarkLoss::NotKept) => {
-            "could not be kept: no member took it, because the store was full or its members had \
-             failed"
+            "could not be kept: no member took it, because the store was full, pins kept all of \
+             its ring, or its members had failed"
         }
         Some(MarkLoss::NotFound) | None => {
             "cannot be read: it is damaged, was not durable when a crash came, or is on a member \

@@ -22,6 +22,8 @@ pub(super) struct Losses {
     pin: Option<u32>,
     /// Where the stream ends, if the recording ended because the store was full.
     full_at_byte: Option<u64>,
+    /// Whether it is a ring, which is full only if pins keep all of it.
+    is_ring: bool,
     listed: Vec<Lost>,
     unlisted: u64,
     bytes: u64,
@@ -36,6 +38,7 @@ impl Losses {
             is_crashed: recording.is_crashed() && !recording.is_cut_by_pin(),
             pin: recording.pin,
             full_at_byte: is_full.then_some(stream.offered_bytes),
+            is_ring: recording.ring,
             listed: Vec::new(),
             unlisted: 0,
             bytes: 0,
@@ -86,10 +89,9 @@ impl Losses {
             StreamPart::Gap {
                 reason: GapReason::NotWritten,
                 ..
-            } if self.full_at_byte == Some(part.end_bytes()) => (
-                LostKind::Gap,
-                "they were never recorded, because the store was full".to_owned(),
-            ),
+            } if self.full_at_byte == Some(part.end_bytes()) => {
+                (LostKind::Gap, self.full_words().to_owned())
+            }
             StreamPart::Gap { reason, .. } => (LostKind::Gap, reason.to_string()),
             StreamPart::Overwritten { .. }
             | StreamPart::Hole {
@@ -110,6 +112,13 @@ impl Losses {
             why,
         });
         true
+    }
+
+    fn full_words(&self) -> &'static str {
+        match self.is_ring {
+            true => "they were never recorded, because pins kept all of the ring",
+            false => "they were never recorded, because the store was full",
+        }
     }
 
     fn overwritten_words(&self) -> String {

@@ -141,13 +141,19 @@ fn unshown_marks(
         ),
         false => "overwritten by the ring".to_owned(),
     };
+    let not_kept_words = match recording.ring {
+        true => {
+            "not kept: no member took what was set when pins kept all of the ring or its members \
+             had failed"
+        }
+        false => {
+            "not kept: no member took what was set when the store was full or its members had \
+             failed"
+        }
+    };
     let words = [
         (overwritten, overwritten_words.as_str()),
-        (
-            not_kept,
-            "not kept: no member took what was set when the store was full or its members had \
-             failed",
-        ),
+        (not_kept, not_kept_words),
         (
             not_found,
             "not found: damaged, not durable when a crash came, or on a member that is not here \

@@ -105,6 +105,9 @@ pub struct CheckedRecording {
 pub struct CheckedStream {
     /// Its name.
     pub name: String,
+    /// Whether it is the stream in which the recording keeps its marks.
+    #[serde(default)]
+    pub marks: bool,
     /// Its length, as far as it was checked.
     pub bytes: u64,
     /// Bytes that are present and whole.

@@ -69,6 +69,7 @@ fn checked_recording(verified: &VerifiedRecording) -> CheckedRecording {
 fn checked_stream(verified: &VerifiedStream) -> CheckedStream {
     CheckedStream {
         name: verified.name.clone(),
+        marks: verified.is_marks,
         bytes: verified.offered,
         whole_bytes: verified.recorded,
         below_readable_bytes: verified.below_readable_bytes,

@@ -120,6 +120,8 @@ pub struct VerifiedRecording {
 pub struct VerifiedStream {
     /// Its name.
     pub name: String,
+    /// Whether it is the stream of the recording's marks.
+    pub is_marks: bool,
     /// Bytes that are known to have been offered.
     pub offered: u64,
     /// Bytes that are there and whole.

@@ -292,6 +292,7 @@ fn verified(bad: Vec<BadRange>) -> VerifyDocument {
             recording: 3,
             open_end: true,
             streams: vec![CheckedStream {
+                marks: false,
                 name: "camera".to_owned(),
                 bytes: 20_000_000,
                 whole_bytes: 18_000_000 - hole_bytes,
@@ -308,6 +309,28 @@ fn verified(bad: Vec<BadRange>) -> VerifyDocument {
         members: vec![member(0, true)],
         notes: Vec::new(),
     }
+}
+
+#[test]
+fn a_recording_without_marks_has_no_line_for_them() {
+    let mut document = verified(Vec::new());
+    let marks = CheckedStream {
+        name: "marks".to_owned(),
+        marks: true,
+        bytes: 0,
+        ..document.recordings[0].streams[0].clone()
+    };
+    document.recordings[0].streams.push(marks);
+    let text = verify_text(&document, 120);
+    assert!(!text.contains("stream marks"), "{text}");
+    document.recordings[0].streams[1].bytes = 10;
+    let text = verify_text(&document, 120);
+    assert!(text.contains("stream marks: 10 B = "), "{text}");
+    // A source may have this name, too.
+    let stream = &mut document.recordings[0].streams[1];
+    (stream.marks, stream.bytes) = (false, 0);
+    let text = verify_text(&document, 120);
+    assert!(text.contains("stream marks: 0 B = "), "{text}");
 }
 
 #[test]

@@ -43,7 +43,9 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
         ));
     }
     for recording in &document.recordings {
-        for stream in &recording.streams {
+        // A recording without marks has an empty stream for them, which says nothing.
+        let is_told = |stream: &&CheckedStream| !stream.marks || stream.bytes > 0;
+        for stream in recording.streams.iter().filter(is_told) {
             let mut parts = vec![format!("{} whole", position(stream.whole_bytes))];
             let damaged_bytes = stream.hole_bytes.saturating_sub(stream.not_durable_bytes);
             let others = [

@@ -64,6 +64,7 @@ impl<'a> Account<'a> {
     ) -> Account<'a> {
         let named = |stream: &crate::opening::StreamSummary| VerifiedStream {
             name: stream.name.clone(),
+            is_marks: stream.is_marks(),
             readable_from_bytes: stream.readable_from_bytes,
             ..VerifiedStream::default()
         };

@@ -92,9 +92,9 @@ fn uncounted_notes(recording: &Recording) -> impl Iterator<Item = String> {
         let uncounted_bytes = stream.absent_bytes.saturating_sub(stream.hole_bytes);
         (uncounted_bytes > 0).then(|| {
             format!(
-                "recording {}, stream {}: more may be missing than is listed, up to \
-                 {uncounted_bytes} bytes. Some of them, or all, may be what was not durable when \
-                 the recording was cut off: `sustain verify` reads what is there and tells which",
+                "recording {}, stream {}: up to {uncounted_bytes} bytes may be missing besides \
+                 those listed, if they were durable when the recording was cut off: `sustain \
+                 verify` reads what is there and tells",
                 recording.number, stream.name
             )
         })

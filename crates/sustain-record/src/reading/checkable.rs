@@ -108,19 +108,24 @@ impl<'a> Checkable<'a> {
         all.filter(|(index, _)| !is_there(*index)).collect()
     }
 
-    /// The members that are not there, in words.
-    fn missing_words(&self) -> String {
+    /// The members that are not there, in words that end a sentence.
+    fn on_missing_words(&self) -> String {
         let name = |(index, member): (usize, Uuid)| format!("member {} (UUID {member})", index + 1);
         let names: Vec<String> = self.missing().into_iter().map(name).collect();
-        names.join(", ")
+        let one = if names.len() == 1 {
+            "a missing one"
+        } else {
+            "missing ones"
+        };
+        format!("on {one}: {}", names.join(", "))
     }
 
     /// What [`Checkable::unseen_recordings`] means.
     pub(super) fn unseen_words(&self) -> String {
         format!(
-            "it was begun, and nothing of it is on the members that are here: what it has, if \
-             anything, is on those that are missing: {}",
-            self.missing_words()
+            "it was begun, but nothing of it is on the members that are here. What was recorded of \
+             it, if anything, is {}",
+            self.on_missing_words()
         )
     }
 
@@ -130,15 +135,15 @@ impl<'a> Checkable<'a> {
         if !recording.open_end || self.missing().is_empty() {
             return None;
         }
-        let missing = self.missing_words();
+        let missing = self.on_missing_words();
         Some(match recording.pin.filter(|_| recording.is_cut_by_pin()) {
             Some(pin) => format!(
-                "the members that are here may tell less of what pin {pin} keeps than it does: \
-                 what came last of it, if anything, is on those that are missing: {missing}"
+                "pin {pin} may keep more of it than is on the members that are here. What came \
+                 last, if they lack it, is {missing}"
             ),
             None => format!(
-                "no end mark of it is on the members that are here: anything that was recorded \
-                 after what they have is on those that are missing: {missing}"
+                "no end mark of it is on the members that are here. What came last, if they lack \
+                 it, is {missing}"
             ),
         })
     }

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use sustain::report::terminal::wrapped;
+use sustain::report::terminal::{without_controls, wrapped};
 
 /// The width of tables: that of the terminal, or one that fits most places.
 pub(crate) fn width() -> usize {
@@ -37,8 +37,9 @@ pub(crate) fn prose(text: &str) -> String {
 }
 
 /// Wraps text to the width of a terminal. Otherwise lines stay whole, because scripts search for
-/// words in them.
+/// words in them. What is not to be seen in it, of names or words of users, is made harmless.
 pub(super) fn fitted(text: &str, is_terminal: bool) -> String {
     let width = if is_terminal { width() } else { usize::MAX };
-    text.lines().map(|line| wrapped(line, width)).collect()
+    let lines = text.lines().map(without_controls);
+    lines.map(|line| wrapped(&line, width)).collect()
 }

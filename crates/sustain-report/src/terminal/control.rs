@@ -216,7 +216,7 @@ mod tests {
             number: 3,
             time_ns: 0,
             time: "1970-01-01T00:00:00.000000000Z".to_owned(),
-            text: "door \u{1b}[2J opened".to_owned(),
+            text: "door \u{1b}[2J \u{202e}opened".to_owned(),
             streams: vec![MarkedOffset {
                 name: "main".to_owned(),
                 offset_bytes: 12,
@@ -227,9 +227,12 @@ mod tests {
             ..ControlAnswer::done()
         };
         let text = control_text(&answer, 200);
-        assert!(!text.contains('\u{1b}'), "{text:?}");
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
         assert_eq!(text.lines().count(), 1, "{text}");
-        assert!(text.ends_with("opened (main at byte 12)\n"), "{text}");
+        assert!(
+            text.ends_with(" \u{fffd}opened (main at byte 12)\n"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -59,10 +59,43 @@ fn noted(text: &str) -> String {
     lines
 }
 
-/// Replaces the control characters in text from outside (names, kernel lines, messages), by which
-/// it could move the cursor or recolour a terminal.
-pub(crate) fn without_controls(text: &str) -> String {
+/// Replaces the control and format characters in text from outside (names, kernel lines, messages),
+/// by which it could move the cursor, recolour a terminal, or turn what stands behind it around.
+#[must_use]
+pub fn without_controls(text: &str) -> String {
     text.chars()
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .map(|c| match c.is_control() || is_format(c) {
+            true => '\u{fffd}',
+            false => c,
+        })
         .collect()
+}
+
+/// Whether it is of the category Cf of Unicode 17.0, characters that are not seen themselves: marks
+/// of direction, joiners, tags.
+fn is_format(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{600}'..='\u{605}'
+            | '\u{61c}'
+            | '\u{6dd}'
+            | '\u{70f}'
+            | '\u{890}'..='\u{891}'
+            | '\u{8e2}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{2064}'
+            | '\u{2066}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{110bd}'
+            | '\u{110cd}'
+            | '\u{13430}'..='\u{1343f}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0001}'
+            | '\u{e0020}'..='\u{e007f}'
+    )
 }

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
-use super::super::prose::answered_within;
+use super::super::prose::{answered_within, fitted};
 use super::*;
 
 fn why(path: &Path, kind: OutputKind) -> String {
@@ -137,6 +137,13 @@ fn a_file_is_replaced_whole_and_keeps_its_links_and_mode() {
     assert_eq!(old, "{\"old\": 1}");
     write(&at("new.json"), "{}").unwrap();
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 3);
+}
+
+#[test]
+fn what_is_not_seen_itself_is_not_printed() {
+    let text = "stream a\u{202e}b: gone\nsaid by \u{1b}[2J";
+    let printed = "stream a\u{fffd}b: gone\nsaid by \u{fffd}[2J\n";
+    assert_eq!(fitted(text, false), printed);
 }
 
 #[test]

@@ -7,11 +7,32 @@ pub fn time_text(unix_ns: i64) -> String {
         .map_or_else(|_| String::new(), |time| format!("{time:.9}"))
 }
 
-/// The nanoseconds since 1970 of such a text, in any zone; none if it is no time, has no zone, or
-/// lies in no year that anything recorded has.
-pub fn time_ns_of_text(text: &str) -> Option<i64> {
-    let time = text.parse::<jiff::Timestamp>().ok()?;
-    i64::try_from(time.as_nanosecond()).ok()
+/// Why a text is not a time that anything recorded can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeTextError {
+    /// It is not a time, or has no zone.
+    NotATime,
+    /// It lies before or behind all times that anything recorded can have.
+    OutOfRange,
+}
+
+/// The nanoseconds since 1970 of such a text, in any zone.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn time_ns_of_text(text: &str) -> Result<i64, TimeTextError> {
+    match text.parse::<jiff::Timestamp>() {
+        Ok(time) => i64::try_from(time.as_nanosecond()).map_err(|_| TimeTextError::OutOfRange),
+        Err(_) if is_beyond_year_9999(text) => Err(TimeTextError::OutOfRange),
+        Err(_) => Err(TimeTextError::NotATime),
+    }
+}
+
+/// Whether it would be a time if its year had not more than the four digits that `jiff` reads.
+fn is_beyond_year_9999(text: &str) -> bool {
+    let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let digits = text.len() - rest.len();
+    digits > 4 && format!("2000{rest}").parse::<jiff::Timestamp>().is_ok()
 }
 
 #[cfg(test)]
@@ -20,13 +41,38 @@ mod tests {
 
     #[test]
     fn times_are_read_in_any_zone() {
-        assert_eq!(
-            time_ns_of_text("1970-01-01T00:00:01.5Z"),
-            Some(1_500_000_000)
-        );
-        assert_eq!(time_ns_of_text("1970-01-01T01:00:00+01:00"), Some(0));
-        assert_eq!(time_ns_of_text("1970-01-01T00:00:00"), None);
-        assert_eq!(time_ns_of_text("2300-01-01T00:00:00Z"), None);
+        assert_eq!(time_ns_of_text("1970-01-01T00:00:01.5Z"), Ok(1_500_000_000));
+        assert_eq!(time_ns_of_text("1970-01-01T01:00:00+01:00"), Ok(0));
+    }
+
+    #[test]
+    fn a_time_beyond_all_years_is_told_from_what_is_not_a_time() {
+        for text in [
+            "2300-01-01T00:00:00Z",
+            "1600-01-01T00:00:00Z",
+            "9999-12-31T23:59:59Z",
+            "10000-01-01T00:00:00Z",
+            "123456789-02-29T00:00:00.5+01:00",
+        ] {
+            assert_eq!(
+                time_ns_of_text(text),
+                Err(TimeTextError::OutOfRange),
+                "{text}"
+            );
+        }
+        for text in [
+            "",
+            "10000",
+            "1970-01-01T00:00:00",
+            "10000-01-01",
+            "10000-13-01T00:00:00Z",
+        ] {
+            assert_eq!(
+                time_ns_of_text(text),
+                Err(TimeTextError::NotATime),
+                "{text}"
+            );
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use sustain::disk::units::{parse_duration, parse_size};
+use sustain::record::document::{TimeTextError, time_ns_of_text};
 
 use super::help::{self, group};
 use super::number::parse_number;
@@ -187,16 +188,17 @@ fn parse_moment(text: &str) -> Result<MomentFlag, String> {
 
 /// Nanoseconds since 1970.
 fn parse_time(text: &str) -> Result<i64, String> {
-    let time = text.parse::<jiff::Timestamp>().map_err(|_| {
-        "write it with its zone, as 2026-03-01T10:00:00Z or 2026-03-01T11:00:00.5+01:00, or as \
-         +10s from the recording's beginning or -5m before its end"
-            .to_owned()
-    })?;
-    i64::try_from(time.as_nanosecond()).map_err(|_| {
-        "nothing recorded has such a time: times go from 1677-09-22 to 2262-04-11; leave the flag \
-         out for all that there is on that side"
-            .to_owned()
-    })
+    let words = |why| match why {
+        TimeTextError::NotATime => {
+            "write it with its zone, as 2026-03-01T10:00:00Z or 2026-03-01T11:00:00.5+01:00, or as \
+             +10s from the recording's beginning or -5m before its end"
+        }
+        TimeTextError::OutOfRange => {
+            "nothing recorded has such a time: times go from 1677-09-22 to 2262-04-11; leave the \
+             flag out for all that there is on that side"
+        }
+    };
+    time_ns_of_text(text).map_err(|why| words(why).to_owned())
 }
 
 #[cfg(test)]
@@ -239,7 +241,11 @@ mod tests {
         for text in ["", "10:00", "1970-01-01T00:00:01", "yesterday"] {
             assert!(parse_time(text).unwrap_err().contains("zone"), "{text}");
         }
-        for text in ["2300-01-01T00:00:00Z", "1600-01-01T00:00:00Z"] {
+        for text in [
+            "2300-01-01T00:00:00Z",
+            "1600-01-01T00:00:00Z",
+            "10000-01-01T00:00:00Z",
+        ] {
             let told = parse_time(text).unwrap_err();
             assert!(
                 told.contains("to 2262-04-11") && !told.contains("zone"),

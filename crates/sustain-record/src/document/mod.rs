@@ -23,7 +23,7 @@ pub use status::status_line;
 pub use unpin::unpin_document;
 pub use verify::verify_document;
 
-pub use crate::time_text::time_text;
+pub use crate::time_text::{TimeTextError, time_ns_of_text, time_text};
 
 /// All members of a store, missing ones included, in their order.
 fn listed_members(store: &Store) -> Vec<ListedMember> {

@@ -6,7 +6,7 @@ use sustain_document::control::{ControlAnswer, ControlRequest, PinnedStretch};
 
 use super::answers::{Awaited, Commander, OVER};
 use crate::recorder::{MarkKeeper, PinKept, PinWish};
-use crate::time_text::{time_ns_of_text, time_text};
+use crate::time_text::{TimeTextError, time_ns_of_text, time_text};
 
 /// How far a pin reaches on each side of a mark where nothing else is said.
 const AROUND_NS: i64 = 10_000_000_000;
@@ -113,11 +113,14 @@ fn moment(typed: &str) -> Result<AskedMoment, String> {
     if let Some(ago) = typed.strip_prefix('-') {
         return length_ns(ago).map(|ago_ns| AskedMoment::FromNow(-ago_ns));
     }
-    let at_ns = time_ns_of_text(typed).ok_or_else(|| {
-        format!(
+    let at_ns = time_ns_of_text(typed).map_err(|why| match why {
+        TimeTextError::NotATime => format!(
             "{typed:?} is not a time: write -30s for half a minute ago, +10s for ten seconds from \
              now, or a time with its zone, as 2026-03-01T10:00:00Z"
-        )
+        ),
+        TimeTextError::OutOfRange => format!(
+            "nothing recorded has the time {typed:?}: times go from 1677-09-22 to 2262-04-11"
+        ),
     })?;
     Ok(AskedMoment::At(at_ns))
 }
@@ -255,6 +258,10 @@ mod tests {
             (r#","to":"+10s""#, "say what to keep"),
             (r#","from":"30s""#, "is not a time: write -30s"),
             (r#","from":"yesterday""#, "is not a time: write -30s"),
+            (
+                r#","from":"10000-01-01T00:00:00Z""#,
+                "times go from 1677-09-22 to 2262-04-11",
+            ),
             (r#","from":"2026-03-01T10:00:00""#, "with its zone"),
             (r#","from":"-30""#, "30"),
             (r#","from":"-30s","after":"2s""#, "name it (`around`)"),
@@ -265,6 +272,6 @@ mod tests {
             let why = check_pin_request(&pin(keys)).unwrap_err();
             assert!(why.contains(words), "{keys}: {why}");
         }
-        assert_eq!(check_pin_request(&ControlRequest::Status), Ok(()));
+        assert_eq!(check_pin_request(&ControlRequest::Status {}), Ok(()));
     }
 }

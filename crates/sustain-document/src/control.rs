@@ -18,17 +18,17 @@ pub const REQUEST_BYTES_MAX: usize = 64 << 10;
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ControlRequest {
     /// How the recording stands: the line that `--status` would write now.
-    Status,
+    Status {},
     /// The rates of streams and members over the last second, and what waits for members.
-    Rate,
+    Rate {},
     /// Take nothing more from the sources until `resume`.
-    Pause,
+    Pause {},
     /// Take from the sources again.
-    Resume,
+    Resume {},
     /// End the recording and begin the next one in the same store, without losing a byte between.
-    Split,
+    Split {},
     /// End the recording in order, as the first Ctrl-C does.
-    Stop,
+    Stop {},
     /// Keep these words in the recording, with their time and the offset of each stream.
     Mark {
         /// The words: 1 to 1,000 bytes of UTF-8 without control characters.
@@ -247,13 +247,27 @@ mod tests {
 
     #[test]
     fn requests_are_as_the_page_has_them() {
-        assert_eq!(read(r#"{"command":"status"}"#), Ok(ControlRequest::Status));
-        assert_eq!(read(r#"{"command":"resume"}"#), Ok(ControlRequest::Resume));
+        assert_eq!(
+            read(r#"{"command":"status"}"#),
+            Ok(ControlRequest::Status {})
+        );
+        assert_eq!(
+            read(r#"{"command":"resume"}"#),
+            Ok(ControlRequest::Resume {})
+        );
         let text = "door \u{201e}A\u{201c}".to_owned();
         let line = "{\"command\":\"mark\",\"text\":\"door \u{201e}A\u{201c}\"}";
         assert_eq!(read(line), Ok(ControlRequest::Mark { text }));
         for line in ["", "{}", "status", r#"{"command":"mark"}"#, "[]", "null"] {
             assert!(read(line).is_err(), "{line}");
+        }
+        for line in [
+            r#"{"command":"stop","soon":true}"#,
+            r#"{"soon":true,"command":"status"}"#,
+            r#"{"command":"unpin","number":1,"soon":true}"#,
+        ] {
+            let why = read(line).unwrap_err();
+            assert!(why.contains("unknown field `soon`"), "{line}: {why}");
         }
         let why = read(r#"{"command":"halt"}"#).unwrap_err();
         assert!(why.contains("`halt`") && why.contains("`stop`"), "{why}");

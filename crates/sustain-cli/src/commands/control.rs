@@ -56,14 +56,14 @@ fn understood(line: &str, request: &ControlRequest) -> Result<ControlAnswer, Str
     let answer: ControlAnswer = reader::read(line).map_err(|error| error.to_string())?;
     let has_what_was_asked = match request {
         _ if !answer.ok => answer.error.is_some(),
-        ControlRequest::Status => answer.status.is_some(),
-        ControlRequest::Rate => answer.rate.is_some(),
-        ControlRequest::Split => answer.split.is_some(),
-        ControlRequest::Pause | ControlRequest::Resume => answer.paused.is_some(),
+        ControlRequest::Status {} => answer.status.is_some(),
+        ControlRequest::Rate {} => answer.rate.is_some(),
+        ControlRequest::Split {} => answer.split.is_some(),
+        ControlRequest::Pause {} | ControlRequest::Resume {} => answer.paused.is_some(),
         ControlRequest::Mark { .. } => answer.mark.is_some(),
         ControlRequest::Pin { .. } => answer.pin.is_some(),
         ControlRequest::Unpin { .. } => answer.unpinned.is_some(),
-        ControlRequest::Stop => true,
+        ControlRequest::Stop {} => true,
     };
     match has_what_was_asked {
         true => Ok(answer),
@@ -116,12 +116,12 @@ fn request(flags: &ControlFlags) -> Result<ControlRequest, UsageError> {
             check_pin_request(&request).map_err(UsageError)?;
             request
         }
-        CommandWord::Status => ControlRequest::Status,
-        CommandWord::Rate => ControlRequest::Rate,
-        CommandWord::Pause => ControlRequest::Pause,
-        CommandWord::Resume => ControlRequest::Resume,
-        CommandWord::Split => ControlRequest::Split,
-        CommandWord::Stop => ControlRequest::Stop,
+        CommandWord::Status => ControlRequest::Status {},
+        CommandWord::Rate => ControlRequest::Rate {},
+        CommandWord::Pause => ControlRequest::Pause {},
+        CommandWord::Resume => ControlRequest::Resume {},
+        CommandWord::Split => ControlRequest::Split {},
+        CommandWord::Stop => ControlRequest::Stop {},
     })
 }
 
@@ -229,7 +229,7 @@ fn connect_in_time(path: &Path) -> std::io::Result<UnixStream> {
 fn ask(socket: &UnixStream, request: &ControlRequest, path: &Path) -> anyhow::Result<String> {
     let name = path.display();
     let within = match request {
-        ControlRequest::Split | ControlRequest::Pin { .. } | ControlRequest::Unpin { .. } => {
+        ControlRequest::Split {} | ControlRequest::Pin { .. } | ControlRequest::Unpin { .. } => {
             DURABLE_WITHIN
         }
         _ => ANSWER_WITHIN,

@@ -45,27 +45,27 @@ impl Commander {
         awaited: &mut Awaited,
     ) -> Option<ControlAnswer> {
         Some(match request {
-            ControlRequest::Split => return self.split(awaited),
+            ControlRequest::Split {} => return self.split(awaited),
             ControlRequest::Pin { .. } | ControlRequest::Unpin { .. } => {
                 return self.change_pins(request, awaited);
             }
-            ControlRequest::Status => {
+            ControlRequest::Status {} => {
                 let standing = self.shown.complete(self.board.read());
                 ControlAnswer {
                     status: Some(status_line(&standing)),
                     ..ControlAnswer::done()
                 }
             }
-            ControlRequest::Rate => {
+            ControlRequest::Rate {} => {
                 self.look();
                 ControlAnswer {
                     rate: self.rates.rates(),
                     ..ControlAnswer::done()
                 }
             }
-            ControlRequest::Pause => self.pause(true),
-            ControlRequest::Resume => self.pause(false),
-            ControlRequest::Stop => {
+            ControlRequest::Pause {} => self.pause(true),
+            ControlRequest::Resume {} => self.pause(false),
+            ControlRequest::Stop {} => {
                 self.stop.interrupt();
                 ControlAnswer::done()
             }

@@ -13,6 +13,7 @@ mod marks;
 mod notes;
 mod pins;
 mod seal;
+mod slot_course;
 mod superblock;
 
 pub use append::{
@@ -31,8 +32,9 @@ pub use notes::{
     EarlierNote, EndNote, MARKS_FRAMING, MARKS_STREAM, NoteError, PlaceNote, StartNote, StreamNote,
     StreamTotal, TornNote,
 };
-pub use pins::{PINS_MAX, Pin, SlotCourse};
+pub use pins::{PINS_MAX, Pin};
 pub use seal::Seal;
+pub use slot_course::SlotCourse;
 pub use superblock::{Superblock, SuperblockError, newest};
 
 /// The unit of every write, in bytes. A superblock and a descriptor take one each.

@@ -77,12 +77,8 @@ const UNSAFE_FOLDERS: [&str; 3] = ["buffer", "engine", "target"];
 
 const COLUMNS_MAX: usize = 100;
 
-/// Files of more lines than a page about one thing should have. The list may only become shorter.
-const LONG_FILES: [&str; 1] = ["crates/sustain-record/src/reading/pump/mod.rs"];
-
+/// Lines of a file, without its tests.
 const FILE_LINES_MAX: usize = 500;
-/// Nor may one on the list grow beyond this.
-const LONG_FILE_LINES_MAX: usize = 580;
 
 /// Folders whose own file calls a file in them that uses what the folder's file defines: the parts of
 /// one type, or the steps of one job. The list may only become shorter.
@@ -352,20 +348,8 @@ fn files_are_about_one_thing_and_no_longer_than_that() {
     let mut wrong = Vec::new();
     for source in sources() {
         let lines = source.text.lines().count();
-        let is_listed = LONG_FILES.contains(&source.path.as_str());
-        if lines > FILE_LINES_MAX && !is_listed || lines > LONG_FILE_LINES_MAX {
+        if lines > FILE_LINES_MAX {
             wrong.push(format!("{} has {lines} lines: cut it up", source.path));
-        }
-        if lines <= FILE_LINES_MAX && is_listed {
-            wrong.push(format!(
-                "{} is short now: take it off LONG_FILES",
-                source.path
-            ));
-        }
-    }
-    for listed in LONG_FILES {
-        if !root().join(listed).exists() {
-            wrong.push(format!("{listed} is gone: take it off LONG_FILES"));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");

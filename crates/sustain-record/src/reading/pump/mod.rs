@@ -5,6 +5,7 @@
 
 mod memory;
 mod mend;
+mod reads;
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -17,10 +18,12 @@ use sustain_disk::error::{Error, IoFault};
 pub use self::memory::ReadWindow;
 use self::memory::{MENDS_MAX, map_buffer, share_own, take_buffer};
 use self::mend::{Mending, PIECE_LARGE, PIECE_SMALL, ReadPiece};
+pub use self::reads::MemberReads;
+use self::reads::{PumpState, PumpedMember, Read};
 use super::bytes::SharedBytes;
 use super::examine::Unreadable;
 use crate::error::RecordError;
-use crate::format::{AppendPlace, BLOCK_BYTES, Geometry, SlotCourse};
+use crate::format::{AppendPlace, BLOCK_BYTES};
 use crate::member_io::words_of_silence;
 
 /// Reads up to this length are tried block by block even if no piece of them could be read, because
@@ -31,21 +34,6 @@ const DEAD_READS_MAX: u32 = 16;
 const WAIT_NS: u64 = 3_600_000_000_000;
 /// The token of a read that is not of a member's order.
 const FETCH: u64 = u64::MAX;
-
-/// The slots to read on a member.
-#[derive(Debug, Clone)]
-pub struct MemberReads {
-    /// The member's index in the store, by which messages name it.
-    pub member: usize,
-    /// Its name as typed.
-    pub name: String,
-    /// How it is divided into slots.
-    pub geometry: Geometry,
-    /// The order in which they are written: what pins leave out is not read.
-    pub course: SlotCourse,
-    /// Serials of the slots.
-    pub slots: Range<u64>,
-}
 
 /// Slots that follow each other on a member, as they were read.
 #[derive(Debug)]
@@ -75,32 +63,6 @@ pub struct Pump {
     /// Member and offset of a read that is not of a member's order.
     fetching: (usize, u64),
     fetched: Option<Completion>,
-}
-
-struct PumpedMember {
-    reads: MemberReads,
-    /// The next slot to ask for.
-    next: u64,
-    /// Reads in flight or done, in order: indices into `reads`.
-    order: VecDeque<usize>,
-    dead_reads: u32,
-    failed: Option<IoFault>,
-}
-
-struct Read {
-    member: usize,
-    first_serial: u64,
-    offset_bytes: u64,
-    length: usize,
-    state: PumpState,
-    unreadable: Vec<Unreadable>,
-}
-
-enum PumpState {
-    InFlight,
-    /// The read is tried again in pieces: how many are still to come, and those that failed.
-    Mending(Buffer, usize, Vec<ReadPiece>),
-    Done(Buffer),
 }
 
 impl Pump {
@@ -450,46 +412,6 @@ impl Pump {
             member.failed =
                 Some(errno.unwrap_or(IoFault::Kernel(rustix::io::Errno::IO.raw_os_error())));
             member.next = member.reads.slots.end;
-        }
-    }
-}
-
-impl PumpedMember {
-    /// Takes the next slots that lie one after the other on the member and fit one read. Returns
-    /// the first serial and the number of slots.
-    fn take_run(&mut self, read_bytes: usize) -> Option<(u64, u64)> {
-        let geometry = &self.reads.geometry;
-        let slots_end = self.reads.slots.end;
-        let course = &self.reads.course;
-        self.next = course.at_or_after(self.next).unwrap_or(slots_end);
-        let left = slots_end.saturating_sub(self.next);
-        let to_lap = geometry.slot_count - self.next % geometry.slot_count;
-        let fit = (read_bytes as u64 / u64::from(geometry.slot_bytes)).max(1);
-        let most = left.min(to_lap).min(fit);
-        let first = self.next;
-        let follows = |count: &u64| course.after(first + count - 1) == Some(first + count);
-        let count = match course.is_plain() || most == 0 {
-            true => most,
-            false => 1 + (1..most).take_while(follows).count() as u64,
-        };
-        self.next += count;
-        (count > 0).then_some((first, count))
-    }
-}
-
-impl Read {
-    /// Notes that a part could not be read.
-    fn lose(&mut self, member: usize, range: Range<usize>, errno: Option<IoFault>) {
-        let range = self.offset_bytes + range.start as u64..self.offset_bytes + range.end as u64;
-        match self.unreadable.last_mut() {
-            Some(last) if last.range.end == range.start && last.errno == errno => {
-                last.range.end = range.end;
-            }
-            _ => self.unreadable.push(Unreadable {
-                member,
-                range,
-                errno,
-            }),
         }
     }
 }

@@ -53,6 +53,9 @@ pub struct RecoveredRecording {
 pub struct RecoveredStream {
     /// Its name.
     pub name: String,
+    /// Whether it is the stream in which the recording keeps its marks.
+    #[serde(default)]
+    pub marks: bool,
     /// Its length, lost bytes included.
     pub bytes: u64,
     /// Frames begun.

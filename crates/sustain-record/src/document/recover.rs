@@ -31,6 +31,7 @@ pub fn recover_document(
             .zip(0..)
             .map(|(stream, number)| RecoveredStream {
                 name: stream.name.clone(),
+                marks: stream.is_marks(),
                 bytes: stream.offered_bytes,
                 frames: stream.frames,
                 gap_bytes: stream.gap_bytes,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use sustain_document::recover::RecoverDocument;
+use sustain_document::recover::{RecoverDocument, RecoveredStream};
 
 use super::ended_words;
 use crate::format::position;
@@ -15,7 +15,9 @@ pub fn recover_text(document: &RecoverDocument, width: usize) -> String {
     let mut lines = vec![format!("store {}", document.store)];
     for recording in &document.recordings {
         let ended = ended_words(recording.ended);
-        for stream in &recording.streams {
+        // A recording without marks has an empty stream for them, which says nothing.
+        let is_told = |stream: &&RecoveredStream| !stream.marks || stream.bytes > 0;
+        for stream in recording.streams.iter().filter(is_told) {
             let mut line = format!(
                 "recording {}, stream {}: {}",
                 recording.recording,

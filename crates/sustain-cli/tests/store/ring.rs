@@ -150,8 +150,8 @@ pub fn ring_with_pin() -> Place {
 /// The beginning of a line that goes on arriving behind the time that is pinned.
 pub const CUT_LINE: &[u8] = b"line 00";
 /// What is said of it.
-pub const CUT_NOTICE: &str = "pin 1 ends within frame 50 of recording 1, stream log: it keeps the \
-                              first 7 bytes of that frame only, so the frame is left out";
+pub const CUT_NOTICE: &str = "pin 1 keeps only the first 7 bytes of frame 50 of recording 1, stream \
+                              log, so the frame is left out";
 
 /// A ring of which an event is pinned, the last line of which is cut off where the pin ends.
 pub fn pin_in_ring_with_cut_line(place: &Place) {

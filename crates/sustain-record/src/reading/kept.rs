@@ -83,8 +83,8 @@ impl CutFrame {
             count => format!("the first {count} bytes"),
         };
         format!(
-            "pin {pin} ends within frame {} of recording {}, stream {}: it keeps {bytes} of that \
-             frame only, so the frame is left out",
+            "pin {pin} keeps only {bytes} of frame {} of recording {}, stream {}, so the frame is \
+             left out",
             self.number, self.recording, self.stream_name
         )
     }

@@ -135,6 +135,13 @@ fn a_gap_is_named_or_filled_or_left_out() {
     sustain: the 200000 bytes before these were written, exactly as recorded. To have what lies behind them as well, run it again with --holes fill, which writes zeros in the place of such bytes, or --holes skip, which leaves them out
     ");
 
+    let (code, bytes, words) = extract(&place, &["a", "b", "--from-byte", "200000"]);
+    assert!(code == 1 && bytes.is_empty());
+    insta::assert_snapshot!(words, @"
+    stream main: bytes 200000 to 277777 are lost: they were never recorded, because the buffer was full
+    sustain: to have what lies behind that, run it again with --holes fill, which writes zeros in the place of such bytes, or --holes skip, which leaves them out
+    ");
+
     let (code, bytes, words) = extract(&place, &["a", "b", "--holes", "fill"]);
     let zeros = vec![0; 77_777];
     assert!(code == 0 && bytes == [&before[..], &zeros, &after].concat());

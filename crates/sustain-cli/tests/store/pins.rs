@@ -109,9 +109,9 @@ fn a_frame_that_goes_on_is_not_cut_by_a_pin_whose_end_is_to_come() {
     assert!(unwrapped(&listed.stdout).contains("its end is still to come"));
     let (code, bytes, words) = extract(&place, &["a", "b", "--pin", "1", "--stream", "log"]);
     assert!(code == 0 && bytes == lines(EVENT_LINES), "{words}");
-    assert!(!words.contains("ends within"), "{words}");
+    assert!(!words.contains("left out"), "{words}");
     let ran = place.run(&["verify", "a", "b"]).expect(0);
-    assert!(!ran.stderr.contains("ends within"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("left out"), "{}", ran.stderr);
     ring.end();
 }
 
@@ -420,11 +420,11 @@ fn a_recording_of_which_only_a_pin_keeps_something_is_told_with_the_pin() {
     insta::assert_snapshot!(refusals, @"
     $ sustain extract a b --recording 1 --stream main
     sustain: there is no recording 1; the store has 2.
-    Pin 1 keeps something of recording 1, which --recording 1 --pin 1 gives
+    Pin 1 keeps something of recording 1: --recording 1 --pin 1 gives it
 
     $ sustain extract a b --recording 1 --around door
     sustain: there is no recording 1; the store has 2.
-    Pin 1 keeps something of recording 1, which --recording 1 --pin 1 gives
+    Pin 1 keeps something of recording 1: --recording 1 --pin 1 gives it
     ");
     let (code, bytes, words) = extract(
         &place,
@@ -446,7 +446,7 @@ fn a_recording_of_which_only_a_pin_keeps_something_is_told_with_the_pin() {
 fn who_reads_what_a_ring_has_left_is_told_of_the_pin() {
     let place = ring_with_pin();
     let (code, _, words) = extract(&place, &["a", "b", "--stream", "main"]);
-    let note = "note: Pin 1 keeps something of recording 1, which --recording 1 --pin 1 gives";
+    let note = "note: pin 1 keeps something of recording 1: --recording 1 --pin 1 gives it";
     assert!(code == 0 && words.contains(note), "{words}");
     let (_, _, words) = extract(&place, &["a", "b", "--stream", "main", "--pin", "1"]);
     assert!(!words.contains("keeps something"), "{words}");

@@ -85,7 +85,7 @@ fn pin_lines(pin: &PinnedStretch) -> Vec<String> {
     }
     if let Some(full_in_s) = pin.ring_full_in_s {
         lines.push(format!(
-            "at the rate of the last minute the ring is FULL in {}, before the end of this pin: \
+            "at the rate of the last minute the ring is FULL in {}, before this pin can end: \
              then the recording ends (`--on-full block`), or loses what comes until a pin is \
              freed (`--on-full drop`). Free a pin before (`unpin`)",
             stretch(full_in_s.round())

@@ -43,7 +43,7 @@ impl KeptElsewhere {
     /// Adds the pins to the reason why nothing of the recording is there.
     pub(super) fn add_to(&self, error: UsageError, recordings: &[Recording]) -> UsageError {
         let is_there = recordings.iter().any(|one| one.number == self.recording);
-        match self.words().filter(|_| !is_there) {
+        match self.words("Pin").filter(|_| !is_there) {
             Some(words) => UsageError(format!("{}. {words}", error.0)),
             None => error,
         }
@@ -52,7 +52,7 @@ impl KeptElsewhere {
     /// Adds the pins to the reason why a mark is not there, if a ring has overwritten marks.
     pub(super) fn add_to_lost_mark(&self, why: String, found: &FoundMarks) -> String {
         let is_overwritten = found.missing_count(MarkLoss::Overwritten) > 0;
-        match self.words().filter(|_| is_overwritten) {
+        match self.words("Pin").filter(|_| is_overwritten) {
             Some(words) => format!("{why}. {words}"),
             None => why,
         }
@@ -61,19 +61,19 @@ impl KeptElsewhere {
     /// What is said before a stream is read of which a ring has overwritten some.
     pub(super) fn notice(&self, selection: &Selection<'_>) -> Option<String> {
         let is_overwritten = selection.stream.readable_from_bytes > 0;
-        self.words().filter(|_| is_overwritten)
+        self.words("pin").filter(|_| is_overwritten)
     }
 
-    fn words(&self) -> Option<String> {
+    /// A sentence that begins with this word for a pin.
+    fn words(&self, pin: &str) -> Option<String> {
         let numbers: Vec<String> = self.pins.iter().map(u32::to_string).collect();
         let (pins, keep) = match &numbers[..] {
             [] => return None,
-            [number] => (format!("Pin {number}"), "keeps"),
-            _ => (format!("Pins {}", numbers.join(", ")), "keep"),
+            [number] => (format!("{pin} {number}"), "keeps"),
+            _ => (format!("{pin}s {}", numbers.join(", ")), "keep"),
         };
         Some(format!(
-            "{pins} {keep} something of recording {number}, which --recording {number} --pin {} \
-             gives",
+            "{pins} {keep} something of recording {number}: --recording {number} --pin {} gives it",
             numbers.join(" or "),
             number = self.recording,
         ))

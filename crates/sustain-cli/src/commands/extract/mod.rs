@@ -314,7 +314,7 @@ fn say_outcome(
             return;
         }
         let before = match bytes {
-            0 => "to have what lies behind these".to_owned(),
+            0 => "to have what lies behind that".to_owned(),
             1 => "the byte before these was written, exactly as recorded. To have what lies \
                   behind them as well"
                 .to_owned(),

@@ -78,8 +78,8 @@ pub(super) fn of_pin(
     let (number, name) = (pin.number, &stream.name);
     if pin.is_open {
         notices.push(format!(
-            "pin {number} is set for a time until {}, and goes on: what is durable of it so far is \
-             read",
+            "pin {number} is set for a time until {}, which was not reached yet: what is durable \
+             of it so far is read",
             time_text(pin.to_time_ns)
         ));
     }

@@ -16,9 +16,14 @@ pub(super) fn no_room(name: &str, free: u64, until_closed: u64) -> String {
             FREE_SLOTS_MIN + more
         ),
     };
+    let left = match free {
+        0 => "no slot".to_owned(),
+        1 => "only 1 slot".to_owned(),
+        more => format!("only {more} slots"),
+    };
     format!(
-        "the ring would have only {free} slots left on {name}, and it needs {needs}. Pin less, or \
-         free a pin (`unpin`)"
+        "the ring would have {left} left on {name}, and it needs {needs}. Pin less, or free a pin \
+         (`unpin`)"
     )
 }
 
@@ -57,6 +62,8 @@ mod tests {
             told.contains("it needs 13: 4 to go on in, and 9 for what comes"),
             "{told}"
         );
+        assert!(told.contains("would have no slot left on a"), "{told}");
+        assert!(no_room("a", 1, 0).contains("would have only 1 slot left on a"));
         assert!(no_room("a", 3, 0).contains("it needs 4 to go on in. Pin less"));
     }
 }

@@ -165,8 +165,11 @@ fn unshown_marks(
         ),
     ];
     let words = words.into_iter().filter(|(count, _)| *count > 0);
-    let words =
-        words.map(|(count, words)| format!("{} {words}", counted(count as usize, "more mark")));
+    let mark = match recording.marks.is_empty() {
+        true => "mark",
+        false => "more mark",
+    };
+    let words = words.map(|(count, words)| format!("{} {words}", counted(count as usize, mark)));
     words.collect::<Vec<String>>().into_iter()
 }
 
@@ -405,8 +408,8 @@ fn of_losses(document: &ListDocument) -> Vec<String> {
     let is_missing = |member: &ListedMember| !member.is_present();
     if document.members.iter().any(is_missing) && streams().any(|stream| stream.gap_bytes > 0) {
         lines.push(
-            "while members are missing it is not known whether one that was given up has some of \
-             what is lost"
+            "some of what is lost may be on a member that the recorder gave up: that is not known \
+             as long as members are missing"
                 .to_owned(),
         );
     }

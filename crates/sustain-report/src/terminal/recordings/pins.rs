@@ -73,16 +73,18 @@ fn recordings(pin: &ListedPin) -> String {
 #[must_use]
 pub fn unpin_text(document: &UnpinDocument, width: usize) -> String {
     let pin = &document.pin;
-    let others = match document.freed_bytes < pin.kept_bytes {
-        true => "; other pins keep the rest",
-        false => "",
+    let kept = position(pin.kept_bytes);
+    let (free, others) = match document.freed_bytes < pin.kept_bytes {
+        true => (
+            format!("{} of the {kept}", position(document.freed_bytes)),
+            "; other pins keep the rest",
+        ),
+        false => (format!("the {kept}"), ""),
     };
     let line = format!(
-        "pin {} is freed: the next recording with --ring may overwrite {} of the {} that it \
-             kept{}{others}",
+        "pin {} is freed: the next recording with --ring may overwrite {free} that it kept\
+         {}{others}",
         pin.number,
-        position(document.freed_bytes),
-        position(pin.kept_bytes),
         recordings(pin)
     );
     wrapped(&line, width)
@@ -185,6 +187,7 @@ mod tests {
         );
         document.freed_bytes = 16 << 20;
         let text = unpin_text(&document, 1000);
-        assert!(text.ends_with("data of recording 3\n"), "{text}");
+        let all = "may overwrite the 16.8 MB that it kept with data of recording 3\n";
+        assert!(text.ends_with(all), "{text}");
     }
 }

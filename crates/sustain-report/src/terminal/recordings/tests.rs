@@ -1,3 +1,4 @@
+use sustain_document::control::UserMark;
 use sustain_document::list::{FoundOfPin, MemberPresence};
 use sustain_document::record::RecordingEnd;
 use sustain_document::recover::{RecoverDocument, RecoveredRecording, RecoveredStream};
@@ -154,7 +155,7 @@ fn a_list_explains_what_it_shows() {
       recover` notes where it ends
     a missing member may have the end, or more, of such a recording
     lost: bytes that did not reach a member; the store records how many and where
-    while members are missing it is not known whether one that was given up has some of what is lost
+    some of what is lost may be on a member that the recorder gave up: that is not known as long as members are missing
     missing: bytes that were recorded on members, or parts of members, that are not here
     ");
 }
@@ -196,9 +197,9 @@ fn a_list_says_what_a_member_that_was_given_up_may_have() {
       member. `sustain verify` reads them
       and tells, and `sustain extract`
       returns what is whole
-    while members are missing it is not
-      known whether one that was given up
-      has some of what is lost
+    some of what is lost may be on a member
+      that the recorder gave up: that is not
+      known as long as members are missing
     missing: bytes that were recorded on
       members, or parts of members, that are
       not here
@@ -215,7 +216,7 @@ fn a_list_says_what_a_member_that_was_given_up_may_have() {
     lost: bytes that did not reach a member; the store records how many and where
     lost up to: 4.00 MB of these may still exist on a member that was given up, or are copies of what lay on a slow member.
       `sustain verify` reads them and tells, and `sustain extract` returns what is whole
-    while members are missing it is not known whether one that was given up has some of what is lost
+    some of what is lost may be on a member that the recorder gave up: that is not known as long as members are missing
     missing: bytes that were recorded on members, or parts of members, that are not here
     ");
 }
@@ -349,7 +350,7 @@ fn what_a_pin_keeps_is_whole_or_not() {
             ..FoundOfPin::default()
         },
     }];
-    let line = "\npin 2: 1.20 GB, whole: 2026-03-01T10:00:00Z to 2026-03-01T10:05:00Z\n";
+    let line = "\npin 2 from 2026-03-01T10:00:00Z to 2026-03-01T10:05:00Z: keeps 1.20 GB, whole\n";
     let text = verify_text(&document, 120);
     assert!(text.contains(line), "{text}");
     document.bad = vec![BadRange {
@@ -358,7 +359,7 @@ fn what_a_pin_keeps_is_whole_or_not() {
     }];
     (document.ok, document.pins[0].whole) = (false, false);
     let text = verify_text(&document, 120);
-    assert!(text.contains("\npin 2: 1.20 GB, not whole: "), "{text}");
+    assert!(text.contains(": keeps 1.20 GB, not whole\n"), "{text}");
     assert!(text.contains("bad: pin 2, recording 3, "), "{text}");
 }
 
@@ -524,6 +525,7 @@ fn what_was_found_after_a_crash_is_told_with_what_was_written() {
             recording: 2,
             ended: Some(RecordingEnd::Recovered),
             streams: vec![RecoveredStream {
+                marks: false,
                 name: "camera".to_owned(),
                 bytes: 20_000_000,
                 frames: 7,
@@ -551,8 +553,16 @@ fn what_was_found_after_a_crash_is_told_with_what_was_written() {
     the superblocks of all members are whole, and every recording has its end mark: there was nothing to repair. `sustain
       verify` tells whether the data is whole
     ");
+    let marks = RecoveredStream {
+        name: "marks".to_owned(),
+        marks: true,
+        bytes: 0,
+        ..document.recordings[0].streams[0].clone()
+    };
+    document.recordings[0].streams.push(marks);
     document.lost_bytes = 1_000_000;
     let text = recover_text(&document, 120);
+    assert!(!text.contains("stream marks"), "{text}");
     assert!(
         text.contains("take the place of the bytes that are missing"),
         "{text}"
@@ -575,7 +585,8 @@ fn a_running_recording_is_told_from_one_that_a_crash_ended() {
                                               right�[2J  66.8 GB                -  1.07 GB
     running: it is being recorded now, and what is there can be read
     lost: bytes that did not reach a member; the store records how many and where
-    while members are missing it is not known whether one that was given up has some of what is lost
+    some of what is lost may be on a member that the recorder gave up: that is not known as long as
+      members are missing
     missing: bytes that were recorded on members, or parts of members, that are not here
     ");
     insta::assert_snapshot!(shown(Some(false)), @"
@@ -588,7 +599,8 @@ fn a_running_recording_is_told_from_one_that_a_crash_ended() {
       recover` notes where it ends
     a missing member may have the end, or more, of such a recording
     lost: bytes that did not reach a member; the store records how many and where
-    while members are missing it is not known whether one that was given up has some of what is lost
+    some of what is lost may be on a member that the recorder gave up: that is not known as long as
+      members are missing
     missing: bytes that were recorded on members, or parts of members, that are not here
     ");
 }
@@ -597,7 +609,14 @@ fn a_running_recording_is_told_from_one_that_a_crash_ended() {
 fn marks_that_are_not_there_are_told_apart() {
     let mut document = list();
     let first = &mut document.recordings[0];
-    first.marks_made = 11;
+    first.marks_made = 12;
+    first.marks = vec![UserMark {
+        number: 12,
+        time_ns: 0,
+        time: "1970-01-01T00:00:00.000000000Z".to_owned(),
+        text: "door".to_owned(),
+        streams: Vec::new(),
+    }];
     first.marks_overwritten = 1;
     first.marks_not_kept = 2;
     first.marks_not_found = 3;
@@ -612,6 +631,9 @@ fn marks_that_are_not_there_are_told_apart() {
     ] {
         assert!(text.contains(words), "{text}");
     }
+    document.recordings[0].marks.clear();
+    let text = list_text(&document, 300);
+    assert!(text.contains("recording 1: 1 mark overwritten"), "{text}");
     // What only a pin keeps is read with that.
     document.pins = vec![ListedPin {
         number: 2,
@@ -626,7 +648,7 @@ fn marks_that_are_not_there_are_told_apart() {
         },
     }];
     let text = list_text(&document, 300);
-    let words = "recording 1: 1 more mark overwritten by the ring (`sustain extract --recording 1 \
+    let words = "recording 1: 1 mark overwritten by the ring (`sustain extract --recording 1 \
                  --pin N --stream marks` gives those in the time of a pin)\n";
     assert!(text.contains(words), "{text}");
 }

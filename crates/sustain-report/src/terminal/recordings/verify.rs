@@ -95,13 +95,16 @@ fn pin_line(pin: &CheckedPin, is_complete: bool) -> String {
         (false, true) => "not whole",
         (false, false) => "not checked to its end",
     };
-    let open = if pin.open { "; its end is open" } else { "" };
+    let open = match pin.open {
+        true => " (its end was not reached yet)",
+        false => "",
+    };
     format!(
-        "pin {}: {}, {outcome}: {} to {}{open}",
+        "pin {} from {} to {}{open}: keeps {}, {outcome}",
         pin.pin,
-        position(pin.kept_bytes),
         pin.from_time,
-        pin.to_time
+        pin.to_time,
+        position(pin.kept_bytes)
     )
 }
 

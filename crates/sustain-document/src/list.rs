@@ -68,12 +68,12 @@ pub struct ListedPin {
     pub recordings: Vec<u32>,
     /// What is found of it.
     #[serde(flatten)]
-    pub found: FoundOfPin,
+    pub found: PinFindings,
 }
 
 /// What is found of what a pin keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FoundOfPin {
+pub struct PinFindings {
     /// When what is found of it arrived; null where nothing is found.
     #[serde(default)]
     pub kept: Option<KeptTimes>,

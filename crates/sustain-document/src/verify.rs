@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::list::{FoundOfPin, ListedMember};
+use crate::list::{ListedMember, PinFindings};
 
 /// The version of [`VerifyDocument`].
 pub const VERIFY_SCHEMA: &str = "sustain.verify/1";
@@ -86,7 +86,7 @@ pub struct CheckedPin {
     pub recordings: Vec<CheckedRecording>,
     /// What is found of it.
     #[serde(flatten)]
-    pub found: FoundOfPin,
+    pub found: PinFindings,
 }
 
 /// The findings for a recording.

@@ -5,7 +5,7 @@ use sustain_document::list::{
 };
 use sustain_document::record::RecordingEnd;
 
-use super::{found_of_pin, listed_members, time_text, uuid_text};
+use super::{listed_members, pin_findings, time_text, uuid_text};
 use crate::error::RecordError;
 use crate::opening::{Recording, StreamSummary};
 use crate::reading::readable::FoundOfPin;
@@ -68,7 +68,7 @@ pub fn listed_pins(store: &mut Store) -> Result<Vec<ListedPin>, RecordError> {
             open: pin.is_open,
             kept_bytes: pin.kept_bytes,
             recordings: numbers.collect(),
-            found: found_of_pin(&FoundOfPin::of(&pinned)),
+            found: pin_findings(&FoundOfPin::of(&pinned)),
         })
     })
     .collect()

@@ -10,10 +10,10 @@ mod unpin;
 mod verify;
 
 use sustain_disk::target::Target;
-use sustain_document::list::{FoundOfPin, KeptTimes, ListedMember, MemberPresence};
+use sustain_document::list::{KeptTimes, ListedMember, MemberPresence, PinFindings};
 use uuid::Uuid;
 
-use crate::reading::readable;
+use crate::reading::readable::FoundOfPin;
 use crate::store::{Missing, OpenMember, Store};
 
 pub use create::create_document;
@@ -61,8 +61,8 @@ fn missing_member(missing: &Missing) -> ListedMember {
     }
 }
 
-fn found_of_pin(found: &readable::FoundOfPin) -> FoundOfPin {
-    FoundOfPin {
+fn pin_findings(found: &FoundOfPin) -> PinFindings {
+    PinFindings {
         kept: found.times_ns.map(|(from_ns, to_ns)| KeptTimes {
             from: time_text(from_ns),
             to: time_text(to_ns),

@@ -4,7 +4,7 @@ use sustain_document::verify::{
     BadRange, CheckedPin, CheckedRecording, CheckedStream, VERIFY_SCHEMA, VerifyDocument,
 };
 
-use super::{found_of_pin, listed_members, time_text, uuid_text};
+use super::{listed_members, pin_findings, time_text, uuid_text};
 use crate::reading::verify::{Bad, VerifiedPin, VerifiedRecording, VerifiedStream, VerifyResult};
 use crate::store::Store;
 
@@ -54,7 +54,7 @@ fn checked_pin(verified: &VerifiedPin) -> CheckedPin {
         kept_bytes: verified.kept_bytes,
         whole: verified.is_whole,
         recordings: verified.recordings.iter().map(checked_recording).collect(),
-        found: found_of_pin(&verified.found),
+        found: pin_findings(&verified.found),
     }
 }
 

@@ -13,8 +13,8 @@ pub struct KeptByPin {
     pub pin: StorePin,
     /// What it keeps of recordings, newest first, as far as that can be read.
     pub recordings: Vec<Recording>,
-    /// The frames of which it keeps only the beginning; none as long as its end is to come, for they
-    /// may end before that.
+    /// The frames of which it keeps only the beginning; none as long as its end is to come, for
+    /// they may end before that.
     pub cut_frames: Vec<CutFrame>,
 }
 

@@ -1,5 +1,5 @@
-//! Finds where to begin reading, by what the first descriptors of each member's slots say. Where one
-//! is damaged it begins earlier, never later.
+//! Finds where to begin reading, by what the first descriptors of each member's slots say. Where
+//! one is damaged it begins earlier, never later.
 
 use super::located_byte::LocatedByte;
 use super::scope::Scope;

@@ -1,6 +1,6 @@
 //! The pins of a store, in words.
 
-use sustain_document::list::{FoundOfPin, ListedPin};
+use sustain_document::list::{ListedPin, PinFindings};
 use sustain_document::unpin::UnpinDocument;
 
 use crate::format::position;
@@ -12,7 +12,7 @@ pub(super) fn pin_lines(pin: &ListedPin) -> [String; 2] {
 }
 
 /// What is found of what a pin keeps.
-pub(super) fn found_line(number: u32, is_open: bool, found: &FoundOfPin) -> String {
+pub(super) fn found_line(number: u32, is_open: bool, found: &PinFindings) -> String {
     match (&found.kept, is_open) {
         (Some(kept), _) => format!(
             "pin {number}: what is found of it arrived from {} to {}",
@@ -104,7 +104,7 @@ mod tests {
             open: true,
             kept_bytes: 16 << 20,
             recordings: vec![3, 4, 5],
-            found: FoundOfPin {
+            found: PinFindings {
                 kept: Some(KeptTimes {
                     from: "1970-01-01T00:00:01.000000000Z".to_owned(),
                     to: "1970-01-01T00:00:41.000000000Z".to_owned(),
@@ -115,10 +115,10 @@ mod tests {
         }
     }
 
-    fn nothing_found() -> FoundOfPin {
-        FoundOfPin {
+    fn nothing_found() -> PinFindings {
+        PinFindings {
             absent: true,
-            ..FoundOfPin::default()
+            ..PinFindings::default()
         }
     }
 

@@ -1,5 +1,5 @@
 use sustain_document::control::UserMark;
-use sustain_document::list::{FoundOfPin, MemberPresence};
+use sustain_document::list::{MemberPresence, PinFindings};
 use sustain_document::record::RecordingEnd;
 use sustain_document::recover::{RecoverDocument, RecoveredRecording, RecoveredStream};
 use sustain_document::verify::{
@@ -345,9 +345,9 @@ fn what_a_pin_keeps_is_whole_or_not() {
         kept_bytes: 1_200_000_000,
         whole: true,
         recordings: Vec::new(),
-        found: FoundOfPin {
+        found: PinFindings {
             absent: true,
-            ..FoundOfPin::default()
+            ..PinFindings::default()
         },
     }];
     let line = "\npin 2 from 2026-03-01T10:00:00Z to 2026-03-01T10:05:00Z: keeps 1.20 GB, whole\n";
@@ -642,9 +642,9 @@ fn marks_that_are_not_there_are_told_apart() {
         open: false,
         kept_bytes: 16 << 20,
         recordings: vec![1],
-        found: FoundOfPin {
+        found: PinFindings {
             absent: true,
-            ..FoundOfPin::default()
+            ..PinFindings::default()
         },
     }];
     let text = list_text(&document, 300);

@@ -23,16 +23,17 @@ pub enum TimeTextError {
 pub fn time_ns_of_text(text: &str) -> Result<i64, TimeTextError> {
     match text.parse::<jiff::Timestamp>() {
         Ok(time) => i64::try_from(time.as_nanosecond()).map_err(|_| TimeTextError::OutOfRange),
-        Err(_) if is_beyond_year_9999(text) => Err(TimeTextError::OutOfRange),
+        Err(_) if is_of_later_year(text) => Err(TimeTextError::OutOfRange),
         Err(_) => Err(TimeTextError::NotATime),
     }
 }
 
-/// Whether it would be a time if its year had not more than the four digits that `jiff` reads.
-fn is_beyond_year_9999(text: &str) -> bool {
+/// Whether it would be a time in another year: `jiff` reads none of more than four digits, nor the
+/// last hours of the year 9999.
+fn is_of_later_year(text: &str) -> bool {
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let digits = text.len() - rest.len();
-    digits > 4 && format!("2000{rest}").parse::<jiff::Timestamp>().is_ok()
+    digits >= 4 && format!("2001{rest}").parse::<jiff::Timestamp>().is_ok()
 }
 
 #[cfg(test)]
@@ -52,7 +53,7 @@ mod tests {
             "1600-01-01T00:00:00Z",
             "9999-12-31T23:59:59Z",
             "10000-01-01T00:00:00Z",
-            "123456789-02-29T00:00:00.5+01:00",
+            "123456789-02-28T00:00:00.5+01:00",
         ] {
             assert_eq!(
                 time_ns_of_text(text),
@@ -65,6 +66,7 @@ mod tests {
             "10000",
             "1970-01-01T00:00:00",
             "10000-01-01",
+            "2025-02-29T00:00:00Z",
             "10000-13-01T00:00:00Z",
         ] {
             assert_eq!(

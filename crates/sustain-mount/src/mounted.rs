@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use fuser::{Config, MountOption, Session};
-use rustix::fs::stat;
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{getgid, getuid};
@@ -37,6 +37,8 @@ const HELPER: &str = "fusermount3";
 /// A store that is mounted. It is unmounted when this is dropped.
 pub struct MountedStore {
     directory: PathBuf,
+    /// The mount's device number, which no other mount has as long as this one is open.
+    device: Option<(u32, u32)>,
     ended: Receiver<io::Result<()>>,
     is_mounted: bool,
 }
@@ -103,9 +105,11 @@ pub fn mount(plan: &MountPlan, store: Store, say: fn(&str)) -> Result<MountedSto
         what: "cannot start a thread: is the limit on tasks reached (ulimit -u)?".to_owned(),
         error,
     })?;
-    read_far_ahead(&directory);
+    let device = device_at(&directory);
+    read_far_ahead(device);
     Ok(MountedStore {
         directory,
+        device,
         ended,
         is_mounted: true,
     })
@@ -157,12 +161,21 @@ impl MountedStore {
             }
             is_unmounted = true;
             let what = format!("cannot unmount {name}");
-            if take_away(&self.directory).map_err(failed(what))? == Unmounted::Detached {
+            if self.take_away().map_err(failed(what))? == Unmounted::Detached {
                 say(&format!(
                     "files of {name} are open: it is unmounted for everybody else, and this ends \
                      when they are closed; a second Ctrl-C ends it at once, and reading them fails"
                 ));
             }
+        }
+    }
+
+    /// Unmounts the directory, unless somebody has done so, and may have mounted something else
+    /// there.
+    fn take_away(&self) -> io::Result<Unmounted> {
+        match device_at(&self.directory) == self.device {
+            true => take_away(&self.directory),
+            false => Ok(Unmounted::Detached),
         }
     }
 }
@@ -171,7 +184,7 @@ impl Drop for MountedStore {
     fn drop(&mut self) {
         if self.is_mounted {
             // If somebody has unmounted it just now, that is fine.
-            let _ = take_away(&self.directory);
+            let _ = self.take_away();
         }
     }
 }
@@ -216,14 +229,18 @@ fn help(directory: &Path, flags: &[&str]) -> io::Result<()> {
     Err(io::Error::other(words))
 }
 
+/// The device number of what is mounted at a directory, or of the directory. A mount of which the
+/// program is dead or busy tells it, too.
+fn device_at(directory: &Path) -> Option<(u32, u32)> {
+    let flags = AtFlags::STATX_DONT_SYNC;
+    let found = statx(CWD, directory, flags, StatxFlags::BASIC_STATS).ok()?;
+    Some((found.stx_dev_major, found.stx_dev_minor))
+}
+
 /// Lets the kernel read far ahead in this mount, and in no other. Only root may set that; without
 /// it, reading in order is slower.
-fn read_far_ahead(directory: &Path) {
-    let Ok(found) = stat(directory) else { return };
-    let (major, minor) = (
-        rustix::fs::major(found.st_dev),
-        rustix::fs::minor(found.st_dev),
-    );
+fn read_far_ahead(device: Option<(u32, u32)>) {
+    let Some((major, minor)) = device else { return };
     let setting = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
     let _ = std::fs::write(setting, READ_AHEAD_KIB.to_string());
 }

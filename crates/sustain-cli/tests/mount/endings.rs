@@ -99,6 +99,28 @@ fn one_that_was_unmounted_from_outside_leaves_the_next_mount_alone() {
 }
 
 #[test]
+fn a_signal_takes_away_nothing_that_was_mounted_there_since() {
+    let Some(mounted) = MountPlace::new() else {
+        return;
+    };
+    mounted.record(b"bytes", &[]);
+    let (mut serving, _said) = in_foreground(&mounted);
+    // It goes on for whoever has a file of it open.
+    let file = File::open(mounted.path("recording-1/main")).unwrap();
+    let detached = Command::new("fusermount3")
+        .args(["-u", "-z"])
+        .arg(mounted.path(""))
+        .status();
+    assert!(detached.unwrap().success());
+    mounted.mount(&[]);
+    signal(&serving, Signal::INT);
+    drop(file);
+    assert_eq!(serving.wait().unwrap().code(), Some(0));
+    assert_eq!(mounted.names(""), ["recording-1"]);
+    mounted.unmount();
+}
+
+#[test]
 fn the_mount_of_a_killed_program_is_told_with_the_command_that_removes_it() {
     let Some(mounted) = MountPlace::new() else {
         return;

@@ -155,6 +155,7 @@ fn plan() -> PlanResult {
         buffer_bytes: 512 << 20,
         append_bytes: 1 << 20,
         align_frames: false,
+        path: Some(DataPath::Direct),
         depth: 8,
         on_full: OnFull::Drop,
         ring: false,

@@ -32,7 +32,7 @@ use self::index::{FrameIndex, IndexedParts};
 use self::kept_elsewhere::KeptElsewhere;
 pub(super) use self::list_frames::list_frames;
 use self::selection::Selection;
-use self::work::{ExtractedStream, Work};
+use self::work::{ExtractedStream, FrameCounts, Work};
 use super::output;
 use super::progress::{ProgressLine, SEARCH, watched};
 use super::{say, stores};
@@ -264,6 +264,29 @@ fn document(store: &Store, selection: &Selection<'_>, given: &ExtractedStream) -
     }
 }
 
+/// How many frames were written, and what became of the others.
+fn frames_line(destination: &Destination, frames: &FrameCounts) -> String {
+    let words = |count, what| match count {
+        0 => String::new(),
+        count => format!(", {count} {what}"),
+    };
+    let directory = match destination {
+        Destination::Frames(directory) => format!("{}: ", directory.display()),
+        Destination::StandardOutput | Destination::File(_) => String::new(),
+    };
+    let unit = if frames.written == 1 {
+        "frame"
+    } else {
+        "frames"
+    };
+    format!(
+        "{directory}{} {unit} written{}{}",
+        frames.written,
+        words(frames.lost, "damaged or missing and left out"),
+        words(frames.overwritten, "overwritten by the ring")
+    )
+}
+
 /// Says to the user how it ended.
 fn say_outcome(
     destination: &Destination,
@@ -275,25 +298,7 @@ fn say_outcome(
     given.losses.lines(name).iter().for_each(|line| say(line));
     let bytes = given.written_bytes;
     if let Some(frames) = given.frames {
-        let words = |count, what| match count {
-            0 => String::new(),
-            count => format!(", {count} {what}"),
-        };
-        let directory = match destination {
-            Destination::Frames(directory) => format!("{}: ", directory.display()),
-            Destination::StandardOutput | Destination::File(_) => String::new(),
-        };
-        say(&format!(
-            "{directory}{} {} written{}{}",
-            frames.written,
-            if frames.written == 1 {
-                "frame"
-            } else {
-                "frames"
-            },
-            words(frames.lost, "damaged or missing and left out"),
-            words(frames.overwritten, "overwritten by the ring")
-        ));
+        say(&frames_line(destination, &frames));
         if frames.overwritten > 0 && selection.is_overtaken() {
             say(OVERTAKEN);
         }

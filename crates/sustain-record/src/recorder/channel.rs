@@ -263,6 +263,10 @@ impl Inlet for ChannelInlet {
         self.cuts.in_recording(stream, taken).bytes
     }
 
+    fn is_cutting(&self) -> bool {
+        self.cuts.is_cutting()
+    }
+
     fn buffer_fill(&self) -> f64 {
         self.exchange.gauge.fill()
     }

@@ -70,6 +70,11 @@ impl StreamCuts {
         self.places.iter().any(|place| place.is_open)
     }
 
+    /// Whether what any of the streams sends now belongs to the next recording.
+    pub(super) fn is_cutting(&self) -> bool {
+        self.places.iter().any(|place| place.cut_at.is_some())
+    }
+
     /// Whether this recording has all of its messages, and another one follows.
     pub(super) fn is_whole(&self) -> bool {
         let mut places = self.places.iter();

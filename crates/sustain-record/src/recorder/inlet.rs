@@ -61,6 +61,12 @@ pub trait Inlet {
         0
     }
 
+    /// Whether a stream was cut, so that what it sends now waits for the next recording. An inlet
+    /// that holds nothing back does not need to implement it.
+    fn is_cutting(&self) -> bool {
+        false
+    }
+
     /// Share of the buffer that waits for members, from 0 to 1.
     fn buffer_fill(&self) -> f64;
 

@@ -211,15 +211,15 @@ impl SlotCourse {
     }
 
     /// Whether nothing depends on this pin any more that is less than a lap and a bit old, or that
-    /// another pin keeps: what this one has left out of that was never written.
+    /// another pin of the table spans: what this one has left out of that was never written.
     pub fn has_outlived(&self, pin: &Pin, slots_begun: u64, patience_slots: u64) -> bool {
         let Some(freed) = pin.freed_slot else {
             return false;
         };
-        let left_out_from = self.lap_behind(pin).unwrap_or(NOT_YET);
         let is_needed = |other: &Pin| {
             let end_slot = other.end_slot.unwrap_or(NOT_YET);
-            other.from_slot < freed && left_out_from < end_slot && other != pin
+            let next = self.next_left_out(pin, other.from_slot);
+            other != pin && next.is_some_and(|next| next < end_slot)
         };
         let lap_end = freed.saturating_add(self.slot_count);
         lap_end.saturating_add(patience_slots) < slots_begun && !self.pins.iter().any(is_needed)
@@ -330,6 +330,60 @@ mod tests {
         assert_eq!(course.free_slots(20), 8);
         assert!(!course.has_outlived(&freed, 44, 16));
         assert!(course.has_outlived(&freed, 45, 16));
+    }
+
+    #[test]
+    fn a_freed_pin_stays_only_for_those_that_span_what_it_has_left_out() {
+        let freed = Pin {
+            freed_slot: Some(20),
+            ..pin(3, Some(6))
+        };
+        // It has left out 11, 12, 13, 19.
+        for (from_slot, end_slot, is_outlived) in [
+            (8, Some(11), true),
+            (8, Some(12), false),
+            (14, Some(19), true),
+            (14, Some(20), false),
+            (20, Some(24), true),
+            (14, None, false),
+            (20, None, true),
+        ] {
+            let other = pin(from_slot, end_slot);
+            let course = SlotCourse::new(8, &[freed, other]);
+            assert_eq!(
+                course.has_outlived(&freed, 60, 16),
+                is_outlived,
+                "{from_slot} to {end_slot:?}"
+            );
+        }
+    }
+
+    /// A ring with three pins of more than a lap each, of which the oldest is freed for each new
+    /// one.
+    #[test]
+    fn a_table_of_pins_that_come_and_go_stays_small() {
+        const SLOTS: u64 = 62;
+        let mut table: Vec<Pin> = Vec::new();
+        for round in 0..100_u64 {
+            let begun = 100 + round * 25;
+            let course = SlotCourse::new(SLOTS, &table);
+            let outlived = |one: &Pin| course.has_outlived(one, begun, 16);
+            let left: Vec<Pin> = table.iter().filter(|one| !outlived(one)).copied().collect();
+            table = left;
+            let mut set = table.iter_mut().filter(|one| one.is_set());
+            if let Some(oldest) = set.next()
+                && set.count() == 2
+            {
+                oldest.freed_slot = Some(begun);
+            }
+            let first = SlotCourse::new(SLOTS, &table).at_or_after(begun);
+            let from_slot = first.expect("three of its pins do not keep all of the ring");
+            table.push(Pin {
+                number: round as u32 + 1,
+                ..pin(from_slot, Some(from_slot + 10))
+            });
+            assert!(table.len() < PINS_MAX, "{table:?}");
+        }
     }
 
     #[test]

@@ -122,8 +122,9 @@ impl<I: Inlet> RecordFeed<I> {
         let tables: Vec<Vec<Pin>> = members.map(MemberWriter::pins_left).collect();
         if tables.iter().any(|pins| pins.len() >= PINS_MAX) {
             return Err(format!(
-                "a store has at most {PINS_MAX} pins, and those that were freed count until the \
-                 ring has come round: free one (`unpin`), or wait for that"
+                "a store has at most {PINS_MAX} pins, and one that was freed counts until the ring \
+                 has come round, and as long as another spans slots that the ring has left out for \
+                 it: free the oldest (`unpin`), and wait until the ring has come round"
             ));
         }
         // A number of a pin that was freed is not given again: whoever frees that pin once more, or
@@ -227,6 +228,8 @@ impl<I: Inlet> RecordFeed<I> {
         let now_ns = self.setup.unix_clock.unix_ns(now);
         for index in 0..self.pinning.open.len() {
             let stage = match &self.pinning.open[index].stage {
+                // What arrives behind a cut is in the next recording, which tells the end.
+                OpenStage::Comes if self.inlet.is_cutting() => continue,
                 OpenStage::Comes if now_ns >= self.pinning.open[index].to_ns => {
                     let streams = 0..self.ledgers.len();
                     let arrived = streams.map(|stream| self.arrived_bytes(stream));

@@ -154,10 +154,10 @@ impl MemberWriter {
     pub(super) fn filled(&self) -> f64 {
         let geometry = &self.setup.geometry;
         let in_slot = f64::from(self.slot_offset_bytes) / f64::from(geometry.slot_bytes);
-        // With pins, members go round at paces of their own.
-        let base = match self.setup.superblock.pins.is_empty() {
-            true => 0,
-            false => self.setup.next_slot_serial,
+        // With pins, members go round at paces of their own, and stay apart when all are freed.
+        let base = match self.setup.superblock.largest_pin() {
+            0 => 0,
+            _ => self.setup.next_slot_serial,
         };
         let used = self.slot_serial.saturating_sub(self.slots_left_out + base);
         (used as f64 + in_slot) / geometry.slot_count as f64

@@ -1,17 +1,9 @@
 //! `sustain measure --effect` as it is typed: what it says, writes and refuses.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test that cannot go on should stop where it is, and may say why"
-)]
-
-mod support;
-
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use support::{Place, assert_valid, disk, json_of};
+use crate::support::{Place, assert_valid, disk, json_of};
 use sustain_testing::{Requirement, skip};
 
 const SHORT: &[&str] = &["--size", "16MiB", "--time", "1s", "--no-confirm"];

@@ -1,18 +1,10 @@
 //! The CPU figures of `measure` and `record`, held to what the system counted for the whole
 //! process. Work is bounded in bytes and nothing is asserted of how long anything took.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test that cannot go on should stop where it is, and may say why"
-)]
-
-mod support;
-
 use std::process::Command;
 
+use crate::support::{Place, json_of, number, ran};
 use serde_json::Value;
-use support::{Place, json_of, number, ran};
 
 /// Runs the command in a shell and returns the CPU seconds that the shell's `times` has for its
 /// children.
@@ -55,7 +47,10 @@ fn a_measurement_tells_what_the_system_counted() {
     let told_s = number(&total["cpu_seconds_per_gb"]) * number(&total["bytes"]) / 1e9;
     assert_is_the_processes(told_s, counted_s);
     // Simulated time costs no CPU that says anything.
-    place.write("machine.toml", &support::disk("a", "1TB", "100MB/s", ""));
+    place.write(
+        "machine.toml",
+        &crate::support::disk("a", "1TB", "100MB/s", ""),
+    );
     let simulated = place.simulate(0, &["--no-confirm"]);
     assert_eq!(simulated["total"]["cpu_seconds_per_gb"], Value::Null);
 }

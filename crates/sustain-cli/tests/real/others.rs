@@ -2,19 +2,6 @@
 //! alone names nobody. Skipped, with the reason, where the tests may not make loop devices. Each
 //! takes some seconds: others are looked for once a second and believed from the third time on.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test that cannot go on should stop where it is, and may say why"
-)]
-
-#[allow(dead_code, reason = "it is made for the tests of the guard")]
-#[path = "guard/devices.rs"]
-mod devices;
-mod support;
-#[path = "support/throttles.rs"]
-mod throttles;
-
 use std::fs::OpenOptions;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::process::Command;
@@ -23,12 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use devices::{Disk, Loop, Mount, Partition, make_file_system};
+use crate::MIB;
+use crate::devices::{Disk, Loop, Mount, Partition, make_file_system};
+use crate::support::{Ran, json_of, number, ran, unwrapped};
+use crate::throttles::Throttles;
 use serde_json::Value;
-use support::{Ran, json_of, number, ran, unwrapped};
-use throttles::Throttles;
 
-const MIB: u64 = 1 << 20;
 /// A slow run leaves the machine to the other tests.
 const PACED: &[&str] = &[
     "--rate",

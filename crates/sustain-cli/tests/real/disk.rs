@@ -1,21 +1,13 @@
 //! `sustain measure` on the disk under the build directory: engines, paths, files and Ctrl-C.
 //! Bytes, counts and endings are checked; how fast that disk is does not matter.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test that cannot go on should stop where it is, and may say why"
-)]
-
-mod support;
-
 use std::io::{BufRead, BufReader, Read};
 use std::process::Child;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use crate::support::{Place, Ran, assert_valid, disk, json_of, notes_of, number, ran};
 use rustix::process::{Pid, Signal, kill_process};
-use support::{Place, Ran, assert_valid, disk, json_of, notes_of, number, ran};
 use sustain_testing::{Requirement, skip};
 
 /// Longer than any of these runs takes, even on a machine that is busy with much else. Only a test

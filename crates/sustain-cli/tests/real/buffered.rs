@@ -1,19 +1,6 @@
 //! `sustain measure --path buffered` on a loop device that the kernel holds back: no figure of
 //! memory is shown as the device's. Skipped, with the reason, where that cannot be had.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test that cannot go on should stop where it is, and may say why"
-)]
-
-#[allow(dead_code, reason = "it is made for the tests of the guard")]
-#[path = "guard/devices.rs"]
-mod devices;
-mod support;
-#[path = "support/throttles.rs"]
-mod throttles;
-
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStderr};
 use std::time::Duration;
@@ -21,11 +8,11 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use devices::Disk;
-use support::{assert_valid, json_of, number, ran, unwrapped};
-use throttles::Throttles;
+use crate::MIB;
+use crate::devices::Disk;
+use crate::support::{assert_valid, json_of, number, ran, unwrapped};
+use crate::throttles::Throttles;
 
-const MIB: u64 = 1 << 20;
 const HELD_TO_BYTES_PER_S: u64 = 32_000_000;
 /// What a throttle lets through at once when it has been idle, in a run of two seconds on a busy
 /// machine. What comes from memory is a hundred times as fast.

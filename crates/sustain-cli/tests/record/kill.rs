@@ -229,8 +229,9 @@ impl Chain {
         assert_eq!(self.promised.keys().last(), Some(&number));
         // And what older ones left is as it was.
         let listed = self.members.list();
-        for number in self.promised.keys().copied().collect::<Vec<_>>() {
-            self.check_recording(&listed, Some(number));
+        let older: Vec<u64> = self.promised.keys().copied().collect();
+        for earlier in older.into_iter().filter(|earlier| *earlier < number) {
+            self.check_recording(&listed, Some(earlier));
         }
     }
 }

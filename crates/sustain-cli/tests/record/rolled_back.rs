@@ -178,27 +178,41 @@ fn a_tail_that_is_punched_out_after_an_end_in_order_is_told_by_the_superblock() 
 #[test]
 fn a_tail_that_is_put_back_on_all_members_after_a_crash_cannot_be_told() {
     // The newest slot may have only a start of the recording.
-    for count in [2, 4] {
-        let store = RolledBack::new(1, Ended::Killed);
-        store.put_back(0, count);
-        // Everything that is left is whole and names only what came before.
-        store.members.verify(0);
-        assert_eq!(store.listed_end(), Value::Null);
-        let lost_bytes = store.end_bytes - store.end();
-        assert!(lost_bytes > 0);
-        assert!(lost_bytes <= (count * SLOT_BYTES) as u64, "{lost_bytes}");
-    }
+    std::thread::scope(|scope| {
+        for count in [2, 4] {
+            scope.spawn(move || assert_cannot_be_told(count));
+        }
+    });
+}
+
+#[track_caller]
+fn assert_cannot_be_told(count: usize) {
+    let store = RolledBack::new(1, Ended::Killed);
+    store.put_back(0, count);
+    // Everything that is left is whole and names only what came before.
+    store.members.verify(0);
+    assert_eq!(store.listed_end(), Value::Null);
+    let lost_bytes = store.end_bytes - store.end();
+    assert!(lost_bytes > 0);
+    assert!(lost_bytes <= (count * SLOT_BYTES) as u64, "{lost_bytes}");
 }
 
 #[test]
 fn a_tail_that_is_put_back_on_one_member_is_told_by_the_others() {
-    for (count, ended) in [(1, Ended::InOrder), (8, Ended::Killed)] {
-        let store = RolledBack::new(2, ended);
-        store.put_back(1, count);
-        let verified = store.members.verify(1);
-        assert_ne!(verified["bad"], Value::Array(Vec::new()), "{verified:#}");
-        // The other member has an end mark, too, and may have the newest bytes.
-        assert_eq!(store.listed_end() == Value::Null, ended == Ended::Killed);
-        store.end();
-    }
+    std::thread::scope(|scope| {
+        for (count, ended) in [(1, Ended::InOrder), (8, Ended::Killed)] {
+            scope.spawn(move || assert_told_by_the_other(count, ended));
+        }
+    });
+}
+
+#[track_caller]
+fn assert_told_by_the_other(count: usize, ended: Ended) {
+    let store = RolledBack::new(2, ended);
+    store.put_back(1, count);
+    let verified = store.members.verify(1);
+    assert_ne!(verified["bad"], Value::Array(Vec::new()), "{verified:#}");
+    // The other member has an end mark, too, and may have the newest bytes.
+    assert_eq!(store.listed_end() == Value::Null, ended == Ended::Killed);
+    store.end();
 }

@@ -100,31 +100,38 @@ fn every_engine_comes_first_and_the_result_says_what_the_kernel_shows() {
     if !may_take_all() {
         return;
     }
+    std::thread::scope(|scope| {
+        for engine in ["auto", "threads", "libaio", "posix-aio", "sync"] {
+            scope.spawn(move || assert_comes_first(engine));
+        }
+    });
+}
+
+#[track_caller]
+fn assert_comes_first(engine: &str) {
     let members = Members::files(&[64 * MIB]);
-    for engine in ["auto", "threads", "libaio", "posix-aio", "sync"] {
-        let (seen, locked_kib, result) = recorded(&members, &["--engine", engine]);
-        let recorder = &seen["sustain-record"];
-        assert_eq!(recorder.nice, "-20", "{engine}: {seen:?}");
-        assert_eq!(
-            recorder.io_priority, "realtime: prio 0",
-            "{engine}: {seen:?}"
-        );
-        assert_eq!(seen["sustain-main"].nice, "-20", "{engine}: {seen:?}");
-        for (name, thread) in seen.iter().filter(|(name, _)| name.starts_with("iou-")) {
-            assert_eq!(thread, recorder, "{name}");
-        }
-        if engine == "threads" {
-            assert_eq!(seen["sustain-io"], *recorder, "who issues the requests");
-        }
-        assert_ne!(seen["sustain"].nice, "-20", "who only shows is not first");
-        let share = &result["share"];
-        assert_eq!(share["asked"], "first");
-        assert_eq!(share["io_priority"]["class"], "real_time");
-        assert_eq!(share["cpu_priority"]["nice"], -20);
-        let locked = share["locked_buffer"]["bytes"].as_u64().unwrap();
-        assert_eq!(locked, 16 * MIB);
-        assert!(locked_kib * 1024 >= locked, "{locked_kib} KiB");
+    let (seen, locked_kib, result) = recorded(&members, &["--engine", engine]);
+    let recorder = &seen["sustain-record"];
+    assert_eq!(recorder.nice, "-20", "{engine}: {seen:?}");
+    assert_eq!(
+        recorder.io_priority, "realtime: prio 0",
+        "{engine}: {seen:?}"
+    );
+    assert_eq!(seen["sustain-main"].nice, "-20", "{engine}: {seen:?}");
+    for (name, thread) in seen.iter().filter(|(name, _)| name.starts_with("iou-")) {
+        assert_eq!(thread, recorder, "{name}");
     }
+    if engine == "threads" {
+        assert_eq!(seen["sustain-io"], *recorder, "who issues the requests");
+    }
+    assert_ne!(seen["sustain"].nice, "-20", "who only shows is not first");
+    let share = &result["share"];
+    assert_eq!(share["asked"], "first");
+    assert_eq!(share["io_priority"]["class"], "real_time");
+    assert_eq!(share["cpu_priority"]["nice"], -20);
+    let locked = share["locked_buffer"]["bytes"].as_u64().unwrap();
+    assert_eq!(locked, 16 * MIB);
+    assert!(locked_kib * 1024 >= locked, "{locked_kib} KiB");
 }
 
 #[test]

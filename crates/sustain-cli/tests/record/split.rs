@@ -125,26 +125,33 @@ fn framed_streams_and_others_and_a_silent_one_are_split_together() {
 
 #[test]
 fn a_paused_recording_is_split_and_loses_by_name_only_what_cannot_wait() {
-    for (on_full, code) in [("block", 0), ("drop", 1)] {
-        let source = [
-            "--from",
-            "test:4MB/s,frame=10kB..30kB",
-            "--on-full",
-            on_full,
-        ];
-        let mut commanded = Commanded::start(&[48 * MIB], &source);
-        commanded.becomes(|status| whole(&stream(status, "main")["settled_bytes"]) > MIB);
-        commanded.control(&["pause"]).expect(0);
-        assert_eq!(commanded.split(), 2);
-        assert_eq!(commanded.status()["paused"], true);
-        assert_eq!(commanded.split(), 3);
-        commanded.control(&["resume"]).expect(0);
-        commanded.becomes(|status| whole(&stream(status, "main")["durable_bytes"]) > MIB);
-        let (members, result) = commanded.stop(code);
-        assert_before(&members, &result, 2, &["main"]);
-        assert_reads_back(&members, &result, "main");
-        members.verify(0);
-    }
+    std::thread::scope(|scope| {
+        for (on_full, code) in [("block", 0), ("drop", 1)] {
+            scope.spawn(move || assert_split_in_pause(on_full, code));
+        }
+    });
+}
+
+#[track_caller]
+fn assert_split_in_pause(on_full: &str, code: i32) {
+    let source = [
+        "--from",
+        "test:4MB/s,frame=10kB..30kB",
+        "--on-full",
+        on_full,
+    ];
+    let mut commanded = Commanded::start(&[48 * MIB], &source);
+    commanded.becomes(|status| whole(&stream(status, "main")["settled_bytes"]) > MIB);
+    commanded.control(&["pause"]).expect(0);
+    assert_eq!(commanded.split(), 2);
+    assert_eq!(commanded.status()["paused"], true);
+    assert_eq!(commanded.split(), 3);
+    commanded.control(&["resume"]).expect(0);
+    commanded.becomes(|status| whole(&stream(status, "main")["durable_bytes"]) > MIB);
+    let (members, result) = commanded.stop(code);
+    assert_before(&members, &result, 2, &["main"]);
+    assert_reads_back(&members, &result, "main");
+    members.verify(0);
 }
 
 #[test]
@@ -207,7 +214,8 @@ fn splits_of_many_at_once_follow_each_other_and_each_has_its_answer() {
 #[test]
 fn a_store_without_a_slot_for_another_recording_is_not_split() {
     // The slots are used up by splits long before they are by data.
-    let mut commanded = Commanded::start(&[2 * MIB], &["--from", "test:40kB/s"]);
+    let flags = ["--from", "test:100kB/s", "--durable", "100ms"];
+    let mut commanded = Commanded::start(&[2 * MIB], &flags);
     let mut last = 1;
     let refused = loop {
         let answer = commanded.ask(&json!({ "command": "split" }));

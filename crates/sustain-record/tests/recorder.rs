@@ -595,24 +595,28 @@ fn what_pins_keep_one_after_the_other_is_the_source_byte_for_byte() {
     assert!(checked.unwrap().ok);
 }
 
-/// A member of whose copies these were written, a bit for each in the order of A, C, B, D; of the
-/// last of them only one half if it is torn.
-fn left_by_a_crash(
+/// Writes the copies on a member as if these had been written, a bit for each in the order of A, C,
+/// B, D; of the last of them only one half if it is torn.
+fn leave_by_a_crash(
+    member: &str,
     (before, after): (&[u8], &[u8]),
     offsets: [u64; 4],
     written: u32,
     is_torn: bool,
-) -> Vec<u8> {
+) {
     const BLOCK: usize = 4096;
-    let mut bytes = before.to_vec();
-    let in_order = [0, 2, 1, 3].into_iter().enumerate();
-    for (bit, copy) in in_order.filter(|(bit, _)| written & (1 << bit) > 0) {
+    let file = std::fs::File::options().write(true).open(member).unwrap();
+    for (bit, copy) in [0, 2, 1, 3].into_iter().enumerate() {
         let at = offsets[copy] as usize;
         let is_last = written >> (bit + 1) == 0;
-        let count = if is_last && is_torn { BLOCK / 2 } else { BLOCK };
-        bytes[at..at + count].copy_from_slice(&after[at..at + count]);
+        let count = match (written & (1 << bit) > 0, is_last && is_torn) {
+            (false, _) => 0,
+            (true, true) => BLOCK / 2,
+            (true, false) => BLOCK,
+        };
+        let block = [&after[at..at + count], &before[at + count..at + BLOCK]].concat();
+        file.write_all_at(&block, offsets[copy]).unwrap();
     }
-    bytes
 }
 
 /// Of the four copies of a superblock, two are written at a time, on all members.
@@ -651,6 +655,9 @@ fn whatever_a_crash_leaves_of_freeing_a_pin_it_is_freed_or_as_it_was() {
         .iter()
         .map(|member| member.superblock.geometry.superblock_offsets())
         .collect();
+    for (name, bytes) in place.members.iter().zip(&before) {
+        std::fs::write(name, bytes).unwrap();
+    }
     // What comes second is only written when the first two copies are durable on all members.
     let mut states = std::collections::BTreeSet::new();
     for written in 0_u32..256 {
@@ -663,8 +670,7 @@ fn whatever_a_crash_leaves_of_freeing_a_pin_it_is_freed_or_as_it_was() {
             for (member, name) in (0..).zip(&place.members) {
                 let index = member as usize;
                 let images = (&before[index][..], &after[index][..]);
-                let bytes = left_by_a_crash(images, copies[index], of(member), is_torn);
-                std::fs::write(name, bytes).unwrap();
+                leave_by_a_crash(name, images, copies[index], of(member), is_torn);
             }
             let mut store = place.open(Mode::Read);
             let pins: Vec<u32> = store.pins().iter().map(|pin| pin.number).collect();

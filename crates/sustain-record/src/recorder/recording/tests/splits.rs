@@ -501,37 +501,45 @@ fn assert_first_is_told(place: &Place, recorded: &Recorded, what: &str) {
 
 #[test]
 fn the_first_recording_is_told_whatever_request_of_the_superblocks_fails() {
-    // Two copies, a flush, two copies, a flush; or no engine.
-    let requests = (0..6).map(Some).chain([None]);
-    for (members, from) in [1, 2].into_iter().flat_map(|one| {
-        let requests = requests.clone();
-        requests.map(move |from| (one, from))
-    }) {
-        for call in [1, 2] {
-            let what = format!("{members} members, call {call} fails from {from:?}");
-            let place = Place::new(members, 1 << 20);
-            let superblocks = failing_superblocks(call, members - 1, from);
-            let recorded = split_in_two(&place, superblocks, |_| Answer::AsTheDisk);
-            assert_first_is_told(&place, &recorded, &what);
-            assert_eq!(recorded.before[0].errors, [""; 0], "{what}");
-            let failed = recorded.standing.members.iter();
-            let failed = failed.filter(|member| member.error.is_some()).count();
-            assert_eq!(failed, if from.is_some() { 1 } else { members }, "{what}");
-            let goes_on = call == 2 || failed < members;
-            for stream in &recorded.standing.streams {
-                let told = (stream.durable_bytes, stream.gap_bytes);
-                let lost_bytes = stream.offered_bytes;
-                let expected = if goes_on { (5000, 0) } else { (0, lost_bytes) };
-                assert_eq!(told, expected, "{what}");
+    // Two copies, a flush, two copies, a flush; or no engine. At once, because the disk is waited for.
+    std::thread::scope(|scope| {
+        for from in (0..6).map(Some).chain([None]) {
+            for members in [1, 2] {
+                scope.spawn(move || {
+                    for call in [1, 2] {
+                        assert_first_is_told_beside(members, from, call);
+                    }
+                });
             }
-            let ending = if goes_on {
-                Ending::Source
-            } else {
-                Ending::Error
-            };
-            assert_eq!(recorded.ended, ending, "{what}");
         }
+    });
+}
+
+/// Writing the superblocks fails in this call, on the last member, from this request on.
+#[track_caller]
+fn assert_first_is_told_beside(members: usize, from: Option<usize>, call: usize) {
+    let what = format!("{members} members, call {call} fails from {from:?}");
+    let place = Place::new(members, 1 << 20);
+    let superblocks = failing_superblocks(call, members - 1, from);
+    let recorded = split_in_two(&place, superblocks, |_| Answer::AsTheDisk);
+    assert_first_is_told(&place, &recorded, &what);
+    assert_eq!(recorded.before[0].errors, [""; 0], "{what}");
+    let failed = recorded.standing.members.iter();
+    let failed = failed.filter(|member| member.error.is_some()).count();
+    assert_eq!(failed, if from.is_some() { 1 } else { members }, "{what}");
+    let goes_on = call == 2 || failed < members;
+    for stream in &recorded.standing.streams {
+        let told = (stream.durable_bytes, stream.gap_bytes);
+        let lost_bytes = stream.offered_bytes;
+        let expected = if goes_on { (5000, 0) } else { (0, lost_bytes) };
+        assert_eq!(told, expected, "{what}");
     }
+    let ending = if goes_on {
+        Ending::Source
+    } else {
+        Ending::Error
+    };
+    assert_eq!(recorded.ended, ending, "{what}");
 }
 
 #[test]

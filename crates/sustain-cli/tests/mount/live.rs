@@ -10,6 +10,8 @@ use rustix::fs::{FlockOperation, flock, inotify};
 
 use super::{MountPlace, noise, wait_for};
 
+/// What a recorder is given soon appears soon.
+const SOON: &[&str] = &["--durable", "100ms"];
 const EIO: i32 = rustix::io::Errno::IO.raw_os_error();
 
 #[test]
@@ -20,7 +22,7 @@ fn a_recording_that_begins_later_appears_and_grows() {
     mounted.mount(&[]);
     assert!(mounted.names("").is_empty());
     let record = ["record", "store", "--from", "-", "--stream", "log"];
-    let mut recorder = mounted.place.command(&record);
+    let mut recorder = mounted.place.command(&[&record, SOON].concat());
     let mut recorder = recorder.stdin(Stdio::piped()).spawn().unwrap();
     let mut source = recorder.stdin.take().unwrap();
     let bytes = noise(6, 3_000_000);
@@ -94,8 +96,11 @@ fn what_a_ring_overwrites_is_an_error_and_never_other_bytes() {
 
 /// A stream of which each eight bytes say where they are.
 fn counted(from: u64, length: usize) -> Vec<u8> {
-    let words = (0..length as u64 / 8).map(|word| from / 8 + word);
-    words.flat_map(u64::to_le_bytes).collect()
+    let mut bytes = vec![0; length];
+    for (word, place) in (from / 8..).zip(bytes.chunks_exact_mut(8)) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    bytes
 }
 
 #[test]
@@ -156,7 +161,7 @@ fn tail_follows_a_stream_while_it_is_recorded() {
     };
     mounted.mount(&[]);
     let record = ["record", "store", "--from", "-", "--stream", "log"];
-    let mut recorder = mounted.place.command(&record);
+    let mut recorder = mounted.place.command(&[&record, SOON].concat());
     let mut recorder = recorder.stdin(Stdio::piped()).spawn().unwrap();
     let mut source = recorder.stdin.take().unwrap();
     source.write_all(b"first\n").unwrap();
@@ -191,7 +196,7 @@ fn frames_can_be_followed_one_by_one_while_they_are_recorded() {
     };
     mounted.mount(&[]);
     let lines = ["--stream", "log", "--frames", "lines"];
-    let record = [&["record", "store", "--from", "-"], &lines[..]].concat();
+    let record = [&["record", "store", "--from", "-"], &lines[..], SOON].concat();
     let mut recorder = mounted.place.command(&record);
     let mut recorder = recorder.stdin(Stdio::piped()).spawn().unwrap();
     let mut source = recorder.stdin.take().unwrap();

@@ -1,6 +1,8 @@
 //! Appends of other sizes than usual: all that is known of the usual ones holds for them, and what
 //! slots have no space for is refused.
 
+use rustix::process::Signal;
+
 use crate::MIB;
 use crate::check::assert_reads_back;
 use crate::members::{Made, Members, SMALL, stream, whole};
@@ -33,15 +35,24 @@ fn assert_appends(size: &str, bytes: u64, slot: &str, mode: &[&str]) {
     let slow = ["--from", "test:100kB/s", "--stream", "slow"];
     let framings = ["--frames", "length-prefixed", "--frames", "none"];
     // A ring goes round, and a store without one does not become full.
-    let bound = match mode.is_empty() {
-        true => "60MB",
-        false => "400MB",
+    let (bound, bound_bytes) = match mode.is_empty() {
+        true => ("60MB", 60_000_000),
+        false => ("300MB", 300_000_000),
     };
     let flags = ["--append-size", size, "--buffer", "64MiB", "--json", "-"];
-    let bounds = ["--bytes", bound, "--time", "20s"];
+    let bounds = ["--bytes", bound, "--status", "status"];
     let all = [&fast[..], &slow, &framings, &flags, &bounds, mode].concat();
-    let ran = members.run("record", &all).expect(0);
-    let result = json_of(&ran.stdout);
+    let mut running = members.start("record", &all);
+    // The slow stream would go on for minutes until it has as many.
+    let status = members.place.path("status");
+    assert!(running.becomes(|| {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let lines = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
+        let last = lines.lines().last().map(json_of);
+        last.is_some_and(|line| whole(&stream(&line, "fast")["settled_bytes"]) >= bound_bytes)
+    }));
+    running.signal(Signal::INT);
+    let result = json_of(&running.finish().expect(0).stdout);
     assert_eq!(whole(&result["plan"]["append_bytes"]), bytes);
     assert_eq!(whole(&stream(&result, "fast")["gap_bytes"]), 0);
     members.verify(0);

@@ -1,12 +1,6 @@
 //! Reading recordings back from members in files and on simulated disks: never a wrong byte, never
 //! a hole that is closed up, every flaw named.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test that cannot go on should stop where it is, and may say why"
-)]
-
 #[path = "reading/image.rs"]
 mod image;
 

@@ -1,12 +1,6 @@
 //! Tests the recorder on real files through its library: what is lent, given, lost, and waited for
 //! must come back.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test that cannot go on should stop where it is, and may say why"
-)]
-
 use std::collections::VecDeque;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;

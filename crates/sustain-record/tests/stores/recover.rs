@@ -1,12 +1,6 @@
 //! Stores as a crash has left them, completed by `recover`: what was there before is there after,
 //! byte for byte, and nothing is written where nothing is missing.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test that cannot go on should stop where it is, and may say why"
-)]
-
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

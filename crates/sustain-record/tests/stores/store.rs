@@ -1,11 +1,5 @@
 //! Tests of stores that are created and opened on files and on simulated machines.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test that cannot go on should stop where it is, and may say why"
-)]
-
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -28,7 +22,7 @@ use sustain_record::store::{
 use sustain_targets::{SimulatedDisk, Stop};
 use sustain_testing::{Requirement, skip};
 
-#[path = "../src/opening/tests/image.rs"]
+#[path = "../../src/opening/tests/image.rs"]
 #[allow(dead_code, reason = "the opening itself is tested with more of it")]
 mod image;
 

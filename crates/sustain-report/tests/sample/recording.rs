@@ -14,6 +14,7 @@ use sustain_document::share::{
     CpuPriorityResult, DeviceScheduler, IoClass, IoPriorityResult, LockedBufferResult,
     MemberPriority, PriorityEffect, RecorderShare, ShareResult,
 };
+use sustain_document::vocabulary::DataPath;
 use sustain_record::recorder::{
     LimitedBy, MemberStanding, MemberState, RecordingProgress, StreamStanding,
 };

@@ -34,6 +34,7 @@ mod frozen;
 mod given_up;
 mod kept;
 mod marks;
+mod split_pins;
 mod splits;
 
 const EIO: i32 = 5;

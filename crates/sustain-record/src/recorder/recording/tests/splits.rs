@@ -11,7 +11,7 @@ use crate::source::synthetic::{Content, seed_of};
 const BYTES: u64 = 1 << 20;
 
 /// Fills a stream with the content of its name, from this position of it on.
-fn fill_on(writer: &mut StreamWriter, from: u64, bytes: u64) {
+pub(super) fn fill_on(writer: &mut StreamWriter, from: u64, bytes: u64) {
     let content = Content::new(seed_of(writer.name()));
     let end = from + bytes;
     let mut position = from;

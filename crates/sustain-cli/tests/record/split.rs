@@ -212,6 +212,51 @@ fn splits_of_many_at_once_follow_each_other_and_each_has_its_answer() {
 }
 
 #[test]
+fn a_ring_that_a_pin_fills_is_not_split_where_no_recording_could_go_on() {
+    let flags = [
+        "--ring",
+        "--on-full",
+        "drop",
+        "--from",
+        "test:1MB/s",
+        "--durable",
+        "100ms",
+    ];
+    let mut commanded = Commanded::start(&[12 * MIB], &flags);
+    commanded.becomes(|status| whole(&stream(status, "main")["settled_bytes"]) > 0);
+    commanded.pin(&json!({ "from": "-50ms", "to": "+1h" }));
+    let mut last = 1;
+    let refused = loop {
+        let answer = commanded.ask(&json!({ "command": "split" }));
+        if answer["ok"] != true {
+            break answer;
+        }
+        last = whole(&answer["split"]["recording"]);
+        commanded.becomes(|status| whole(&stream(status, "main")["settled_bytes"]) > 0);
+    };
+    let why = refused["error"].as_str().unwrap();
+    assert!(why.contains("and nothing was split"), "{why}");
+    assert_eq!(
+        whole(&commanded.status()["recording"]),
+        last,
+        "this one goes on"
+    );
+    commanded.control(&["unpin", "1"]).expect(0);
+    let (members, result) = commanded.stop(0);
+    assert_eq!(result["ended"], "signal");
+    let before = result["before"].as_array().unwrap();
+    let lost = before
+        .iter()
+        .map(|one| whole(&one["streams"][0]["gap_bytes"]));
+    assert_eq!(
+        lost.sum::<u64>(),
+        0,
+        "no split has lost anything: {result:#}"
+    );
+    members.verify(0);
+}
+
+#[test]
 fn a_store_without_a_slot_for_another_recording_is_not_split() {
     // The slots are used up by splits long before they are by data.
     let flags = ["--from", "test:100kB/s", "--durable", "100ms"];
@@ -228,7 +273,7 @@ fn a_store_without_a_slot_for_another_recording_is_not_split() {
         commanded.becomes(|status| whole(&stream(status, "main")["settled_bytes"]) > 0);
     };
     let why = refused["error"].as_str().unwrap();
-    assert!(why.contains("no member has a free slot left"), "{why}");
+    assert!(why.contains("and nothing was split"), "{why}");
     let status = commanded.status();
     assert_eq!(whole(&status["recording"]), last, "this one goes on");
     let (members, result) = commanded.finish(1);

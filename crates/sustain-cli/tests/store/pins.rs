@@ -104,7 +104,14 @@ fn a_frame_that_goes_on_is_not_cut_by_a_pin_whose_end_is_to_come() {
     let place = Place::new();
     recorded::create(&place, &MEMBERS, "2MiB");
     let mut ring = RunningRing::begin(&place);
-    ring.pin_event_with(&[&lines(EVENT_LINES)[..], CUT_LINE].concat());
+    let all = content(ALL_BYTES);
+    ring.give(&all[..EVENT.start], &lines(0..EVENT_LINES.start));
+    let from_ns = ring.main.now_ns() + 1;
+    ring.give(&all[EVENT], &[&lines(EVENT_LINES)[..], CUT_LINE].concat());
+    let to_ns = from_ns + 60_000_000_000;
+    pinned(&ring.recorder.board(), PinWish::Pin { from_ns, to_ns });
+    // A later append tells what is durable.
+    ring.give(&all[EVENT.end..EVENT.end + 1000], b"");
     let listed = place.run(&["list", "a", "b"]).expect(0);
     assert!(unwrapped(&listed.stdout).contains("its end is still to come"));
     let (code, bytes, words) = extract(&place, &["a", "b", "--pin", "1", "--stream", "log"]);

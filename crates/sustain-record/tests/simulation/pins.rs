@@ -102,7 +102,7 @@ fn refusal(why: &str) -> &'static str {
             "pin is taken back: a member failed meanwhile",
         ),
         ("all of that is gone", "pin is refused: all of it is gone"),
-        ("slots left", "pin is refused: it leaves too little"),
+        ("to go on in", "pin is refused: it leaves too little"),
         ("at most 16 pins", "pin is refused: there are too many"),
         ("there is no pin", "pin is refused: there is none to free"),
         ("has ended", "pin is refused: the recording ends"),

@@ -9,10 +9,17 @@ use sustain_targets::Stop;
 use super::rates::RateHistory;
 use super::shown::ShownState;
 use crate::document::status_line;
-use crate::recorder::{MarkKeeper, MemberState, RecordingBoard, RecordingProgress, SplitSwitch};
+use crate::recorder::{
+    MarkKeeper, MemberStanding, MemberState, RecordingBoard, RecordingProgress, SplitSwitch,
+};
 
 /// Why nothing more can be commanded.
 pub(super) const OVER: &str = "the recording has ended, or ends now";
+
+/// A stream with a long frame is cut within so long.
+const SPLIT_S_MAX: f64 = 2.0;
+/// Slots in which the recording behind a split should be able to go on.
+const SLOTS_TO_GO_ON: u64 = 2;
 
 /// What a client waits for that has asked for something that takes a while: the end of the
 /// recording of this number, or the outcome of this wish. `None` until it is its turn.
@@ -144,14 +151,15 @@ impl Commander {
                 slow.name
             ));
         }
-        // Each recording begins a slot of its own on each member.
         let slot_bytes = u64::from(self.slot_bytes);
-        let has_room = |free_bytes: Option<u64>| free_bytes.is_none_or(|free| free >= slot_bytes);
-        let mut members = standing.members.iter();
-        (!members.any(|member| has_room(member.free_bytes))).then(|| {
-            "no member has a free slot left, and each recording begins one: this one goes on, and \
-             nothing was split"
-                .to_owned()
+        let free_slots = free_slots(standing, slot_bytes)?;
+        let needed_slots = needed_slots(standing, slot_bytes);
+        (free_slots < needed_slots).then(|| {
+            format!(
+                "the members have {free_slots} free slots left, and a split at this rate may take \
+                 {needed_slots}, because each recording begins one on each member: this one goes \
+                 on, and nothing was split"
+            )
         })
     }
 
@@ -169,4 +177,24 @@ impl Commander {
             ..ControlAnswer::done()
         }
     }
+}
+
+/// The free slots of all members; `None` where some member goes round for ever.
+fn free_slots(standing: &RecordingProgress, slot_bytes: u64) -> Option<u64> {
+    let slots = |member: &MemberStanding| Some(member.free_bytes? / slot_bytes);
+    standing.members.iter().map(slots).sum()
+}
+
+/// The slots that a split may take: one on each member for the next recording, what is not durable
+/// yet, what comes until streams with long frames have been cut, and a little to go on in.
+fn needed_slots(standing: &RecordingProgress, slot_bytes: u64) -> u64 {
+    let streams = standing.streams.iter();
+    let (offered, waiting) = streams.fold((0, 0), |(offered, waiting), stream| {
+        let unsettled = stream.offered_bytes.saturating_sub(stream.settled_bytes);
+        (offered + stream.offered_bytes, waiting + unsettled)
+    });
+    let rate_bytes_per_s = offered as f64 / standing.time_s.max(1.0);
+    let comes_bytes = (rate_bytes_per_s * SPLIT_S_MAX) as u64;
+    let appends = (waiting + comes_bytes).div_ceil(slot_bytes);
+    standing.members.len() as u64 + appends + SLOTS_TO_GO_ON
 }

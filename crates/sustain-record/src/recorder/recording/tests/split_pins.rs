@@ -26,6 +26,11 @@ fn a_pin_whose_time_ends_while_a_split_is_under_way_keeps_what_came_behind_a_cut
     let from_ns = a.now_ns();
     fill_on(&mut a, 0, 500_000);
     fill_on(&mut b, 0, 500_000);
+    let is_settled = |now: &RecordingProgress| {
+        let mut streams = now.streams.iter();
+        streams.all(|stream| stream.settled_bytes >= 500_000)
+    };
+    board.wait_for(is_settled, PATIENCE);
     a.cut();
     // In the pin's time, and in the next recording, which begins when the other one has cut.
     fill_on(&mut a, 500_000, 300_000);

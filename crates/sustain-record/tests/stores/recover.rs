@@ -8,10 +8,10 @@ use std::time::Duration;
 use sustain_host::Roots;
 use sustain_record::document::{list_document, list_notes, recover_document};
 use sustain_record::error::RecordError;
-use sustain_record::format::{Descriptor, Kind};
+use sustain_record::format::{AppendPlace, Descriptor, Kind, Pin};
 use sustain_record::opening::Recording;
 use sustain_record::reading::part::StreamPart;
-use sustain_record::reading::readable::behind_cuts;
+use sustain_record::reading::readable::{behind_cuts, readable_pins};
 use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range, StreamReader};
 use sustain_record::reading::verify::{Checkable, VerifyResult, verify};
@@ -156,7 +156,11 @@ impl Place {
     fn verify(&self) -> VerifyResult {
         let mut store = self.open(Mode::Read);
         let recordings = store.recordings().unwrap();
-        let checkable = Checkable::of(&store, &recordings);
+        let pins = readable_pins(&mut store).unwrap();
+        let checkable = Checkable {
+            pins: &pins,
+            ..Checkable::of(&store, &recordings)
+        };
         verify(checkable, &mut |_| (), &Stop::default()).unwrap()
     }
 
@@ -184,6 +188,29 @@ impl Place {
                 is_wanted(&descriptor).then_some(block as u64 * 4096)
             })
             .collect()
+    }
+
+    /// The first append of a slot of a member.
+    fn first_in(&self, member: usize, slot_serial: u64) -> Descriptor {
+        let place = AppendPlace {
+            slot_serial,
+            slot_offset_bytes: 0,
+        };
+        let at = self.appends_where(member, |found| found.place == place)[0] as usize;
+        let image = std::fs::read(self.path(member)).unwrap();
+        Descriptor::decode(&image[at..][..4096]).unwrap().0
+    }
+
+    /// Lets a member tell of a pin.
+    fn tell_of_pin(&self, member: usize, pin: Pin) {
+        let store = self.open(Mode::Read);
+        let mut superblock = store.members[member].superblock.clone();
+        superblock.pins = vec![pin];
+        let file = std::fs::File::options().write(true).open(self.path(member));
+        let file = file.unwrap();
+        for (copy, at) in (0..).zip(superblock.geometry.superblock_offsets()) {
+            file.write_all_at(&superblock.encode(copy), at).unwrap();
+        }
     }
 
     fn damage_payload(&self, append: u64) {
@@ -807,6 +834,106 @@ fn only_what_the_first_start_of_a_ring_may_have_half_overwritten_is_no_damage() 
     assert_eq!(cut.streams[0].name, before.streams[0].name);
     place.damage_payload(second);
     assert!(!place.verify().ok);
+}
+
+/// A ring that crashed just before it came to the slots of a pin, and where the appends lie that
+/// the first of these slots has.
+fn crashed_in_front_of_a_pin(append_bytes: u32) -> (Place, Vec<u64>) {
+    let place = Place::new(&[2048]);
+    let ring = RecordOptions {
+        ring: true,
+        append_size: AppendSize::Exactly(append_bytes),
+        ..options()
+    };
+    // The pin knows that its first slot was durable: the second part begins in a later one of it.
+    place.record_parts(&[&content(7_750_000), &content(1_250_000)], ring);
+    let store = place.open(Mode::Read);
+    let slot_count = store.members[0].superblock.geometry.slot_count;
+    let newest = store.tails[0].last.as_ref().unwrap().place.slot_serial;
+    let from_slot = newest + 1 - slot_count;
+    let first_made_ns = place.first_in(0, from_slot).made_time_ns;
+    let pin = Pin {
+        number: 1,
+        from_slot,
+        end_slot: Some(from_slot + 8),
+        end_sequence: 2 << 20,
+        freed_slot: None,
+        from_time_ns: first_made_ns,
+        to_time_ns: first_made_ns,
+    };
+    place.tell_of_pin(0, pin);
+    let appends = place.appends_where(0, |found| found.place.slot_serial == from_slot);
+    (place, appends)
+}
+
+#[test]
+fn damage_to_what_a_pin_keeps_is_none_of_the_crashs_work() {
+    for append_bytes in [SLOT_BYTES, SLOT_BYTES / 4] {
+        let (place, appends) = crashed_in_front_of_a_pin(append_bytes);
+        let file = std::fs::File::options().write(true).open(place.path(0));
+        let file = file.unwrap();
+        for is_recovered in [false, true] {
+            if is_recovered {
+                place.recover();
+            }
+            let result = place.verify();
+            assert!(result.ok && result.pins[0].is_whole, "{result:#?}");
+            let whole = &place.bytes()[0];
+            for append in [appends.first(), appends.last()] {
+                let append = *append.unwrap();
+                for at in [append, append + 4096] {
+                    damage(&place.path(0), at);
+                    let result = place.verify();
+                    assert!(!result.ok && !result.pins[0].is_whole, "{at}: {result:#?}");
+                    let block = &whole[at as usize..][..4096];
+                    file.write_all_at(block, at).unwrap();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_pin_is_checked_where_the_ring_begins_behind_it_in_the_same_slots() {
+    let place = Place::new(&[2048, 2048]);
+    let ring = RecordOptions {
+        ring: true,
+        ..options()
+    };
+    place.record_with(&content(9_000_000), ring);
+    let store = place.open(Mode::Read);
+    let slot_count = store.members[0].superblock.geometry.slot_count;
+    let newest = [0, 1].map(|member: usize| {
+        let last = store.tails[member].last.as_ref();
+        last.unwrap().place.slot_serial
+    });
+    let oldest = newest.map(|serial| serial + 1 - slot_count);
+    // On the first member the pin has nothing of it.
+    let made_time_ns = place.first_in(1, oldest[1]).made_time_ns;
+    for (member, from_slot) in [(0, newest[0] + 1), (1, oldest[1])] {
+        let pin = Pin {
+            number: 1,
+            from_slot,
+            end_slot: Some(from_slot + 1),
+            end_sequence: 2 << 20,
+            freed_slot: None,
+            from_time_ns: made_time_ns,
+            to_time_ns: made_time_ns,
+        };
+        place.tell_of_pin(member, pin);
+    }
+    let begins_behind = oldest[0] + 10;
+    let hit = place.appends_where(0, |found| {
+        (oldest[0]..begins_behind).contains(&found.place.slot_serial)
+    });
+    hit.into_iter()
+        .for_each(|append| place.damage_payload(append));
+    let result = place.verify();
+    assert!(result.pins[0].is_whole, "{result:#?}");
+    let kept = place.appends_where(1, |found| found.place.slot_serial == oldest[1]);
+    damage(&place.path(1), kept[0] + 4096);
+    let result = place.verify();
+    assert!(!result.pins[0].is_whole, "{result:#?}");
 }
 
 fn behind_cuts_of(place: &Place) -> Vec<Recording> {

@@ -6,6 +6,7 @@ mod live;
 mod lost;
 mod overwriting;
 mod pinned;
+mod reach;
 mod stretch;
 mod whole;
 

@@ -10,10 +10,11 @@ use uuid::Uuid;
 
 use super::cut::RecordingCut;
 use super::lost::Doubt;
+use super::reach::CutReach;
 use crate::error::RecordError;
 use crate::format::{AppendPlace, Descriptor, Kind, Position};
 use crate::member_io::MemberIo;
-use crate::opening::{PATIENCE_SLOTS, Recording, StreamExtent};
+use crate::opening::Recording;
 use crate::reading::bytes::SharedBytes;
 use crate::reading::checkable::Checkable;
 use crate::reading::durable::{was_durable, was_durable_in_part};
@@ -46,22 +47,22 @@ pub(super) fn traces(
     store: Checkable<'_>,
     observer: &mut dyn FnMut(u64),
 ) -> Result<Vec<Trace>, RecordError> {
-    let windows: Vec<Option<Range<u64>>> = store
+    let reaches: Vec<Option<CutReach>> = store
         .members
         .iter()
-        .map(|member| window(member, store.recordings))
+        .map(|member| CutReach::of(member, store.recordings))
         .collect();
-    if windows.iter().all(Option::is_none) {
+    if reaches.iter().all(Option::is_none) {
         return Ok(Vec::new());
     }
     let mut suspects = Vec::new();
     let mut io = open_io(store.members, store.machines, store.clock)?;
-    for (target, (member, window)) in store.members.iter().zip(windows).enumerate() {
-        if let Some(window) = window {
+    for (target, (member, reach)) in store.members.iter().zip(reaches).enumerate() {
+        if let Some(reach) = reach {
             let seeker = Seeker {
                 recordings: store.recordings,
                 member: member.index(),
-                window,
+                reach,
                 last: None,
                 start: None,
                 suspects: Vec::new(),
@@ -106,42 +107,6 @@ fn confirm(
     Ok(())
 }
 
-/// The slots of an earlier lap, by their serials, in which a recorder may have been writing when it
-/// was cut off: those next in order, up to where it would have had to wait for a flush, or for the
-/// next copy of the start.
-fn window(member: &OpenMember, recordings: &[Recording]) -> Option<Range<u64>> {
-    let geometry = &member.superblock.geometry;
-    let course = member.superblock.course();
-    let reach = |(recording, extent): (&Recording, StreamExtent)| {
-        let may_be_ring = recording.ring || recording.started_ns.is_none();
-        if !may_be_ring || recording.under_way || (extent.has_end && !recording.is_recovered()) {
-            return None;
-        }
-        // The end mark of recovering has taken one of the slots.
-        let slots = PATIENCE_SLOTS - u64::from(extent.has_end);
-        let by_start = extent.start.map_or(u64::MAX, |start| {
-            let repeats_at = start.slot_serial + geometry.start_repeat_slots();
-            course.at_or_after(repeats_at).unwrap_or(u64::MAX)
-        });
-        Some(by_start.min(course.ahead(extent.last.slot_serial, slots)))
-    };
-    let extents = recordings.iter().filter_map(|recording| {
-        let extent = recording.per_member.get(member.index()).copied().flatten();
-        extent.map(|extent| (recording, extent))
-    });
-    let newest = extents
-        .clone()
-        .map(|(_, extent)| extent.last.slot_serial)
-        .max()?;
-    // A recording may have been cut off while it wrote its first start, in the last slot that the
-    // superblock counts as begun.
-    let first_start = member.superblock.slots_begun.checked_sub(1);
-    let last = extents.filter_map(reach).chain(first_start).max()?;
-    let lap = geometry.slot_count;
-    let window = (newest + 1).saturating_sub(lap)..(last + 1).saturating_sub(lap).min(newest + 1);
-    (!window.is_empty()).then_some(window)
-}
-
 fn suspects_of_member(
     io: &mut MemberIo,
     (target, member): (usize, &OpenMember),
@@ -149,8 +114,7 @@ fn suspects_of_member(
     observer: &mut dyn FnMut(u64),
 ) -> Vec<SuspectBytes> {
     let identity = member.identity();
-    // The first append behind the window tells of the last ones in it.
-    for serial in seeker.window.start..=seeker.window.end {
+    for serial in seeker.reach.slots_to_read() {
         let place = AppendPlace {
             slot_serial: serial,
             slot_offset_bytes: 0,
@@ -178,7 +142,7 @@ fn suspects_of_member(
 struct Seeker<'a> {
     recordings: &'a [Recording],
     member: usize,
-    window: Range<u64>,
+    reach: CutReach,
     last: Option<Arc<Origin>>,
     /// A start that is not whole: it was durable if a later append names it.
     start: Option<Arc<Origin>>,
@@ -201,7 +165,7 @@ impl<'a> Seeker<'a> {
             self.look_between(last, origin);
         }
         self.look_before(last.as_deref(), origin);
-        if !self.window.contains(&place.slot_serial) {
+        if !self.reach.may_be_hit(place.slot_serial) {
             return;
         }
         let is_lost = self.has_lost(append);
@@ -232,7 +196,7 @@ impl<'a> Seeker<'a> {
             let was_flushed = extent.is_some_and(|extent| {
                 extent.has_end
                     || descriptor.sequence <= extent.flushed_sequence
-                    || self.window.contains(&extent.last.slot_serial)
+                    || self.reach.spans(extent.last.slot_serial)
             });
             return was_flushed && (is_bare || damaged.next().is_some());
         }
@@ -255,7 +219,7 @@ impl<'a> Seeker<'a> {
     /// Whether appends are missing between two that were found.
     fn look_between(&mut self, last: &Origin, next: &Origin) {
         let is_missing = next.descriptor.previous.is_some_and(|previous| {
-            previous > last.descriptor.place && self.window.contains(&previous.slot_serial)
+            previous > last.descriptor.place && self.reach.may_be_hit(previous.slot_serial)
         });
         if !is_missing {
             return;
@@ -283,7 +247,7 @@ impl<'a> Seeker<'a> {
         let descriptor = &first.descriptor;
         let is_missing = descriptor.previous.is_some_and(|previous| {
             last.is_none_or(|last| previous > last.descriptor.place)
-                && self.window.contains(&previous.slot_serial)
+                && self.reach.may_be_hit(previous.slot_serial)
         });
         let last_number = last.map_or(0, |last| last.descriptor.recording);
         if !is_missing || last_number == descriptor.recording {

@@ -175,7 +175,9 @@ pub fn verify(
         .map(|recording| Scope::of(recording, store.members, store.machines, store.clock))
         .collect();
     let mut read = ReadSlots::default();
-    scopes.iter().for_each(|scope| read.add(scope));
+    for (recording, scope) in recordings.iter().zip(&scopes) {
+        read.add(recording, scope);
+    }
     let total_bytes =
         scopes.iter().map(Scope::slot_bytes).sum::<u64>() + pinned_bytes(store, &read);
     let mut result = VerifyResult::begun(store.unknown_mark_notes());
@@ -236,7 +238,7 @@ impl ObservedCheck<'_> {
 }
 
 /// What only pins have, as far as it does not overlap.
-fn pinned_bytes(store: Checkable<'_>, read: &ReadSlots) -> u64 {
+fn pinned_bytes(store: Checkable<'_>, read: &ReadSlots<'_>) -> u64 {
     let pinned = store.pins.iter().flat_map(|kept| &kept.recordings);
     let scopes = pinned.map(|one| Scope::of(one, store.members, store.machines, store.clock));
     scopes.map(|scope| read.unread_bytes(&scope)).sum()

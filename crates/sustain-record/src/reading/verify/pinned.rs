@@ -35,18 +35,27 @@ pub struct VerifiedPin {
     pub found: FoundOfPin,
 }
 
-/// The slots that were read: by member, the ranges of their serials.
+/// The readings that were made, and the slots that they read: by member, the ranges of their
+/// serials.
 #[derive(Default)]
-pub(super) struct ReadSlots {
+pub(super) struct ReadSlots<'a> {
     by_member: BTreeMap<usize, Vec<Range<u64>>>,
+    recordings: Vec<&'a Recording>,
 }
 
-impl ReadSlots {
-    pub(super) fn add(&mut self, scope: &Scope) {
+impl<'a> ReadSlots<'a> {
+    pub(super) fn add(&mut self, recording: &'a Recording, scope: &Scope) {
+        self.recordings.push(recording);
         for member in &scope.members {
             let of_member = self.by_member.entry(member.index).or_default();
             of_member.push(member.slots.clone());
         }
+    }
+
+    /// Whether one reading had all that a pin keeps of a recording. A ring may begin behind it in
+    /// the same slot, and what lies below that is overwritten to the ring and whole to the pin.
+    fn have_all_of(&self, kept: &Recording) -> bool {
+        self.recordings.iter().any(|read| reaches_over(read, kept))
     }
 
     /// Of the slots of a scope, the bytes of those that were not read yet.
@@ -64,12 +73,36 @@ impl ReadSlots {
     }
 }
 
+/// Whether what can be read of one recording has all that can be read of the other.
+fn reaches_over(read: &Recording, kept: &Recording) -> bool {
+    let are_streams_read = kept.streams.iter().enumerate().all(|(number, kept)| {
+        read.streams.get(number).is_some_and(|read| {
+            read.readable_from_bytes <= kept.readable_from_bytes
+                && read.offered_bytes >= kept.offered_bytes
+        })
+    });
+    let mut members = kept.per_member.iter().zip(&read.per_member);
+    read.id == kept.id
+        && read.readable_from_sequence <= kept.readable_from_sequence
+        && are_streams_read
+        && members.all(|(kept, read)| match (kept, read) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(kept), Some(read)) => {
+                read.first <= kept.first
+                    && read.last >= kept.last
+                    // What is missing further back may be overwritten to the one that was read.
+                    && read.kept_from_slot <= kept.kept_from_slot
+            }
+        })
+}
+
 /// Checks what pins keep and was not read yet. `report` is told how much is checked and returns
 /// whether the check goes on. Returns whether it came to its end.
-pub(super) fn check_pins(
-    store: Checkable<'_>,
+pub(super) fn check_pins<'a>(
+    store: Checkable<'a>,
     given: VerifyBasis,
-    mut read: ReadSlots,
+    mut read: ReadSlots<'a>,
     result: &mut VerifyResult,
     report: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<bool, RecordError> {
@@ -88,10 +121,10 @@ pub(super) fn check_pins(
             }
             let scope = Scope::of(recording, store.members, store.machines, store.clock);
             let unread_bytes = read.unread_bytes(&scope);
-            if unread_bytes == 0 {
+            if unread_bytes == 0 && read.have_all_of(recording) {
                 continue;
             }
-            read.add(&scope);
+            read.add(recording, &scope);
             let before_bytes = result.checked_bytes;
             let mut own = VerifyResult::begun(Vec::new());
             let mut told =

@@ -60,6 +60,13 @@ pub(super) fn set_somewhere(superblocks: &[&Superblock]) -> Vec<Pin> {
     pins
 }
 
+/// The pins of which some member tells the end, with that end.
+pub(super) fn ended_somewhere(superblocks: &[&Superblock]) -> Vec<Pin> {
+    let pins = superblocks.iter().flat_map(|one| &one.pins);
+    let ended = pins.filter(|pin| pin.end_slot.is_some());
+    ended.copied().collect()
+}
+
 /// Whether two members tell of the same pin. Before numbers were kept, one of a pin that had been
 /// freed could be given again.
 pub(super) fn is_same(one: &Pin, other: &Pin) -> bool {

@@ -2,7 +2,9 @@
 
 use sustain_document::setting::PIN;
 
-use super::pin_tables::{PinStanding, has_place_for, is_same, set_somewhere, standing};
+use super::pin_tables::{
+    PinStanding, ended_somewhere, has_place_for, is_same, set_somewhere, standing,
+};
 use super::{OpenMember, Renewal, Store};
 use crate::error::RecordError;
 use crate::format::{Pin, Superblock};
@@ -134,7 +136,8 @@ impl Store {
     }
 
     /// What is to become of pins when somebody records to the store next: open ends lie behind all
-    /// that was found, what not all members have was never acknowledged, unless those that lack it
+    /// that was found, an end that a crash has kept from a member holds there, too, what not all
+    /// members have was never acknowledged, unless those that lack it
     /// are too old to know of it, and what was freed for long is forgotten. The superblocks tell it
     /// when they are renewed next.
     ///
@@ -156,6 +159,7 @@ impl Store {
         let numbered = self.members.iter().map(|one| one.superblock.largest_pin());
         let numbered = numbered.max().unwrap_or(0);
         let is_lost = |pin: &Pin| lost.iter().any(|(lost, _)| is_same(lost, pin));
+        let ended = ended_somewhere(&self.superblocks());
         for (member, tail) in self.members.iter_mut().zip(&self.tails) {
             let (next, course) = (tail.next_slot_serial, member.superblock.course());
             member.superblock.pins_numbered = numbered;
@@ -164,7 +168,9 @@ impl Store {
                 if is_lost(pin) && pin.is_set() {
                     pin.freed_slot = Some(next);
                 }
-                *pin = pin.closed_at(next, first_sequence);
+                let ended = ended.iter().filter(|ended| is_same(ended, pin));
+                let end_sequence = ended.map(|ended| ended.end_sequence).min();
+                *pin = pin.closed_at(next, end_sequence.unwrap_or(first_sequence));
             }
             pins.retain(|pin| !course.has_outlived(pin, next, PATIENCE_SLOTS));
         }

@@ -936,6 +936,36 @@ fn a_pin_is_checked_where_the_ring_begins_behind_it_in_the_same_slots() {
     assert!(!result.pins[0].is_whole, "{result:#?}");
 }
 
+#[test]
+fn an_end_of_a_pin_that_a_crash_has_kept_from_one_member_holds_for_all() {
+    let place = Place::new(&[2048, 2048]);
+    let ring = || RecordOptions {
+        ring: true,
+        ..options()
+    };
+    place.record_parts(&[&content(1_000_000), &content(400_000)], ring());
+    let [first, behind] = [0, 2].map(|slot| place.first_in(0, slot));
+    let open = Pin {
+        number: 1,
+        from_slot: 0,
+        end_slot: None,
+        end_sequence: 0,
+        freed_slot: None,
+        from_time_ns: first.made_time_ns,
+        to_time_ns: behind.made_time_ns,
+    };
+    let ended = Pin {
+        end_slot: Some(2),
+        end_sequence: behind.sequence,
+        ..open
+    };
+    place.tell_of_pin(0, ended);
+    place.tell_of_pin(1, open);
+    place.record_in_order_with(&content(9_000_000), ring());
+    let result = place.verify();
+    assert!(result.ok && result.pins[0].is_whole, "{result:#?}");
+}
+
 fn behind_cuts_of(place: &Place) -> Vec<Recording> {
     let mut store = place.open(Mode::Read);
     let recordings = store.recordings().unwrap();

@@ -332,6 +332,23 @@ mod tests {
         assert!(course.has_outlived(&freed, 45, 16));
     }
 
+    /// The example of docs/format.md.
+    #[test]
+    fn what_an_earlier_pin_has_left_out_a_later_one_does_not_keep() {
+        let earlier = Pin {
+            freed_slot: Some(19),
+            ..pin(3, Some(6))
+        };
+        for pins in [[earlier, pin(10, Some(15))], [pin(10, Some(15)), earlier]] {
+            let course = SlotCourse::new(8, &pins);
+            let left_out: Vec<u64> = (0..31)
+                .filter(|serial| course.at_or_after(*serial) != Some(*serial))
+                .collect();
+            assert_eq!(left_out, [11, 12, 13, 18, 22, 26, 30]);
+            assert_eq!(course.kept_slots(&pin(10, Some(15)), 31), 2);
+        }
+    }
+
     #[test]
     fn a_freed_pin_stays_only_for_those_that_span_what_it_has_left_out() {
         let freed = Pin {
@@ -425,7 +442,7 @@ mod tests {
         }
     }
 
-    /// What docs/format.md says, word by word.
+    /// What docs/format.md says of a serial, by those that are smaller.
     fn is_left_out(pins: &[Pin], slot_count: u64, serial: u64) -> bool {
         pins.iter().any(|pin| {
             let is_kept = |kept: u64| {

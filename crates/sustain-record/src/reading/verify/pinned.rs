@@ -82,6 +82,11 @@ fn reaches_over(read: &Recording, kept: &Recording) -> bool {
         })
     });
     let mut members = kept.per_member.iter().zip(&read.per_member);
+    // What is missing further back may be overwritten to the one that was read. Where a crash took
+    // all that the pin had on a member, what lay before it there is none of the pin's.
+    let is_everywhere = members
+        .clone()
+        .all(|(kept, read)| kept.is_some() || read.is_none());
     read.id == kept.id
         && read.readable_from_sequence <= kept.readable_from_sequence
         && are_streams_read
@@ -89,10 +94,8 @@ fn reaches_over(read: &Recording, kept: &Recording) -> bool {
             (None, _) => true,
             (Some(_), None) => false,
             (Some(kept), Some(read)) => {
-                read.first <= kept.first
-                    && read.last >= kept.last
-                    // What is missing further back may be overwritten to the one that was read.
-                    && read.kept_from_slot <= kept.kept_from_slot
+                let may_excuse = is_everywhere && read.kept_from_slot > kept.kept_from_slot;
+                read.first <= kept.first && read.last >= kept.last && !may_excuse
             }
         })
 }

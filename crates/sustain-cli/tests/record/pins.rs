@@ -14,7 +14,7 @@ const RING: &[&str] = &["--ring", "--from", "test:8MB/s", "--durable", "50ms"];
 impl Commanded {
     /// Pins something, and returns the answer.
     #[track_caller]
-    fn pin(&self, keys: &Value) -> Value {
+    pub fn pin(&self, keys: &Value) -> Value {
         let mut request = keys.clone();
         request["command"] = json!("pin");
         let answer = self.ask(&request);
@@ -425,9 +425,13 @@ fn marks_are_found_where_the_ring_passes_over_what_a_pin_keeps() {
         let mark = commanded.mark(&text);
         commanded.becomes(|status| whole(&status["marks"]["settled"]) >= number);
         let at = whole(&stream(&commanded.status(), "main")["offered_bytes"]);
-        let listed = commanded.members.list();
+        // While it is looked for, the ring may go over a mark: then it is overwritten at the next
+        // look.
+        let looks = (0..3).map(|_| commanded.members.list());
+        let found = |listed: &Value| listed["recordings"][0]["marks_not_found"] == 0;
+        let listed = looks.into_iter().find(found);
+        let listed = listed.unwrap_or_else(|| panic!("{number}: {:#}", commanded.members.list()));
         let recording = &listed["recordings"][0];
-        assert_eq!(recording["marks_not_found"], 0, "{number}: {recording:#}");
         let listed = recording["marks"].as_array().unwrap();
         assert_eq!(listed.last().unwrap()["number"], mark["number"]);
         commanded.becomes_offered(at + MIB);

@@ -155,8 +155,9 @@ impl Commander {
         let free_slots = free_slots(standing, slot_bytes)?;
         let needed_slots = needed_slots(standing, slot_bytes);
         (free_slots < needed_slots).then(|| {
+            let slots = if free_slots == 1 { "slot" } else { "slots" };
             format!(
-                "the members have {free_slots} free slots left, and a split at this rate may take \
+                "the members have {free_slots} free {slots} left, and a split at this rate may take \
                  {needed_slots}, because each recording begins one on each member: this one goes \
                  on, and nothing was split"
             )

@@ -225,6 +225,24 @@ impl SlotCourse {
         lap_end.saturating_add(patience_slots) < slots_begun && !self.pins.iter().any(is_needed)
     }
 
+    /// The pins of a table without those that nothing depends on any more.
+    pub fn pins_left(
+        slot_count: u64,
+        pins: &[Pin],
+        slots_begun: u64,
+        patience_slots: u64,
+    ) -> Vec<Pin> {
+        let mut left = pins.to_vec();
+        loop {
+            let (course, count) = (SlotCourse::new(slot_count, &left), left.len());
+            left.retain(|pin| !course.has_outlived(pin, slots_begun, patience_slots));
+            // Those that are gone may have been all that others were there for.
+            if left.len() == count {
+                return left;
+            }
+        }
+    }
+
     /// The first serial behind those that the pin leaves out from this one on, if it leaves this
     /// one out.
     fn left_out_until(&self, pin: &Pin, slot_serial: u64) -> Option<u64> {
@@ -375,6 +393,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn freed_pins_that_only_need_each_other_go_together() {
+        let freed = |from_slot, end_slot, freed_slot| Pin {
+            freed_slot: Some(freed_slot),
+            ..pin(from_slot, Some(end_slot))
+        };
+        // The second one spans 11, which the first has left out, and the third what the second has.
+        let table = [freed(3, 6, 20), freed(8, 12, 30), freed(16, 18, 40)];
+        let course = SlotCourse::new(8, &table);
+        assert!(!course.has_outlived(&table[0], 100, 16));
+        assert!(!course.has_outlived(&table[1], 100, 16));
+        assert_eq!(SlotCourse::pins_left(8, &table, 100, 16), []);
+        assert_eq!(SlotCourse::pins_left(8, &table, 60, 16), table);
+    }
+
     /// A ring with three pins of more than a lap each, of which the oldest is freed for each new
     /// one.
     #[test]
@@ -383,10 +416,7 @@ mod tests {
         let mut table: Vec<Pin> = Vec::new();
         for round in 0..100_u64 {
             let begun = 100 + round * 25;
-            let course = SlotCourse::new(SLOTS, &table);
-            let outlived = |one: &Pin| course.has_outlived(one, begun, 16);
-            let left: Vec<Pin> = table.iter().filter(|one| !outlived(one)).copied().collect();
-            table = left;
+            table = SlotCourse::pins_left(SLOTS, &table, begun, 16);
             let mut set = table.iter_mut().filter(|one| one.is_set());
             if let Some(oldest) = set.next()
                 && set.count() == 2

@@ -7,7 +7,7 @@ use super::pin_tables::{
 };
 use super::{OpenMember, Renewal, Store};
 use crate::error::RecordError;
-use crate::format::{Pin, Superblock};
+use crate::format::{Pin, SlotCourse, Superblock};
 use crate::opening::{MemberTail, Opening, PATIENCE_SLOTS, Recording, merge_pinned};
 
 /// A ring needs so many slots of a lap on each member that no pin keeps: a start is repeated before
@@ -161,7 +161,8 @@ impl Store {
         let is_lost = |pin: &Pin| lost.iter().any(|(lost, _)| is_same(lost, pin));
         let ended = ended_somewhere(&self.superblocks());
         for (member, tail) in self.members.iter_mut().zip(&self.tails) {
-            let (next, course) = (tail.next_slot_serial, member.superblock.course());
+            let next = tail.next_slot_serial;
+            let slot_count = member.superblock.geometry.slot_count;
             member.superblock.pins_numbered = numbered;
             let pins = &mut member.superblock.pins;
             for pin in pins.iter_mut() {
@@ -172,7 +173,7 @@ impl Store {
                 let end_sequence = ended.map(|ended| ended.end_sequence).min();
                 *pin = pin.closed_at(next, end_sequence.unwrap_or(first_sequence));
             }
-            pins.retain(|pin| !course.has_outlived(pin, next, PATIENCE_SLOTS));
+            *pins = SlotCourse::pins_left(slot_count, pins, next, PATIENCE_SLOTS);
         }
         Ok(())
     }

@@ -426,11 +426,12 @@ impl MemberWriter {
     /// The pins in its table, without those that nothing depends on any more.
     fn pins_left(&self) -> Vec<Pin> {
         let superblock = self.superblock_to_be();
-        let (course, begun) = (superblock.course(), self.slots_begun());
-        let pins = superblock.pins.iter();
-        pins.filter(|pin| !course.has_outlived(pin, begun, PATIENCE_SLOTS))
-            .copied()
-            .collect()
+        SlotCourse::pins_left(
+            superblock.geometry.slot_count,
+            &superblock.pins,
+            self.slots_begun(),
+            PATIENCE_SLOTS,
+        )
     }
 
     /// The last slot that was begun by this time, or else the first that is known. All that was

@@ -157,9 +157,9 @@ impl Commander {
         (free_slots < needed_slots).then(|| {
             let slots = if free_slots == 1 { "slot" } else { "slots" };
             format!(
-                "the members have {free_slots} free {slots} left, and a split at this rate may take \
-                 {needed_slots}, because each recording begins one on each member: this one goes \
-                 on, and nothing was split"
+                "the members have {free_slots} free {slots} left, and a split at this rate may \
+                 take {needed_slots}, because each recording begins one on each member: this one \
+                 goes on, and nothing was split"
             )
         })
     }

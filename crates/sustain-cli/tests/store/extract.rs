@@ -234,7 +234,7 @@ fn a_missing_member_is_a_hole_and_the_rest_keeps_its_place() {
     // What keeps nothing need not be removed, and must not be.
     let null = place.run(&["extract", "a", "-o", "/dev/null"]).expect(1);
     assert!(!null.stderr.contains("remove"), "{null:?}");
-    null.says("To have what lies behind them as well, run it again with --holes fill");
+    null.says("run it again with --holes fill, which writes zeros");
     let (code, bytes, words) = extract(&place, &["a", "--holes", "fill"]);
     assert_eq!((code, bytes.len()), (0, 3_000_000), "{words}");
     let differ = |(one, other): &(&u8, &u8)| one != other && **one != 0;

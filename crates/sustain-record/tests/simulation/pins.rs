@@ -13,7 +13,7 @@ use sustain_record::store::Store;
 
 use crate::bench::Bench;
 use crate::check::{Given, ReadBack, View};
-use crate::history::{AckedPin, AckedPins, Append, History, PinsMet};
+use crate::history::{AckedPin, AckedPins, Append, History, PinsMet, Recorded};
 use crate::plan::{PinKind, PinPlan};
 use crate::spans::Spans;
 
@@ -153,9 +153,30 @@ fn arrived_before(history: &History, time_ns: i64) -> BTreeMap<(usize, u16), u64
     arrived
 }
 
+/// Checks that members tell the same ends of pins, where each of them took part in all that is
+/// recorded up to its end.
+fn check_ends(history: &History, store: &Store) {
+    let has_ended = |one: &Recorded| one.result.is_some() && one.failed.is_empty();
+    if !history.recordings.iter().all(has_ended) {
+        return;
+    }
+    let ends = store.members.iter().map(|member| {
+        let pins = member.superblock.pins.iter();
+        let set = pins.filter(|pin| pin.is_set());
+        let ends = set.map(|pin| (pin.number, pin.end_slot.map(|_| pin.end_sequence)));
+        ends.collect::<BTreeMap<_, _>>()
+    });
+    let ends: Vec<_> = ends.collect();
+    let is_first = |other: &BTreeMap<_, _>| *other == ends[0];
+    assert!(ends.iter().all(is_first), "ends of pins differ: {ends:?}");
+}
+
 /// Checks that what acknowledged pins keep comes back, however far the ring has gone on.
 /// Where something was damaged or a member is missing, that is so of each that `verify` calls whole.
 pub fn check_pins(history: &History, store: &mut Store, given: Given, whole: &[u32]) {
+    if given.is_untouched {
+        check_ends(history, store);
+    }
     let mut met = history.pins_met.borrow_mut();
     for pin in history.pins.borrow().iter().filter(|pin| !pin.is_freed) {
         met.insert("pin is checked");

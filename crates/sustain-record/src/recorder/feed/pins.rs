@@ -8,10 +8,10 @@ use sustain_document::setting::RING;
 
 use super::pin_refusals::{check_times, no_room};
 use super::{AppendInFlight, RecordFeed};
-use crate::format::{BLOCK_BYTES, PINS_MAX, Pin, SlotCourse, Superblock};
+use crate::format::{BLOCK_BYTES, Kind, PINS_MAX, Pin, SlotCourse, Superblock};
 use crate::opening::PATIENCE_SLOTS;
 use crate::recorder::inlet::Inlet;
-use crate::recorder::member::MemberWriter;
+use crate::recorder::member::{MemberState, MemberWriter};
 use crate::recorder::pinning::{
     OpenPin, OpenStage, PinChange, PinKept, PinOutcome, PinWish, Renewing,
 };
@@ -59,7 +59,13 @@ impl<I: Inlet> RecordFeed<I> {
         }
         // Starts have slots of their own, which are begun before anything is kept from now on.
         let is_starting = |one: &MemberWriter| one.marking.is_some() && !one.is_slow;
-        if self.members.iter().any(is_starting) {
+        // From the first end mark on a member may have taken its last write, and would not have
+        // what the others have: what is still to come is for the next recording, or the last end.
+        if self
+            .members
+            .iter()
+            .any(|one| is_starting(one) || one.is_ending())
+        {
             return;
         }
         if let Some(number) = self.pinning.failed.pop_front() {
@@ -406,6 +412,11 @@ impl<I: Inlet> RecordFeed<I> {
 }
 
 impl MemberWriter {
+    /// Whether its end mark is being written, or was.
+    fn is_ending(&self) -> bool {
+        self.marking == Some(Kind::End) || self.state == MemberState::Closed
+    }
+
     /// Whether the next change of pins waits for it. A member that does not answer is not waited
     /// for: it begins no slot before it has the newest table.
     fn delays_pins(&self) -> bool {

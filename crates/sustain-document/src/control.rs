@@ -156,9 +156,13 @@ pub struct PinnedStretch {
     /// Whether that was still to come when this was answered.
     pub is_to_come: bool,
     /// In how many seconds the ring will have nothing left to write to, at the rate of the last
-    /// minute. It is there only if that is before the end of the pin, which is to come.
+    /// minute. It is there only if that is, or may be, before the end of the pin, which is to come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ring_full_in_s: Option<f64>,
+    /// Whether the pin may end before, and so free the ring: how soon what it keeps is durable
+    /// decides.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_end_first: bool,
 }
 
 impl PinnedStretch {

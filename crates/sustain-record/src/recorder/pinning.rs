@@ -36,6 +36,8 @@ pub struct PinKept {
     /// When the ring will have nothing left to write to, at the rate of the last minute, if that is
     /// before the end of the pin is told.
     pub ring_full_ns: Option<i64>,
+    /// Whether the end may all the same be told before: the time until it is durable decides.
+    pub may_end_first: bool,
 }
 
 /// What became of a wish: what is kept, or nothing where a pin was freed; or why not.

@@ -84,11 +84,18 @@ fn pin_lines(pin: &PinnedStretch) -> Vec<String> {
         ));
     }
     if let Some(full_in_s) = pin.ring_full_in_s {
+        let full_in = stretch(full_in_s.round());
+        let (what, when) = match pin.may_end_first {
+            true => (
+                "may be FULL",
+                "unless what this pin keeps is durable before that",
+            ),
+            false => ("is FULL", "before this pin can end"),
+        };
         lines.push(format!(
-            "at the rate of the last minute the ring is FULL in {}, before this pin can end: \
-             then the recording ends (`--on-full block`), or loses what comes until a pin is \
-             freed (`--on-full drop`). Free a pin before (`unpin`)",
-            stretch(full_in_s.round())
+            "at the rate of the last minute the ring {what} in {full_in}, {when}: then the \
+             recording ends (`--on-full block`), or loses what comes until a pin is freed \
+             (`--on-full drop`). Free a pin before (`unpin`)"
         ));
     }
     lines
@@ -247,6 +254,7 @@ mod tests {
             to_ns: 40_000_000_000,
             is_to_come: true,
             ring_full_in_s: None,
+            may_end_first: false,
         };
         let full = PinnedStretch {
             asked_from_ns: pin.from_ns,
@@ -255,7 +263,19 @@ mod tests {
         };
         let told = pin_lines(&full);
         assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[1].contains("FULL in 1.25 min"), "{told:?}");
+        assert!(
+            told[1].contains("is FULL in 1.25 min, before this"),
+            "{told:?}"
+        );
+        let near = PinnedStretch {
+            may_end_first: true,
+            ..full
+        };
+        let told = pin_lines(&near);
+        assert!(
+            told[1].contains("may be FULL in 1.25 min, unless what"),
+            "{told:?}"
+        );
         let answer = ControlAnswer {
             pin: Some(pin),
             ..ControlAnswer::done()

@@ -40,18 +40,8 @@ impl<I: Inlet> RecordFeed<I> {
     /// When so many slots will be written, at the rate of the last minute. `None` if too little was
     /// written for a rate.
     pub(super) fn full_ns(&self, free_slots: u64, now_ns: i64) -> Option<i64> {
-        let mut slots_per_ns = 0.0;
-        for member in &self.members {
-            let times = member.setup.slot_times.iter().rev();
-            let recent = times.take_while(|slot| now_ns - slot.made_time_ns < RATE_WINDOW_NS);
-            // The newest slot is being filled: the one before it is the first that counts.
-            let (slots, since_ns) = recent.fold((-1.0, now_ns), |(slots, _), slot| {
-                (slots + 1.0, slot.made_time_ns)
-            });
-            if slots >= 1.0 && now_ns > since_ns {
-                slots_per_ns += slots / (now_ns - since_ns) as f64;
-            }
-        }
+        let members = self.members.iter();
+        let mut slots_per_ns: f64 = members.map(|one| one.slots_per_ns(now_ns)).sum();
         if slots_per_ns == 0.0 {
             slots_per_ns = self.arrived_slots_per_ns(now_ns);
         }
@@ -79,9 +69,53 @@ impl<I: Inlet> RecordFeed<I> {
 }
 
 impl MemberWriter {
+    /// The rate at which slots were begun in the last minute; 0 before there are two. It falls when
+    /// the next one is late.
+    fn slots_per_ns(&self, now_ns: i64) -> f64 {
+        let times = self.setup.slot_times.iter().rev();
+        let times = times.map(|slot| slot.made_time_ns);
+        let recent = times.take_while(|begun_ns| now_ns - begun_ns < RATE_WINDOW_NS);
+        slots_per_ns(recent, now_ns)
+    }
+
     /// How many slots were begun after this time, as far as is known.
     pub(super) fn slots_since(&self, time_ns: i64) -> u64 {
         let times = self.setup.slot_times.iter().rev();
         times.take_while(|slot| slot.made_time_ns > time_ns).count() as u64
+    }
+}
+
+/// The same of slots that were begun at these times, newest first.
+fn slots_per_ns(newest_first: impl Iterator<Item = i64>, now_ns: i64) -> f64 {
+    let mut newest_ns = None;
+    let (mut oldest_ns, mut count) = (now_ns, 0.0);
+    for begun_ns in newest_first {
+        newest_ns.get_or_insert(begun_ns);
+        oldest_ns = begun_ns;
+        count += 1.0;
+    }
+    let between_ns = newest_ns.unwrap_or(now_ns).saturating_sub(oldest_ns) as f64;
+    if between_ns <= 0.0 {
+        return 0.0;
+    }
+    // The newest slot is not full yet, but it may be overdue.
+    let since_oldest_ns = now_ns.saturating_sub(oldest_ns) as f64;
+    ((count - 1.0) / between_ns).min(count / since_oldest_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_of_slots_is_that_between_their_begins_and_falls_when_one_is_late() {
+        let rate = |times: &[i64], now_ns| slots_per_ns(times.iter().rev().copied(), now_ns);
+        assert_eq!(rate(&[], 9), 0.0);
+        assert_eq!(rate(&[5], 9), 0.0);
+        // Just begun, nearly full, and full: the rate is that of whole slots.
+        for now_ns in [200, 299, 300] {
+            assert_eq!(rate(&[0, 100, 200], now_ns), 0.01, "{now_ns}");
+        }
+        assert_eq!(rate(&[0, 100, 200], 600), 0.005);
     }
 }

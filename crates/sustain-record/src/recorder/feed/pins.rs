@@ -171,6 +171,7 @@ impl<I: Inlet> RecordFeed<I> {
         let least_slots = FREE_SLOTS_MIN * self.members.len() as u64;
         let last_ns = self.full_ns(free_slots.saturating_sub(least_slots), now_ns);
         let is_held = last_ns.is_none_or(|last_ns| to_ns <= now_ns || last_ns >= is_told_ns);
+        let may_end_first = last_ns.is_some_and(|last_ns| last_ns >= to_ns);
         self.pinning.open.push(OpenPin {
             number,
             to_ns,
@@ -182,6 +183,7 @@ impl<I: Inlet> RecordFeed<I> {
             from_ns: kept_from_ns,
             to_ns,
             ring_full_ns: ring_full_ns.filter(|_| !is_held),
+            may_end_first: may_end_first && !is_held,
         };
         self.renew(renewed, PinChange::Set { wish, kept });
         Ok(())

@@ -203,6 +203,7 @@ fn pin_answer(
                 ring_full_in_s: kept
                     .ring_full_ns
                     .map(|full_ns| full_ns.saturating_sub(now_ns).max(0) as f64 / 1e9),
+                may_end_first: kept.may_end_first,
             }),
             ..ControlAnswer::done()
         },

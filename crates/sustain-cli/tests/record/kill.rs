@@ -174,7 +174,16 @@ impl Chain {
             } else {
                 &["gap"]
             };
-            extracted.assert_there_below(durable, kinds);
+            // Members of other sizes and rates come round at other times: of a recording that
+            // others have followed, a ring may write over the end first.
+            let has_followers = self.promised.keys().any(|other| *other > number);
+            let is_end_owed = !(self.plan.is_ring && has_followers);
+            let owed = if is_end_owed {
+                durable
+            } else {
+                durable.min(extracted.end())
+            };
+            extracted.assert_there_below(owed, kinds);
             let key = (number, name.clone());
             if let Some(before) = self.seen.get(&key) {
                 assert!(

@@ -212,7 +212,7 @@ impl SlotCourse {
 
     /// Whether nothing depends on this pin any more that is less than a lap and a bit old, or that
     /// another pin of the table spans: what this one has left out of that was never written.
-    pub fn has_outlived(&self, pin: &Pin, slots_begun: u64, patience_slots: u64) -> bool {
+    fn has_outlived(&self, pin: &Pin, slots_begun: u64, patience_slots: u64) -> bool {
         let Some(freed) = pin.freed_slot else {
             return false;
         };

@@ -497,7 +497,7 @@ impl View<'_> {
             append.recording == current && append.kind == Kind::Data && append.stream == stream
         });
         for append in written {
-            if let Some((range, GapReason::NotWritten)) = &append.gap {
+            if let Some((range, GapReason::NotWritten | GapReason::NoRoom)) = &append.gap {
                 known.add(range.clone());
             }
         }

@@ -410,7 +410,7 @@ impl History {
             .gap
             .map(|gap| (payload.start - gap.bytes..payload.start, gap.reason));
         let is_first = |append: &Append| append.gap != gap;
-        if let Some((range, GapReason::NotWritten)) = &gap
+        if let Some((range, GapReason::NotWritten | GapReason::NoRoom)) = &gap
             // A slow member's account is told once more on another one.
             && self.of_recording().iter().all(is_first)
         {

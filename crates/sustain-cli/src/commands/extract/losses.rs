@@ -87,6 +87,11 @@ impl Losses {
         let (kind, why) = match part {
             StreamPart::Data { .. } | StreamPart::OpenEnd { .. } => return false,
             StreamPart::Gap {
+                reason: GapReason::NoRoom,
+                ..
+            } => (LostKind::Gap, self.full_words().to_owned()),
+            // Recorders did not tell this apart before.
+            StreamPart::Gap {
                 reason: GapReason::NotWritten,
                 ..
             } if self.full_at_byte == Some(part.end_bytes()) => {

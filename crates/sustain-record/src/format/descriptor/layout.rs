@@ -14,6 +14,8 @@ pub(super) const MAGIC: [u8; 8] = *b"SUSTAPND";
 const NO_SERIAL: u64 = u64::MAX;
 /// The detail of a gap that came while the recording was paused.
 const PAUSED: u16 = 1;
+/// The detail of a gap that could not be written because there was no place for it.
+const NO_ROOM: u16 = 1;
 const CHECKSUMS_MAX: usize = SLOT_BYTES_MAX as usize / PIECE_BYTES;
 
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -187,6 +189,7 @@ impl Fields {
             0 if self.gap_bytes.get() == 0 && self.gap_frames.get() == 0 => return Ok(None),
             0 => return Err("its gap has no reason"),
             1 => GapReason::BufferFull,
+            2 if self.gap_detail.get() == NO_ROOM => GapReason::NoRoom,
             2 => GapReason::NotWritten,
             3 if self.gap_detail.get() == PAUSED => GapReason::Paused,
             3 => GapReason::Source,
@@ -300,7 +303,7 @@ impl GapReason {
     pub(super) fn number(self) -> u16 {
         match self {
             GapReason::BufferFull => 1,
-            GapReason::NotWritten => 2,
+            GapReason::NotWritten | GapReason::NoRoom => 2,
             GapReason::Source | GapReason::Paused => 3,
         }
     }
@@ -309,6 +312,7 @@ impl GapReason {
     fn detail(self) -> u16 {
         match self {
             GapReason::Paused => PAUSED,
+            GapReason::NoRoom => NO_ROOM,
             GapReason::BufferFull | GapReason::NotWritten | GapReason::Source => 0,
         }
     }

@@ -41,6 +41,9 @@ pub enum GapReason {
     BufferFull,
     /// The members could not be written.
     NotWritten,
+    /// The members had no place left for them: the store was full, or pins kept all of its ring.
+    /// Older readers take this for [`GapReason::NotWritten`].
+    NoRoom,
     /// The source declared them lost.
     Source,
     /// They came while the recording was paused. Older readers take this for [`GapReason::Source`].
@@ -53,6 +56,7 @@ impl fmt::Display for GapReason {
         formatter.write_str(match self {
             GapReason::BufferFull => "they were never recorded, because the buffer was full",
             GapReason::NotWritten => "they were never recorded, because they could not be written",
+            GapReason::NoRoom => "they were never recorded, because no place was left for them",
             GapReason::Source => "the source had lost them already",
             GapReason::Paused => "they came while the recording was paused",
         })

@@ -303,7 +303,7 @@ fn a_gap_at_the_end_of_a_stream_needs_no_payload() {
 }
 
 #[test]
-fn a_pause_is_a_loss_of_the_source_to_who_does_not_know_it() {
+fn a_detail_of_a_reason_is_ignored_by_who_does_not_know_it() {
     let reason_of = |reason: &[u8], detail: &[u8]| {
         let (mut block, _) = encoded(&descriptor());
         block[78..80].copy_from_slice(reason);
@@ -312,6 +312,8 @@ fn a_pause_is_a_loss_of_the_source_to_who_does_not_know_it() {
         decoded.gap.unwrap().reason
     };
     assert_eq!(reason_of(&[3, 0], &[1, 0]), GapReason::Paused);
+    assert_eq!(reason_of(&[2, 0], &[1, 0]), GapReason::NoRoom);
+    assert_eq!(reason_of(&[2, 0], &[2, 0]), GapReason::NotWritten);
     // What a later recorder tells beside a reason is ignored, and so is a detail of another reason.
     assert_eq!(reason_of(&[3, 0], &[2, 0]), GapReason::Source);
     assert_eq!(reason_of(&[1, 0], &[1, 0]), GapReason::BufferFull);
@@ -425,6 +427,7 @@ fn any_gap() -> impl Strategy<Value = Option<Gap>> {
     let reason = prop_oneof![
         Just(GapReason::BufferFull),
         Just(GapReason::NotWritten),
+        Just(GapReason::NoRoom),
         Just(GapReason::Source),
         Just(GapReason::Paused)
     ];

@@ -65,12 +65,12 @@ impl LostAppend {
     }
 
     /// The accounts of all that is lost with it, in order: of what was lost before it, and of its
-    /// payload.
-    fn accounts(&self) -> Vec<Filled> {
+    /// payload, for this reason.
+    fn accounts(&self, reason: GapReason) -> Vec<Filled> {
         let payload = Gap {
             bytes: u64::from(self.payload_bytes),
             frames: self.frames_begun,
-            reason: GapReason::NotWritten,
+            reason,
             first_time_ns: self.first_time_ns,
             last_time_ns: self.last_time_ns,
         };
@@ -109,21 +109,25 @@ impl<I: Inlet> RecordFeed<I> {
     pub(super) fn give_up(&mut self, mut filled: Filled) {
         self.give_back_lent(&mut filled);
         if !self.has_other(filled.stream, filled.start_bytes()) {
-            self.lose(&LostAppend::of(&filled));
+            let reason = match self.is_out_of_room && self.members.iter().any(MemberWriter::works) {
+                true => GapReason::NoRoom,
+                false => GapReason::NotWritten,
+            };
+            self.lose(&LostAppend::of(&filled), reason);
         }
     }
 
     /// Gives up data on a member that failed before it was flushed, because it may be lost.
     pub(super) fn lose_written(&mut self, one: Unflushed) {
         if one.is_sole && !self.has_other(one.stream, one.start_bytes) {
-            self.lose(&LostAppend::of_written(&one));
+            self.lose(&LostAppend::of_written(&one), GapReason::NotWritten);
         }
     }
 
-    fn lose(&mut self, lost: &LostAppend) {
+    fn lose(&mut self, lost: &LostAppend, reason: GapReason) {
         let stream = usize::from(lost.stream);
         let start_bytes = lost.start_bytes();
-        let mut accounts = lost.accounts();
+        let mut accounts = lost.accounts(reason);
         if start_bytes >= self.ledgers[stream].next_offset_bytes() {
             accounts.into_iter().for_each(|one| self.account_later(one));
             return;
@@ -181,13 +185,17 @@ fn has_same_reason(one: &Filled, other: &Filled) -> bool {
     reason(one) == reason(other)
 }
 
-/// Joins two gaps that follow each other to one. Of two reasons it has that of the recorder.
+/// Joins two gaps that follow each other to one. Of two reasons it has that for which data is given
+/// up.
 fn join(last: &mut Filled, next: &Filled) {
     let (Some(one), Some(other)) = (last.gap.as_mut(), next.gap) else {
         return;
     };
     if one.reason != other.reason {
-        one.reason = GapReason::NotWritten;
+        one.reason = match [one.reason, other.reason].contains(&GapReason::NotWritten) {
+            true => GapReason::NotWritten,
+            false => GapReason::NoRoom,
+        };
     }
     one.bytes += other.bytes;
     one.frames += other.frames;

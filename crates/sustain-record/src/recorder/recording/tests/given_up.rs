@@ -23,8 +23,8 @@ fn offer(writer: &mut StreamWriter, skips: bool) -> Option<Span<u64>> {
 }
 
 /// Reads the only stream back. All of it is there or lost, and of what was skipped nothing is
-/// called lost for another reason. Returns how many bytes are lost because they were not written.
-fn not_written_bytes(place: &Place, skipped: &[Span<u64>]) -> u64 {
+/// called lost for another reason. Returns how many bytes are lost for this one.
+fn given_up_bytes(place: &Place, skipped: &[Span<u64>], why: GapReason) -> u64 {
     let mut store = Store::open(&place.members, Mode::Read, &Roots::default()).unwrap();
     let recordings = store.recordings().unwrap();
     let scope = Scope::of(
@@ -33,7 +33,7 @@ fn not_written_bytes(place: &Place, skipped: &[Span<u64>]) -> u64 {
         store.machines(),
         store.clock(),
     );
-    let (mut not_written_bytes, mut full_bytes) = (0, 0);
+    let (mut given_up_bytes, mut full_bytes) = (0, 0);
     for part in StreamReader::open(&scope, 0, &Range::All).unwrap() {
         let part = part.unwrap();
         let span = part.offset_bytes()..part.end_bytes();
@@ -47,15 +47,15 @@ fn not_written_bytes(place: &Place, skipped: &[Span<u64>]) -> u64 {
                 full_bytes += span.end - span.start;
             }
             StreamPart::Gap { reason, .. } => {
-                assert_eq!(reason, GapReason::NotWritten, "{span:?}");
-                not_written_bytes += span.end - span.start;
+                assert_eq!(reason, why, "{span:?}");
+                given_up_bytes += span.end - span.start;
             }
             other => panic!("{other:?}"),
         }
     }
     let bytes = skipped.iter().map(|one| one.end - one.start);
     assert_eq!(full_bytes, bytes.sum::<u64>());
-    not_written_bytes
+    given_up_bytes
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn what_was_lost_before_an_append_that_the_kernel_cannot_write_keeps_its_reason(
     let lost_bytes = stream.offered_bytes - stream.recorded_bytes;
     assert_eq!(stream.gap_bytes, lost_bytes);
     assert_eq!(stream.durable_bytes, stream.recorded_bytes);
-    let not_written = not_written_bytes(&place, &skipped);
+    let not_written = given_up_bytes(&place, &skipped, GapReason::NotWritten);
     assert_eq!(lost_bytes, not_written + 4 * SKIPPED_BYTES);
     assert!(not_written > 0, "an append was given up");
 }
@@ -110,7 +110,10 @@ fn what_was_lost_before_appends_whose_flush_fails_keeps_its_reason() {
     );
     assert!(recorded.standing.members[0].error.is_some());
     // What the failed member may have all the same is read, too.
-    assert!(not_written_bytes(&place, &skipped) <= stream.gap_bytes - 12 * SKIPPED_BYTES);
+    assert!(
+        given_up_bytes(&place, &skipped, GapReason::NotWritten)
+            <= stream.gap_bytes - 12 * SKIPPED_BYTES
+    );
 }
 
 #[test]
@@ -128,6 +131,6 @@ fn what_was_lost_before_appends_for_which_a_store_has_no_room_keeps_its_reason()
     let recorded = recorder.finish().unwrap();
     assert_eq!(recorded.ended, Ending::Full);
     skipped.retain(|one| !one.is_empty());
-    let lost_bytes = not_written_bytes(&place, &skipped);
+    let lost_bytes = given_up_bytes(&place, &skipped, GapReason::NoRoom);
     assert!(lost_bytes > 0, "nothing was given up");
 }

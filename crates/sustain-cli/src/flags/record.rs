@@ -98,10 +98,10 @@ What the output means:
   frames/s, from one frame to the next, missing, late (at the end)
       Of a stream with frames: how many came each second, how large they were, the
       longest time from one to the next, and how long each took until it, and all
-      before it, was durable. With --frame-rate also the frames that never came
-      (missing) and those that came late and then in quick succession (late), with
-      their numbers and times. The time of a frame is when the recorder read its
-      first byte.
+      before it, was durable. With --frame-rate also the frames that came late, and
+      then in quick succession (late), and those that a pause owes and that did not
+      come so (missing), with their numbers and times. The time of a frame is when
+      the recorder read its first byte.
   durable within (at the end)
       Of 1000 appends, 999 took no longer than this until their bytes were on the
       medium, where a power cut cannot take them.";
@@ -141,8 +141,8 @@ pub(crate) struct RecordFlags {
     pub(crate) ring: bool,
     /// What to do when the buffer in memory is full: let the source wait (block), or lose what
     /// comes and note it as a gap (drop). When the store is full, the recording ends, unless --ring
-    /// is given. Where pins keep all of a ring, the recording ends, too (block), or what comes is
-    /// lost until one is freed (drop).
+    /// is given, and what was read and has no place any more is lost. Where pins keep all of a
+    /// ring, the recording ends, too (block), or what comes is lost until one is freed (drop).
     #[arg(help_heading = group::HOW)]
     #[arg(long, value_enum, default_value_t = OnFullFlag::Block)]
     pub(crate) on_full: OnFullFlag,
@@ -156,7 +156,8 @@ pub(crate) struct RecordFlags {
     #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_name = "SIZE", value_parser = parse_append_size)]
     pub(crate) append_size: Option<u32>,
-    /// How long data may take to become durable, at most; each makes every write durable by itself.
+    /// About how long data may take to become durable, on disks that keep up; each makes every
+    /// write durable by itself.
     #[arg(help_heading = group::HOW)]
     #[arg(long, value_name = "TIME|each", default_value = "1s", value_parser = parse_durable)]
     pub(crate) durable: DurableFlag,
@@ -180,10 +181,9 @@ pub(crate) struct RecordFlags {
     #[arg(help_heading = group::HOW)]
     #[arg(long, value_enum, default_value_t = ShareFlag::First)]
     pub(crate) share: ShareFlag,
-    /// Hold other programs back while data waits for the disks, where the kernel gives nobody
-    /// priority: control groups that use these disks get I/O limits, which become lower while more
-    /// data waits and higher again while less does. Their own limits are put back at the end,
-    /// whatever ends the recording.
+    /// Hold other programs back while data waits for the disks. It is for disks on which the kernel
+    /// gives nobody priority: control groups that use them get I/O limits, the lower the more data
+    /// waits. Their own limits are put back at the end, whatever ends the recording.
     #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_enum, value_name = "WHOM")]
     pub(crate) hold_back: Option<HoldBackFlag>,

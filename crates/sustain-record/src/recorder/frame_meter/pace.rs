@@ -5,8 +5,8 @@
 const INCIDENTS_MAX: usize = 100;
 /// A frame is behind the rate once it comes this part of a period too late.
 const HALF: f64 = 0.5;
-/// Frames that are late come closer to each other than the rate is. So many frames after a pause,
-/// what has not been caught up by then is missing.
+/// Frames that are late come closer to each other than the rate is. When so many in a row have
+/// caught up less than that part of a period, what is still behind is missing.
 const FRAMES_TO_CATCH_UP: u32 = 8;
 
 /// A pause in the frames of a stream that was longer than the declared rate allows.
@@ -20,8 +20,8 @@ pub struct FrameIncident {
     pub interval_ns: u64,
     /// Frames that should have come in the pause and never came.
     pub missing: u64,
-    /// Frames that came right after the pause, closer to each other than the rate is: late, and
-    /// not missing.
+    /// Frames that came after the pause, closer to each other than the rate is: late, and not
+    /// missing.
     pub late: u64,
 }
 
@@ -37,18 +37,21 @@ pub struct FramePace {
     pub incidents: Vec<FrameIncident>,
     /// Incidents beyond those.
     pub unlisted: u64,
-    /// The incident of which frames may still come.
-    open: Option<OpenPause>,
+    /// The pauses of which frames may still come.
+    open: Option<OpenPauses>,
 }
 
+/// Pauses that followed each other before all that was due had been caught up.
 #[derive(Debug, Clone, PartialEq)]
-struct OpenPause {
-    /// With all that were due in the pause as late.
-    incident: FrameIncident,
-    /// Periods by which the last frame was behind the rate, and the least of these.
+struct OpenPauses {
+    /// With all that were due in each as late.
+    incidents: Vec<FrameIncident>,
+    /// Periods by which the last frame was behind the rate, and the least of these since the last
+    /// pause.
     behind: f64,
     least_behind: f64,
-    /// Frames since the pause.
+    /// The least when it last became smaller by [`HALF`], and the frames since.
+    caught_up_to: f64,
     frames: u32,
 }
 
@@ -78,9 +81,8 @@ impl FramePace {
         };
         let behind = interval_ns as f64 / self.period_ns - 1.0 - lost as f64;
         if behind >= HALF {
-            self.settle();
-            self.open = Some(OpenPause {
-                incident: FrameIncident {
+            self.pause(
+                FrameIncident {
                     frame,
                     time_ns,
                     interval_ns,
@@ -88,31 +90,64 @@ impl FramePace {
                     late: behind.round() as u64,
                 },
                 behind,
-                least_behind: behind,
-                frames: 0,
-            });
+            );
         } else if let Some(open) = &mut self.open {
             open.behind += behind;
             open.least_behind = open.least_behind.min(open.behind);
             open.frames += 1;
+            if open.least_behind <= open.caught_up_to - HALF {
+                (open.caught_up_to, open.frames) = (open.least_behind, 0);
+            }
             if open.least_behind < HALF || open.frames == FRAMES_TO_CATCH_UP {
                 self.settle();
             }
         }
     }
 
-    /// Takes note that what has not come by now of a pause is missing.
+    fn pause(&mut self, incident: FrameIncident, behind: f64) {
+        if self.open.as_ref().is_some_and(OpenPauses::is_full) {
+            self.settle();
+        }
+        let (mut incidents, before) = match self.open.take() {
+            Some(open) => (open.incidents, open.least_behind),
+            None => (Vec::new(), 0.0),
+        };
+        incidents.push(incident);
+        let behind = before + behind;
+        self.open = Some(OpenPauses {
+            incidents,
+            behind,
+            least_behind: behind,
+            caught_up_to: behind,
+            frames: 0,
+        });
+    }
+
+    /// Takes note that what has not come by now is missing. What was caught up belongs to the first
+    /// pauses.
     pub(super) fn settle(&mut self) {
         let Some(open) = self.open.take() else { return };
-        let mut incident = open.incident;
-        incident.missing = (open.least_behind.max(0.0).round() as u64).min(incident.late);
-        incident.late -= incident.missing;
-        self.missing += incident.missing;
-        self.late += incident.late;
-        if self.incidents.len() < INCIDENTS_MAX {
-            self.incidents.push(incident);
-        } else {
-            self.unlisted += 1;
+        let due: u64 = open.incidents.iter().map(|incident| incident.late).sum();
+        let mut caught_up = due.saturating_sub(open.least_behind.max(0.0).round() as u64);
+        for mut incident in open.incidents {
+            let late = incident.late.min(caught_up);
+            caught_up -= late;
+            incident.missing = incident.late - late;
+            incident.late = late;
+            self.missing += incident.missing;
+            self.late += incident.late;
+            if self.incidents.len() < INCIDENTS_MAX {
+                self.incidents.push(incident);
+            } else {
+                self.unlisted += 1;
+            }
         }
+    }
+}
+
+impl OpenPauses {
+    /// Whether another one has no place beside these, so that memory is bounded.
+    fn is_full(&self) -> bool {
+        self.incidents.len() >= INCIDENTS_MAX
     }
 }

@@ -151,6 +151,20 @@ fn a_frame_that_never_came_is_told_from_one_that_came_late() {
         [(1, 0, 1)],
         "it catches up little by little"
     );
+    let burst = |from_ms: i64, count: i64| (0..count).map(move |frame| from_ms + frame);
+    let long: Vec<i64> = [0, 10].into_iter().chain(burst(1010, 120)).collect();
+    assert_eq!(
+        incidents(&long),
+        [(2, 0, 99)],
+        "all that was due came in the end"
+    );
+    let first: Vec<i64> = [0, 10].into_iter().chain(burst(110, 4)).collect();
+    let both: Vec<i64> = first.into_iter().chain(burst(163, 20)).collect();
+    assert_eq!(
+        incidents(&both),
+        [(2, 0, 9), (6, 0, 4)],
+        "the second pause came before the first was made up for"
+    );
     let jitter = [0, 10, 41, 49, 62, 71, 80, 90, 100, 110, 120, 101];
     assert_eq!(
         incidents(&jitter),

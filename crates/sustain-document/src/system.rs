@@ -50,8 +50,12 @@ pub struct Others {
     pub written_bytes: u64,
     /// Both, over that time.
     pub rate_bytes_per_s: f64,
-    /// The rate of this process in that time.
+    /// The rate of this process in that time. On a disk beneath a volume or a loop device that is
+    /// all that came through that.
     pub own_rate_bytes_per_s: f64,
+    /// Whether it lies beneath a device whose counters were looked at, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_beneath: bool,
 }
 
 /// What the whole machine's processors did since the last sample; the shares add up to 100.

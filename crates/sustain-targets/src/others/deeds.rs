@@ -52,14 +52,24 @@ impl<'a> OthersDeeds<'a> {
         let (read, written) = (sum(|one| one.read_bytes), sum(|one| one.written_bytes));
         let devices = devices_of(others);
         let rate = |device: &str| mean(others, device, |one| one.rate_bytes_per_s);
-        let own = |device: &&str| mean(others, device, |one| one.own_rate_bytes_per_s);
+        let own = |device: &str| mean(others, device, |one| one.own_rate_bytes_per_s);
+        // What went to a device beneath another one went through that one, and counts there.
+        let is_top = |device: &str| {
+            let mut on_device = others.iter().filter(|one| one.device == device);
+            on_device.any(|one| !one.is_beneath)
+        };
+        let is_any_top = devices.iter().any(|device| is_top(device));
+        let counted = devices
+            .iter()
+            .filter(|device| !is_any_top || is_top(device));
+        let own_bytes_per_s = counted.map(|device| own(device)).sum();
         Some(OthersDeeds {
             kind: DeedsKind::of(read, written),
             is_one_stretch: others.len() == 1,
             // The sample in which they were first seen may have begun just before the run.
             from_s: first.from_s.max(0.0),
             to_s: others.iter().map(|one| one.to_s).fold(0.0, f64::max),
-            own_bytes_per_s: devices.iter().map(own).sum(),
+            own_bytes_per_s,
             places: devices
                 .into_iter()
                 .map(|device| (device, rate(device)))

@@ -43,6 +43,8 @@ impl SharedPeriod {
 #[derive(Debug)]
 pub(super) struct DeviceWatch {
     pub(super) device: String,
+    /// Whether it lies beneath others that are watched.
+    pub(super) is_beneath: bool,
     /// The bytes that its targets were given in all, and those up to the last sample.
     pub(super) driven: MovedBytes,
     pub(super) driven_before: MovedBytes,
@@ -79,6 +81,7 @@ impl DeviceWatch {
     pub(super) fn new(device: &str) -> DeviceWatch {
         DeviceWatch {
             device: device.to_owned(),
+            is_beneath: false,
             driven: MovedBytes::default(),
             driven_before: MovedBytes::default(),
             seen: MovedBytes::default(),
@@ -248,6 +251,7 @@ impl DeviceWatch {
                 written_bytes: stretch.others.written_bytes,
                 rate_bytes_per_s: stretch.others_bytes_per_s(),
                 own_rate_bytes_per_s: stretch.own.bytes() as f64 / stretch.seconds(),
+                is_beneath: self.is_beneath,
             })
             .collect()
     }

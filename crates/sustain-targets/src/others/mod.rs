@@ -39,7 +39,8 @@ impl OthersWatch {
     pub(crate) fn new(counted: Counted) -> OthersWatch {
         let Counted { targets, beneath } = counted;
         let watched = |one: Beneath| {
-            let watch = DeviceWatch::new(&one.seen_on.join(", "));
+            let mut watch = DeviceWatch::new(&one.seen_on.join(", "));
+            watch.is_beneath = true;
             (one, watch)
         };
         let mut devices: Vec<DeviceWatch> = Vec::new();

@@ -217,9 +217,25 @@ fn a_sample_from_before_the_run_is_no_negative_time() {
         written_bytes: 40_000_000,
         rate_bytes_per_s: 1e7,
         own_rate_bytes_per_s: 5e7,
+        is_beneath: false,
     };
-    let deeds = others_deeds(&[others]).unwrap();
+    let deeds = others_deeds(std::slice::from_ref(&others)).unwrap();
     assert!(deeds.contains("from 0 s to 4 s"), "{deeds}");
+    // What went through a loop device to a disk counts once; that of two disks adds up.
+    let beneath = Others {
+        device: "loop0".to_owned(),
+        own_rate_bytes_per_s: 1e7,
+        ..others.clone()
+    };
+    let both = |is_beneath| {
+        let disk = Others {
+            is_beneath,
+            ..others.clone()
+        };
+        others_deeds(&[disk, beneath.clone()]).unwrap()
+    };
+    assert!(both(true).ends_with("beside the 10.0 MB/s of this run itself"));
+    assert!(both(false).ends_with("beside the 60.0 MB/s of this run itself"));
 }
 
 #[test]
@@ -380,6 +396,7 @@ fn a_little_reading_beside_much_writing_is_in_the_words_as_it_is_in_the_rate() {
             written_bytes,
             rate_bytes_per_s: (read_bytes + written_bytes) as f64 / 10.0,
             own_rate_bytes_per_s: 50e6,
+            is_beneath: false,
         };
         others_deeds(&[stretch]).unwrap()
     };

@@ -135,8 +135,11 @@ pub struct Hop {
     /// The rate that it could carry, if it runs below what both ends can do; else null.
     pub possible_rate_bytes_per_s: Option<f64>,
     /// What it runs at and what both ends can do, in words: `runs at 2.5 GT/s x1; both ends can do
-    /// 8 GT/s x4`; else null.
+    /// 8 GT/s x4`; else null. Of a disk, that its transfer mode is below the best it can do.
     pub slow: Option<String>,
+    /// Of a disk on ATA, the mode in which it and its channel transfer: `UDMA/100`, `PIO 4`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfer_mode: Option<String>,
 }
 
 /// The path from a disk up to the memory.

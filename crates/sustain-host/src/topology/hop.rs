@@ -15,6 +15,7 @@ pub(super) fn without_rate(id: String, kind: HopKind, name: String) -> Hop {
         formula: None,
         possible_rate_bytes_per_s: None,
         slow: None,
+        transfer_mode: None,
     }
 }
 

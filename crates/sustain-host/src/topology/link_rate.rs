@@ -73,23 +73,12 @@ pub(super) fn sata(megabits_per_s: u32) -> Option<LinkRate> {
         .then(|| LinkRate::encoded(megabits_per_s, "Gbit/s", 1, (8, 10)))
 }
 
-/// Parallel ATA: two bytes each cycle of the Ultra DMA mode, in nanoseconds. Both disks of a cable
-/// share it.
-pub(super) fn ultra_dma(mode: u32) -> Option<LinkRate> {
-    let cycle_ns: u32 = match mode {
-        0 => 120,
-        1 => 80,
-        2 => 60,
-        3 => 45,
-        4 => 30,
-        5 => 20,
-        6 => 15,
-        _ => return None,
-    };
-    Some(LinkRate {
+/// Parallel ATA: two bytes each cycle of the transfer mode. Both disks of a cable share it.
+pub(super) fn per_cycle(cycle_ns: u32) -> LinkRate {
+    LinkRate {
         bytes_per_s: 2.0 / (f64::from(cycle_ns) * 1e-9),
         formula: format!("2 B / {cycle_ns} ns"),
-    })
+    }
 }
 
 /// Serial Attached SCSI, a port of some phys at one speed: 8b/10b up to 12 Gbit/s; at 22.5 Gbit/s
@@ -191,9 +180,7 @@ mod tests {
         assert_rate(sas(12_000, 4), 4800.0, "12 Gbit/s x 4 x 8/10 / 8");
         assert_rate(sas(22_500, 1), 2400.0, "22.5 Gbit/s x 128/150 / 8");
         assert_eq!(sas(6000, 0), None);
-        assert_rate(ultra_dma(2), 33.33, "2 B / 60 ns");
-        assert_rate(ultra_dma(6), 133.33, "2 B / 15 ns");
-        assert_eq!(ultra_dma(7), None);
+        assert_rate(Some(per_cycle(60)), 33.33, "2 B / 60 ns");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! sysfs is read, and what it does not report is left open, never guessed. Nothing is decided here;
 //! the guard decides what may be written.
 
+mod ata_mode;
 mod controller;
 mod facts;
 mod hop;

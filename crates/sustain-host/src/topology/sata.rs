@@ -1,4 +1,5 @@
-//! SATA ports and port multipliers, and the cables of parallel ATA, as libata shows them.
+//! SATA ports and port multipliers, and the cables and transfer modes of parallel ATA, as libata
+//! shows them.
 //! Called by the walk. libata's directories: `ata3/link3` is the port's own link; behind a port
 //! multiplier `ata3/link3.2` is the link of its port 2, which is the channel of the SCSI address.
 
@@ -6,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use sustain_document::devices::{Hop, HopKind};
 
+use super::ata_mode::{AtaDrive, AtaMode, why_slow};
 use super::hop::{marked_if_slow, with_rate, without_rate};
 use super::link_rate::{self, giga, parse_giga};
 use super::order::{is_numbered, numbers_in};
@@ -60,7 +62,7 @@ fn port_hop(way: &SysfsPath, port: &Path, link: &Path, unit: u64, adapter: Optio
         || stated(link, "sata_spd").is_some()
         || drive_limit(link, unit).is_some();
     match ultra_dma_mode(link).filter(|_| !is_serial) {
-        Some(mode) => with_rate(hop("parallel ATA cable"), link_rate::ultra_dma(mode)),
+        Some(mode) => with_rate(hop("parallel ATA cable"), mode.rate()),
         None if is_serial => with_speed(hop("SATA port"), link, adapter, drive_limit(link, unit)),
         // Neither end reports a speed of either kind: this is an emulated or very old IDE channel.
         None => hop("ATA channel"),
@@ -135,11 +137,53 @@ fn adapter_limit(way: &SysfsPath) -> Option<u32> {
     }
 }
 
-/// The fastest mode of the drives on a parallel cable, of which there are at most two.
-fn ultra_dma_mode(link: &Path) -> Option<u32> {
-    let modes = [0, 1].into_iter().filter_map(|unit| {
-        let mode = attribute(&drive(link, unit).join("dma_mode"))?;
-        mode.strip_prefix("XFER_UDMA_")?.parse().ok()
-    });
+/// The fastest mode of the drives on a parallel cable, of which there are at most two, if that is
+/// Ultra DMA.
+fn ultra_dma_mode(link: &Path) -> Option<AtaMode> {
+    let modes = [0, 1].into_iter();
+    let modes = modes.filter_map(|unit| mode_in_use(&drive(link, unit)));
+    let modes = modes.filter(|mode| matches!(mode, AtaMode::UltraDma(_)));
     modes.max()
+}
+
+/// The mode in which a drive transfers. Kernels that do not tell it tell the mode for DMA.
+fn mode_in_use(drive: &Path) -> Option<AtaMode> {
+    let stated = ["xfer_mode", "dma_mode"].into_iter();
+    let mut stated = stated.filter_map(|name| attribute(&drive.join(name)));
+    stated.find_map(|text| AtaMode::parse(&text))
+}
+
+/// The disk's own hop with its transfer mode, and marked if that is below the best of the drive.
+/// Over SATA the modes of DMA are names only; in PIO it is slow there, too.
+pub(super) fn with_transfer_mode(disk: Hop, way: &SysfsPath) -> Hop {
+    let Some((facts, is_serial)) = drive_facts(way) else {
+        return disk;
+    };
+    let Some(mode) = mode_in_use(&facts) else {
+        return disk;
+    };
+    let is_told = !is_serial || matches!(mode, AtaMode::Pio(_));
+    let own = attribute(&facts.join("id")).and_then(|identity| AtaDrive::parse(&identity));
+    let slow = own.filter(|_| is_told).and_then(|own| why_slow(mode, own));
+    Hop {
+        transfer_mode: is_told.then(|| mode.name()),
+        slow,
+        ..disk
+    }
+}
+
+/// What libata tells of the drive, and whether its link is SATA.
+fn drive_facts(way: &SysfsPath) -> Option<(PathBuf, bool)> {
+    let port = way.nearest(|name| is_numbered(name, "ata"))?;
+    let own_link = port.join(name_of(port).replace("ata", "link"));
+    let (channel, unit) = channel_and_unit(way);
+    let outer_link = port.join(format!("{}.{channel}", name_of(&own_link)));
+    let (link, unit) = match outer_link.is_dir() {
+        true => (outer_link, 0),
+        false => (own_link, unit),
+    };
+    let is_serial = adapter_limit(way).is_some()
+        || stated(&link, "sata_spd").is_some()
+        || drive_limit(&link, unit).is_some();
+    Some((drive(&link, unit), is_serial))
 }

@@ -45,7 +45,8 @@ pub(super) fn path_of_disk(roots: &Roots, device: &BlockDevice) -> Result<DiskPa
         }
         _ => disk.clone(),
     };
-    let mut hops = vec![without_rate(way.id_of(&directory), HopKind::Disk, name)];
+    let own = without_rate(way.id_of(&directory), HopKind::Disk, name);
+    let mut hops = vec![sata::with_transfer_mode(own, &way)];
     hops.extend(sata::hops(&way));
     hops.extend(sas::hops(&way));
     hops.extend(usb::hops(&way));

@@ -116,6 +116,10 @@ pub(super) fn ahci_with_port_multiplier() -> FakeHost {
     host
 }
 
+const CHANNEL: &str = "devices/pci0000:00/0000:00:07.1";
+/// The first drive on it.
+pub(super) const CHANNEL_DRIVE: &str = "devices/pci0000:00/0000:00:07.1/ata1/link1/dev1.0";
+
 /// Two drives on one cable of a PIIX3, of which the faster sets the cable's rate.
 pub(super) fn parallel_ata() -> FakeHost {
     ata_channel(["XFER_UDMA_2", "XFER_UDMA_4"])
@@ -128,7 +132,7 @@ pub(super) fn emulated_ata() -> FakeHost {
 
 fn ata_channel(modes: [&str; 2]) -> FakeHost {
     let host = FakeHost::new();
-    let adapter = "devices/pci0000:00/0000:00:07.1";
+    let adapter = CHANNEL;
     write(&host, &[(&format!("{adapter}/class"), "0x010180")]);
     for (unit, disk, mode) in [(0, "sdzza", modes[0]), (1, "sdzzb", modes[1])] {
         let drive = format!("{adapter}/ata1/link1/dev1.{unit}/ata_device/dev1.{unit}");

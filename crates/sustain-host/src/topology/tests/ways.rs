@@ -83,6 +83,53 @@ fn two_drives_share_a_cable_of_parallel_ata() {
 }
 
 #[test]
+fn a_drive_in_a_mode_below_its_best_is_marked() {
+    let host = trees::parallel_ata();
+    let [one, other] = ["sdzza", "sdzzb"].map(|name| path(&host, name).hops.remove(0));
+    assert_eq!(one.transfer_mode.as_deref(), Some("UDMA/33"));
+    assert_eq!(other.transfer_mode.as_deref(), Some("UDMA/66"));
+    let slow = one.slow.unwrap();
+    assert!(
+        slow.starts_with("runs at UDMA/33; the drive can do UDMA/133"),
+        "{slow}"
+    );
+    let slow = other.slow.unwrap();
+    assert!(
+        slow.contains("what the channel can do is not reported"),
+        "{slow}"
+    );
+    // What is in use counts, not what DMA would use.
+    let host = trees::parallel_ata();
+    let drive = format!("{}/ata_device/dev1.0/xfer_mode", trees::CHANNEL_DRIVE);
+    write(&host, &[(&drive, "XFER_PIO_4")]);
+    let slow = path(&host, "sdzza").hops.remove(0).slow.unwrap();
+    assert!(
+        slow.starts_with("runs at PIO 4; the drive can do UDMA/133; in PIO"),
+        "{slow}"
+    );
+}
+
+#[test]
+fn over_sata_only_pio_is_a_slow_mode() {
+    let host = trees::ahci_with_port_multiplier();
+    let own = |host: &FakeHost, name| path(host, name).hops.remove(0);
+    for name in ["sdzza", "sdzzc"] {
+        assert_eq!(
+            (own(&host, name).transfer_mode, own(&host, name).slow),
+            (None, None)
+        );
+    }
+    let drive = format!(
+        "{}/ata1/link1/dev1.0/ata_device/dev1.0/xfer_mode",
+        trees::AHCI
+    );
+    write(&host, &[(&drive, "XFER_PIO_4")]);
+    let disk = own(&host, "sdzza");
+    assert_eq!(disk.transfer_mode.as_deref(), Some("PIO 4"));
+    assert!(disk.slow.is_some());
+}
+
+#[test]
 fn a_channel_of_which_nothing_is_told_is_not_called_serial() {
     let host = trees::emulated_ata();
     assert_eq!(names(&path(&host, "sdzza"))[0], "ATA channel ata1");

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use sustain_document::devices::{DeviceFacts, DeviceKind, DevicesDocument, DiskFacts, Hop};
+use sustain_document::devices::{
+    DeviceFacts, DeviceKind, DevicesDocument, DiskFacts, Hop, HopKind,
+};
 
 use super::without_controls;
 use super::wrapped::wrapped;
@@ -173,10 +175,15 @@ fn disk_lines(disk: &DiskFacts) -> Vec<String> {
     );
     let request = device.max_request_bytes;
     habits.extend(request.map(|bytes| format!("requests up to {}", memory(bytes))));
+    let own_hop = disk.path.hops.first();
+    let mode = own_hop.and_then(|hop| hop.transfer_mode.as_ref());
+    habits.extend(mode.map(|mode| format!("transfers by {mode}")));
     let mut lines = vec![format!("{name}: {}", facts.join(", "))];
     if !habits.is_empty() {
         lines.push(habits.join(", "));
     }
+    let slow = own_hop.and_then(|hop| hop.slow.as_ref());
+    lines.extend(slow.map(|words| format!("SLOW: {words}")));
     lines.push(verdict(&disk.facts));
     lines.extend(disk.facts.caution.clone());
     lines
@@ -222,10 +229,9 @@ fn remarks(document: &DevicesDocument) -> Vec<String> {
         lines.push("no disk was found".to_owned());
     }
     let hops = || document.disks.iter().flat_map(|disk| &disk.path.hops);
-    let slow: BTreeSet<&str> = hops()
-        .filter(|hop| hop.slow.is_some())
-        .map(|hop| hop.name.as_str())
-        .collect();
+    // A disk in a slow transfer mode says so itself.
+    let slow = hops().filter(|hop| hop.slow.is_some() && hop.kind != HopKind::Disk);
+    let slow: BTreeSet<&str> = slow.map(|hop| hop.name.as_str()).collect();
     match slow.len() {
         0 => {}
         1 => lines.extend(

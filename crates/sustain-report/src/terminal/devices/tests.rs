@@ -174,6 +174,22 @@ fn a_machine_is_a_tree_from_the_memory_to_what_is_built_on_the_disks() {
 }
 
 #[test]
+fn a_disk_in_a_slow_transfer_mode_says_so_itself() {
+    let facts = facts("disk", &device("sda", 1 << 30, &json!({})), &[], &[]);
+    let mut disk = disk(&facts, &[hop("memory", "memory", "memory")]);
+    let own = &mut disk["path"]["hops"][0];
+    own["transfer_mode"] = "UDMA/33".into();
+    own["slow"] = "runs at UDMA/33; the drive can do UDMA/100".into();
+    insta::assert_snapshot!(devices_text(&document(&[disk], &[], &[]), 80), @"
+    memory
+    └─ sda: 1 GiB
+         transfers by UDMA/33
+         SLOW: runs at UDMA/33; the drive can do UDMA/100
+         may be written
+    ");
+}
+
+#[test]
 fn every_line_fits_the_terminal() {
     for width in [60, 80, 132] {
         for line in devices_text(&machine(), width).lines() {

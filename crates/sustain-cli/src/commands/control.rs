@@ -78,6 +78,23 @@ fn no_recorder(why: &str) -> String {
     )
 }
 
+/// Why a command takes no such words, and what takes them.
+fn extra_words(command: CommandWord, text: &str) -> String {
+    match command {
+        CommandWord::Pin if text.trim().is_empty() || !text.contains("..") => format!(
+            "`pin` takes a stretch such as -30s..+10s, or --from, --to or --around, and {text:?} \
+             is no stretch"
+        ),
+        CommandWord::Pin => {
+            "`pin` takes a stretch, or --from and --to: give one of the two".to_owned()
+        }
+        _ => format!(
+            "this command takes nothing more, and {text:?} was given: `mark` takes a text, in \
+             quotes if it has spaces, `unpin` a number, `pin` a stretch such as -30s..+10s"
+        ),
+    }
+}
+
 fn request(flags: &ControlFlags) -> Result<ControlRequest, UsageError> {
     let text = flags.text.clone().unwrap_or_default();
     check_no_flag(&text)?;
@@ -100,9 +117,7 @@ fn request(flags: &ControlFlags) -> Result<ControlRequest, UsageError> {
             number: number_of_pin(flags)?,
         },
         _ if flags.text.is_some() && stretch(flags).is_none() => {
-            let why = "only mark takes a text, only unpin a number, and only pin a stretch, as \
-                       -30s..+10s: quote a text with spaces";
-            return Err(UsageError(why.to_owned()));
+            return Err(UsageError(extra_words(flags.command, &text)));
         }
         CommandWord::Pin => {
             let (from, to) = stretch(flags).unwrap_or((flags.from.clone(), flags.to.clone()));

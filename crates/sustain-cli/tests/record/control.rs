@@ -536,7 +536,7 @@ fn what_cannot_be_commanded_says_why() {
     commanded
         .control(&["status", "text"])
         .expect(2)
-        .says("only mark takes a text");
+        .says("this command takes nothing more");
     let place = &commanded.members.place;
     place
         .run(&["control", "nowhere", "status"])

@@ -235,7 +235,8 @@ fn a_ring_that_a_pin_fills_is_not_split_where_no_recording_could_go_on() {
         commanded.becomes(|status| whole(&stream(status, "main")["settled_bytes"]) > 0);
     };
     let why = refused["error"].as_str().unwrap();
-    assert!(why.contains("and nothing was split"), "{why}");
+    assert!(why.contains("Nothing was split"), "{why}");
+    assert!(why.contains("Pins keep the others: free one"), "{why}");
     assert_eq!(
         whole(&commanded.status()["recording"]),
         last,
@@ -273,7 +274,8 @@ fn a_store_without_a_slot_for_another_recording_is_not_split() {
         commanded.becomes(|status| whole(&stream(status, "main")["settled_bytes"]) > 0);
     };
     let why = refused["error"].as_str().unwrap();
-    assert!(why.contains("and nothing was split"), "{why}");
+    assert!(why.contains("Nothing was split"), "{why}");
+    assert!(!why.contains("Pins"), "{why}");
     let status = commanded.status();
     assert_eq!(whole(&status["recording"]), last, "this one goes on");
     let (members, result) = commanded.finish(1);
@@ -296,7 +298,7 @@ fn a_split_is_told_in_words_and_refused_when_the_recording_ends() {
     let answer = json_of(&told);
     assert_eq!(answer["split"], json!({ "ended": 2, "recording": 3 }));
     let told = commanded.control(&["split", "a text"]).expect(2).stderr;
-    assert!(told.contains("only mark takes a text"), "{told}");
+    assert!(told.contains("this command takes nothing more"), "{told}");
     let client = commanded.client();
     assert_eq!(
         answer_to(&client, &json!({ "command": "stop" }))["ok"],

@@ -379,7 +379,7 @@ fn what_is_found_of_a_pin_is_told_with_its_times() {
     for key in ["kept", "absent", "kept_recordings"] {
         assert_eq!(checked[key], pin[key], "{key}");
     }
-    let line = format!("pin 1: what is found of it arrived from {from} to {to}");
+    let line = format!("pin 1: holds data that arrived from {from} to {to}");
     for command in ["list", "verify"] {
         let told = unwrapped(&place.run(&[command, "a", "b"]).expect(0).stdout);
         assert!(told.contains(&line), "{told}");

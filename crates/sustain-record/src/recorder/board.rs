@@ -63,6 +63,9 @@ pub struct PinsStanding {
     pub ring_bytes: u64,
     /// Whether they leave no space, so that what comes waits until one is freed, or is lost.
     pub leave_nothing: bool,
+    /// Where ends are still to come: how long until all of them are noted, at most, so that the
+    /// ring goes on behind.
+    pub ends_in_ns: Option<i64>,
 }
 
 /// The state of a member.

@@ -63,14 +63,16 @@ pub fn mark_line(mark: &UserMark) -> String {
 
 /// What a pin keeps, and what it cannot keep because that is gone.
 fn pin_lines(pin: &PinnedStretch) -> Vec<String> {
-    let to_come = match pin.is_to_come {
-        true => ", which is still to come",
-        false => "",
-    };
-    let mut lines = vec![format!(
-        "pin {} keeps what arrives from {} to {}{to_come}",
-        pin.number, pin.from, pin.to
-    )];
+    let mut lines = vec![match pin.is_to_come {
+        true => format!(
+            "pin {} keeps what has arrived since {}, and what arrives until {}",
+            pin.number, pin.from, pin.to
+        ),
+        false => format!(
+            "pin {} keeps what arrived from {} to {}",
+            pin.number, pin.from, pin.to
+        ),
+    }];
     if pin.is_gone_in_part() {
         let gone_ns = pin.from_ns.abs_diff(pin.asked_from_ns);
         let gone = match gone_ns {
@@ -102,14 +104,14 @@ fn pin_lines(pin: &PinnedStretch) -> Vec<String> {
 }
 
 /// The marks of a recording that is over.
-pub(super) fn marks_line(marks: &MarksResult) -> String {
+pub(crate) fn marks_line(marks: &MarksResult) -> String {
     let count = match marks.count {
         1 => "1 mark".to_owned(),
         count => format!("{count} marks"),
     };
     match marks.gap_bytes {
         0 => format!("{count}, all recorded: `sustain list` shows them"),
-        bytes => format!("{count}, of which {bytes} bytes are LOST"),
+        bytes => format!("{count}; {bytes} bytes of their text are LOST"),
     }
 }
 
@@ -119,12 +121,15 @@ fn status_lines(status: &StatusLine) -> Vec<String> {
         0 => String::new(),
         number => format!("recording {number}: "),
     };
-    let paused = if status.paused { ", PAUSED" } else { "" };
+    // What limits a recording that is paused is the pause.
+    let (paused, limit) = match status.paused {
+        true => (", PAUSED", String::new()),
+        false => ("", format!(", limit: {}", status.limited_by.words())),
+    };
     let mut lines = vec![format!(
-        "{recording}{}{paused}, buffer {}, limit: {}",
+        "{recording}{}{paused}, buffer {}{limit}",
         stretch(status.time_s.round()),
         percent(status.buffer_fill),
-        status.limited_by.words()
     )];
     lines.extend(status.streams.iter().map(|stream| {
         let lost = match stream.gap_bytes {
@@ -243,6 +248,31 @@ mod tests {
     }
 
     #[test]
+    fn the_status_says_what_pins_take_of_the_ring() {
+        let pins = StatusPins {
+            numbers: vec![1, 4],
+            kept_bytes: 25 << 20,
+            ring_bytes: 100 << 20,
+            leave_nothing: false,
+        };
+        assert_eq!(
+            pins_line(&pins).unwrap(),
+            "pins 1, 4: keep 26.2 MB of the ring (25 %)"
+        );
+        let all = StatusPins {
+            leave_nothing: true,
+            ..pins.clone()
+        };
+        let told = pins_line(&all).unwrap();
+        assert!(told.contains("(25 %), and NOTHING IS LEFT"), "{told}");
+        let none = StatusPins {
+            numbers: Vec::new(),
+            ..pins
+        };
+        assert_eq!(pins_line(&none), None);
+    }
+
+    #[test]
     fn a_pin_says_what_it_keeps_and_what_is_gone() {
         let pin = PinnedStretch {
             number: 2,
@@ -282,32 +312,11 @@ mod tests {
         };
         assert_eq!(
             control_text(&answer, 1000),
-            "pin 2 keeps what arrives from 1970-01-01T00:00:12.500000000Z to \
-             1970-01-01T00:00:40.000000000Z, which is still to come\nthe first 12.5 s of what was asked \
+            "pin 2 keeps what has arrived since 1970-01-01T00:00:12.500000000Z, and what arrives \
+             until 1970-01-01T00:00:40.000000000Z\nthe first 12.5 s of what was asked \
              for, from 1970-01-01T00:00:00.000000000Z on, are GONE: the ring has overwritten them, \
              or they were before this run of the recorder began\n"
         );
-        let pins = StatusPins {
-            numbers: vec![1, 4],
-            kept_bytes: 25 << 20,
-            ring_bytes: 100 << 20,
-            leave_nothing: false,
-        };
-        assert_eq!(
-            pins_line(&pins).unwrap(),
-            "pins 1, 4: keep 26.2 MB of the ring (25 %)"
-        );
-        let all = StatusPins {
-            leave_nothing: true,
-            ..pins.clone()
-        };
-        let told = pins_line(&all).unwrap();
-        assert!(told.contains("(25 %), and NOTHING IS LEFT"), "{told}");
-        let none = StatusPins {
-            numbers: Vec::new(),
-            ..pins
-        };
-        assert_eq!(pins_line(&none), None);
         let freed = ControlAnswer {
             unpinned: Some(2),
             ..ControlAnswer::done()

@@ -280,7 +280,11 @@ fn time_until_full_s(standing: &RecordingProgress, rates: &RecordRates) -> Optio
         .map(|member| member.free_bytes)
         .sum::<Option<u64>>()?;
     let used = rates.room_bytes_per_s;
-    (used > 0.0).then(|| free as f64 / used)
+    let full_in_s = (used > 0.0).then(|| free as f64 / used)?;
+    // A ring goes on when the ends of its pins have come.
+    let ends_in_ns = standing.pins.as_ref().and_then(|pins| pins.ends_in_ns);
+    let goes_on = ends_in_ns.is_some_and(|ends_in_ns| full_in_s * 1e9 > ends_in_ns as f64);
+    (!goes_on).then_some(full_in_s)
 }
 
 #[cfg(test)]

@@ -175,17 +175,23 @@ pub(super) fn chosen<'a>(
     let Some(pin) = flags.pin else {
         return recording(flags.recording, recordings);
     };
-    let numbers = recordings.iter().rev().map(|one| one.number.to_string());
+    // Of one that begins just behind the time of a pin, its slots may have the start alone.
+    let with_bytes = recordings.iter().filter(|one| one.arrival_ns().is_some());
+    let mut kept: Vec<&Recording> = with_bytes.collect();
+    if kept.is_empty() {
+        kept = recordings.iter().collect();
+    }
+    let numbers = kept.iter().rev().map(|one| one.number.to_string());
     let numbers = some_of(&numbers.collect::<Vec<String>>());
     let wanted = flags.recording;
-    let found = match (wanted, recordings) {
+    let found = match (wanted, &kept[..]) {
         (_, []) => {
             return Err(UsageError(format!(
                 "pin {pin} keeps nothing of a recording"
             )));
         }
-        (Some(wanted), all) => all.iter().find(|one| one.number == wanted),
-        (None, [only]) => Some(only),
+        (Some(wanted), all) => all.iter().find(|one| one.number == wanted).copied(),
+        (None, [only]) => Some(*only),
         (None, _) => {
             return Err(UsageError(format!(
                 "pin {pin} keeps parts of several recordings ({numbers}): choose one with \

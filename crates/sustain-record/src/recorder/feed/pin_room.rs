@@ -1,5 +1,7 @@
 //! How long the ring goes on beside pins whose end is still to be told.
 
+use sustain_disk::clock::Timestamp;
+
 use super::RecordFeed;
 use crate::recorder::inlet::Inlet;
 use crate::recorder::member::MemberWriter;
@@ -16,6 +18,20 @@ impl<I: Inlet> RecordFeed<I> {
     pub(super) fn until_closed_ns(&self) -> i64 {
         let interval_ns = i64::try_from(self.setup.durability.interval_ns).unwrap_or(i64::MAX);
         UNTIL_CLOSED_NS.saturating_add(interval_ns)
+    }
+
+    /// How long until all ends of pins that are to come are told, at most; `None` if there are
+    /// none, or if one is overdue: it may stay open for good.
+    pub(super) fn ends_of_pins_in_ns(&self, now: Timestamp) -> Option<i64> {
+        let now_ns = self.setup.unix_clock.unix_ns(now);
+        let ends = self.pinning.open.iter().map(|open| {
+            let told_ns = open.to_ns.saturating_add(self.until_closed_ns());
+            told_ns.saturating_sub(now_ns)
+        });
+        let (least, most) = ends.fold((i64::MAX, None), |(least, most), ends_in_ns| {
+            (ends_in_ns.min(least), most.max(Some(ends_in_ns)))
+        });
+        most.filter(|_| least >= 0)
     }
 
     /// The slots on each member that what has arrived and is not durable takes. All of it lies

@@ -2,6 +2,8 @@
 //! superblock is being written, so that nothing is overwritten that is about to be kept, and
 //! nothing is left out before the superblock tells so.
 
+use std::collections::BTreeSet;
+
 use sustain_disk::clock::Timestamp;
 use sustain_disk::engine::{Operation, Request, Vector, Vectors};
 use sustain_document::setting::RING;
@@ -193,16 +195,12 @@ impl<I: Inlet> RecordFeed<I> {
         // A member that has failed, or does not answer, keeps it: whoever opens the store next to
         // record to it frees it there.
         self.check_ring()?;
-        let is_set = |pin: &Pin| pin.is_set() && pin.number == number;
-        let mut pins = self
-            .members
-            .iter()
-            .filter(|one| one.works())
-            .flat_map(|one| &one.superblock_to_be().pins);
-        if !pins.any(is_set) {
-            let pins = self.members.first().map(|one| &one.setup.superblock.pins);
-            let set = pins.into_iter().flatten().filter(|pin| pin.is_set());
-            let numbers: Vec<String> = set.map(|pin| pin.number.to_string()).collect();
+        let members = self.members.iter().filter(|one| one.works());
+        let pins = members.flat_map(|one| &one.superblock_to_be().pins);
+        let set = pins.filter(|pin| pin.is_set()).map(|pin| pin.number);
+        let set: BTreeSet<u32> = set.collect();
+        if !set.contains(&number) {
+            let numbers: Vec<String> = set.iter().map(u32::to_string).collect();
             return Err(match numbers.is_empty() {
                 true => format!("there is no pin {number}, nor any other"),
                 false => format!(

@@ -85,6 +85,7 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> RecordingPro
             let members = members.map(|member| (&member.setup.superblock, member.slots_begun()));
             PinsStanding {
                 leave_nothing: feed.is_left_nothing(),
+                ends_in_ns: feed.ends_of_pins_in_ns(now),
                 ..pins_standing(&members.collect::<Vec<_>>())
             }
         }),

@@ -156,10 +156,15 @@ impl Commander {
         let needed_slots = needed_slots(standing, slot_bytes);
         (free_slots < needed_slots).then(|| {
             let slots = if free_slots == 1 { "slot" } else { "slots" };
+            let pins = standing.pins.as_ref();
+            let what_to_do = match pins.is_some_and(|pins| !pins.numbers.is_empty()) {
+                true => ". Pins keep the others: free one (`unpin`), and ask again",
+                false => "",
+            };
             format!(
-                "the members have {free_slots} free {slots} left, and a split at this rate may \
-                 take {needed_slots}, because each recording begins one on each member: this one \
-                 goes on, and nothing was split"
+                "the members have {free_slots} free {slots} left, and a split now may take \
+                 {needed_slots}: one on each member, and the rest for what waits and arrives \
+                 meanwhile. Nothing was split, and this recording goes on{what_to_do}"
             )
         })
     }

@@ -15,7 +15,7 @@ pub(super) fn pin_lines(pin: &ListedPin) -> [String; 2] {
 pub(super) fn found_line(number: u32, is_open: bool, found: &PinFindings) -> String {
     match (&found.kept, is_open) {
         (Some(kept), _) => format!(
-            "pin {number}: what is found of it arrived from {} to {}",
+            "pin {number}: holds data that arrived from {} to {}",
             kept.from, kept.to
         ),
         (None, true) => format!("pin {number}: nothing of it is found so far"),
@@ -61,7 +61,8 @@ fn pin_line(pin: &ListedPin) -> String {
 }
 
 fn recordings(pin: &ListedPin) -> String {
-    let numbers: Vec<String> = pin.recordings.iter().map(u32::to_string).collect();
+    let numbers = pin.found.kept_recordings.iter();
+    let numbers: Vec<String> = numbers.map(u32::to_string).collect();
     match &numbers[..] {
         [] => String::new(),
         [number] => format!(" with data of recording {number}"),
@@ -74,19 +75,20 @@ fn recordings(pin: &ListedPin) -> String {
 pub fn unpin_text(document: &UnpinDocument, width: usize) -> String {
     let pin = &document.pin;
     let kept = position(pin.kept_bytes);
-    let (free, others) = match document.freed_bytes < pin.kept_bytes {
-        true => (
-            format!("{} of the {kept}", position(document.freed_bytes)),
-            "; other pins keep the rest",
+    let ring = "the next recording with --ring may overwrite";
+    let freed = match document.freed_bytes {
+        0 => format!("other pins still keep all of its {kept}"),
+        bytes if bytes < pin.kept_bytes => format!(
+            "{ring} {} of its {kept}, and other pins keep the rest",
+            position(bytes)
         ),
-        false => (format!("the {kept}"), ""),
+        _ => format!("{ring} its {kept}"),
     };
-    let line = format!(
-        "pin {} is freed: the next recording with --ring may overwrite {free} that it kept\
-         {}{others}",
-        pin.number,
-        recordings(pin)
-    );
+    let of = match recordings(pin).strip_prefix(" with ") {
+        Some(data) => format!(" ({data})"),
+        None => String::new(),
+    };
+    let line = format!("pin {} is freed: {freed}{of}", pin.number);
     wrapped(&line, width)
 }
 
@@ -126,7 +128,7 @@ mod tests {
     fn what_is_found_of_a_pin_is_said() {
         assert_eq!(
             pin_lines(&pin())[1],
-            "pin 2: what is found of it arrived from 1970-01-01T00:00:01.000000000Z to \
+            "pin 2: holds data that arrived from 1970-01-01T00:00:01.000000000Z to \
              1970-01-01T00:00:41.000000000Z"
         );
         let nothing = ListedPin {
@@ -164,7 +166,7 @@ mod tests {
             pin_line(&pin()),
             "pin 2 from 1970-01-01T00:00:00.000000000Z to 1970-01-01T00:00:40.000000000Z (its end \
              is still to come, or the recording ended before it: all that has come is kept): keeps \
-             16.8 MB with data of recordings 3, 4 and 5"
+             16.8 MB with data of recordings 3 and 5"
         );
     }
 
@@ -182,12 +184,17 @@ mod tests {
         };
         assert_eq!(
             unpin_text(&document, 1000),
-            "pin 2 is freed: the next recording with --ring may overwrite 4.19 MB of the 16.8 MB that it kept with \
-             data of recording 3; other pins keep the rest\n"
+            "pin 2 is freed: the next recording with --ring may overwrite 4.19 MB of its 16.8 MB, and other pins \
+             keep the rest (data of recordings 3 and 5)\n"
         );
         document.freed_bytes = 16 << 20;
         let text = unpin_text(&document, 1000);
-        let all = "may overwrite the 16.8 MB that it kept with data of recording 3\n";
+        let all = "may overwrite its 16.8 MB (data of recordings 3 and 5)\n";
         assert!(text.ends_with(all), "{text}");
+        document.freed_bytes = 0;
+        assert_eq!(
+            unpin_text(&document, 1000),
+            "pin 2 is freed: other pins still keep all of its 16.8 MB (data of recordings 3 and 5)\n"
+        );
     }
 }

@@ -163,10 +163,10 @@ fn a_limit_that_binds_on_the_outer_zones_only_is_named_with_its_end() {
     let ran = ran.expect(0);
     insta::assert_snapshot!(ran.stdout, @"
     read: all targets at once reach 50.4 MB/s on average; every position reaches at least 40.0 MB/s
-      they share a limit of 55.0 MB/s: the sum stays at that rate, where their rates alone add up to
-        63.2 MB/s
-      it binds on the first 48 % of their capacity; after that each target is as fast as alone (a loss
-        below 1.0 % would not show), and the sum is 55.0 MB/s or less
+      they share a limit of 55.0 MB/s: together they do not get beyond it, while their rates alone add
+        up to 63.2 MB/s
+      it holds them on the first 48 % of their capacity; after that each target is as fast as alone (a
+        loss below 1.0 % would not show), and the sum is 55.0 MB/s or less
     hda, read: reading all of it reaches 26.7 MB/s on average; every position reaches at least
       20.0 MB/s; slow places shorter than 3.32 GB could lie between the samples
     hdb, read: reading all of it reaches 26.7 MB/s on average; every position reaches at least
@@ -324,7 +324,7 @@ fn what_makes_no_sense_is_refused_with_the_way_on() {
     let destroying = [target, "--read", "--destroy", target];
     insta::assert_snapshot!(refused(&place, &destroying), @"sustain: --read destroys nothing: leave out --destroy");
     let large = Place::with_machine(FALLING);
-    insta::assert_snapshot!(refused(&large, &[target, "--budget", "1s"]), @"sustain: --budget 1 s is too short for 1 curve, each measured twice at 8 positions: use 2 s or more");
+    insta::assert_snapshot!(refused(&large, &[target, "--budget", "1s"]), @"sustain: --budget 1 s is too short: one curve is measured twice at 8 positions: use 2 s or more");
     place.write("kept", &"x".repeat(1 << 20));
     insta::assert_snapshot!(refused(&place, &["kept", "--write"]), @"
     sustain: refusing to write kept: it exists (data of a kind not recognised) and would be overwritten.

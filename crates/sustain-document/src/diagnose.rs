@@ -223,15 +223,15 @@ const CONFIDENCE_UNCERTAIN: f64 = 0.5;
 
 /// Whether a wall of this confidence is more likely to be there than not.
 #[must_use]
-pub fn is_certain(confidence: f64) -> bool {
+pub fn is_likely(confidence: f64) -> bool {
     confidence > CONFIDENCE_UNCERTAIN
 }
 
 impl Wall {
     /// Whether it is more likely to be there than not.
     #[must_use]
-    pub fn is_certain(&self) -> bool {
-        is_certain(self.confidence)
+    pub fn is_likely(&self) -> bool {
+        is_likely(self.confidence)
     }
 
     /// Whether all members together reach less than some of them did: not every collapse goes on

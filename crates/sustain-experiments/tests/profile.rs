@@ -291,8 +291,8 @@ fn a_shared_limit_binds_on_the_outer_zones_only() {
     assert!((0.35..0.55).contains(&until), "{until}");
     insta::assert_snapshot!(found.verdict.join("\n"), @"
     all targets at once reach 50.4 MB/s on average; every position reaches at least 40.0 MB/s
-    they share a limit of 55.0 MB/s: the sum stays at that rate, where their rates alone add up to 63.2 MB/s
-    it binds on the first 48 % of their capacity; after that each target is as fast as alone (a loss below 1.0 % would not show), and the sum is 55.0 MB/s or less
+    they share a limit of 55.0 MB/s: together they do not get beyond it, while their rates alone add up to 63.2 MB/s
+    it holds them on the first 48 % of their capacity; after that each target is as fast as alone (a loss below 1.0 % would not show), and the sum is 55.0 MB/s or less
     ");
     assert!(is_near(found.inner_rate_bytes_per_s.unwrap(), 40e6, 0.02));
     assert_eq!(result.targets.len(), 2);

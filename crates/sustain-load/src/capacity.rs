@@ -39,6 +39,14 @@ pub fn fit(target: &mut OpenTarget, plan: &LoadPlan) -> Result<(), LoadError> {
         ));
         return Err(Error::target(&name, why).into());
     }
+    if let Some(asked_bytes) = plan.size_bytes.filter(|asked| *asked < record) {
+        let why = format!(
+            "{} is less than one record of {}: give a larger {SIZE}, or a smaller {RECORD_SIZE}",
+            SIZE.of(Size(asked_bytes)),
+            Size(record)
+        );
+        return Err(Error::target(&name, why).into());
+    }
     if target.target.kind == TargetKind::Null {
         target.size_bytes = plan.size_bytes.unwrap_or(u64::MAX);
         return Ok(());
@@ -56,29 +64,34 @@ pub fn fit(target: &mut OpenTarget, plan: &LoadPlan) -> Result<(), LoadError> {
         }
     }
     if target.size_bytes < record {
-        let is_machine = target
-            .path
-            .as_ref()
-            .is_some_and(|path| is_machine_file(path));
-        let is_written = plan.destroy.contains(&name) && plan.size_bytes.is_none();
-        let instead = match target.target.kind {
-            TargetKind::File if is_machine => {
-                format!("; the simulated disks of a machine file are named sim:{name}")
-            }
-            TargetKind::File if is_written => {
-                format!(", or use {} to make the file longer", SIZE.the())
-            }
-            _ => String::new(),
-        };
-        let why = format!(
-            "it can hold {}, less than one record of {}: use a smaller {RECORD_SIZE}{instead}",
-            Size(target.size_bytes),
-            Size(record)
-        );
-        return Err(Error::target(&name, why).into());
+        return Err(Error::target(&name, too_small(target, plan)).into());
     }
     target.size_bytes -= target.size_bytes % record;
     Ok(())
+}
+
+/// Why a target cannot be used that is smaller than a record.
+fn too_small(target: &OpenTarget, plan: &LoadPlan) -> String {
+    let name = &target.target.name;
+    let is_machine = target
+        .path
+        .as_ref()
+        .is_some_and(|path| is_machine_file(path));
+    let is_written = plan.destroy.contains(name) && plan.size_bytes.is_none();
+    let instead = match target.target.kind {
+        TargetKind::File if is_machine => {
+            format!("; the simulated disks of a machine file are named sim:{name}")
+        }
+        TargetKind::File if is_written => {
+            format!(", or use {} to make the file longer", SIZE.the())
+        }
+        _ => String::new(),
+    };
+    format!(
+        "it can hold {}, less than one record of {}: use a smaller {RECORD_SIZE}{instead}",
+        Size(target.size_bytes),
+        Size(plan.record_bytes)
+    )
 }
 
 /// Whether a path looks like a machine file that was named without `sim:`.

@@ -335,7 +335,7 @@ impl Session {
                 .min(SIZE_BYTES_DEFAULT)
         });
         let reading = self.direction == Direction::Read;
-        let (mut members, mut files) = (Vec::new(), Vec::new());
+        let (mut growing, mut files) = (Vec::new(), Vec::new());
         for (index, target) in self.targets.iter().enumerate() {
             let grows = match target.target.kind {
                 TargetKind::ScratchFile => true,
@@ -347,7 +347,7 @@ impl Session {
                 let default_bytes = wanted.min(has_bytes.unwrap_or(u64::MAX));
                 let wanted_bytes = plan.size_bytes.unwrap_or(default_bytes);
                 self.notes.extend(lengthened(&target.target, wanted_bytes));
-                members.push(index);
+                growing.push(index);
                 files.push(Growing {
                     target: &target.target,
                     path,
@@ -357,7 +357,7 @@ impl Session {
             }
         }
         let fitted = fit_free_space(&files)?;
-        for (index, fitted) in members.into_iter().zip(fitted) {
+        for (index, fitted) in growing.into_iter().zip(fitted) {
             let target = &mut self.targets[index];
             match (fitted, plan.size_bytes) {
                 (Some(fitted), asked) => {

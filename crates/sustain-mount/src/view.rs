@@ -281,7 +281,8 @@ impl StoreView {
     }
 }
 
-/// What is told of what a pin keeps. It stays so until the pin changes, or whether anybody records.
+/// What is told of what a pin keeps. It stays so until the pin changes, or until somebody begins or
+/// ends to record.
 fn tell_of_pin<'a>(
     pinned: &ShownOfPin,
     shown: &ShownRecording,

@@ -215,25 +215,24 @@ fn a_collapse_whose_members_reach_the_most_together_tells_which_fell() {
      181 MB/s   206 MB/s  /dev/sda, /dev/sde
 
     alone: /dev/sda 105 MB/s, /dev/sdb 104 MB/s, /dev/sdc 106 MB/s, /dev/sdd 103 MB/s, /dev/sde 101 MB/s
-    together: 353 MB/s, 68 % of the sum of the rates alone
+    together: 353 MB/s, 68 % of the sum of their rates alone
 
     A wall is a limit that several targets share.
 
     Wall 1: 58.6 MB/s shared by /dev/sda, /dev/sdb, /dev/sdc, /dev/sdd
       where: PCIe link: 230 MB/s of the 274 MB/s that it can carry, 84 %
-      a collapse: sda, sdb together reach less than sda (33.1 MB/s against 35.0 MB/s); all of them together reach the most, 58.6 MB/s; rates fall to a half, a third or less of those alone, as where disks miss revolutions; confirmed (confidence in this wall over 99 %); least certain is that /dev/sde does not share it: if it did, one reading would be off by 6.5 standard deviations
+      a collapse: sda, sdb together reach less than sda (33.1 MB/s against 35.0 MB/s); all of them together reach the most, 58.6 MB/s; rates fall to a half, a third or less of those alone, as where disks miss revolutions; the readings agree on it (confidence in this wall over 99 %); least certain is that /dev/sde does not share it: if it did, one reading would be off by 6.5 standard deviations
       tested with /dev/sda, /dev/sdb, /dev/sdc: 252 MB/s predicted, 250 MB/s measured
       shares: 46.0 MB/s to 70.0 MB/s, the same in each reading
       /dev/sdd gets only 46.0 MB/s; an even share is 63.0 MB/s
 
-    What to do (the best first; changes of cables last)
+    What to do (best first; other cables last)
       1. independent queues on /dev/sda, /dev/sdb, /dev/sdc, /dev/sde: 353 MB/s expected, 350 MB/s measured; /dev/sdd adds nothing
       2. a stripe with chunks of 1 MiB over /dev/sda, /dev/sdc, /dev/sde, /dev/sdb, /dev/sdd: 230 MB/s expected, 350 MB/s measured; in lockstep each goes at 46 MB/s
       3. other cables for /dev/sdc: 353 MB/s expected; move /dev/sdc from port 2 to a free port
     note: something changed meanwhile, by up to -2.1 %
     ");
     insta::assert_snapshot!(words_within(part(&page, "Walls")), @"
-
     Walls: limits that several disks share
     Wall 1: 58.6 MB/s shared by 4 of 5 targets
     shared by 4 of 5 targets
@@ -242,7 +241,7 @@ fn a_collapse_whose_members_reach_the_most_together_tells_which_fell() {
     limit | 58.6 MB/s ± 400 kB/s; without it, its members would reach 66 % more
     kind | collapse: sda, sdb together reach less than sda (33.1 MB/s against 35.0 MB/s); all of them together reach the most, 58.6 MB/s; rates fall to a half, a third or less of those alone, as where disks miss revolutions
     place | PCIe link: 230 MB/s of the 274 MB/s that it can carry, 84 %
-    certainty | confirmed; confidence over 99 %
+    certainty | the readings agree on it; confidence over 99 %
     weakest evidence | that sde does not share it: with sda, sde active, the reading was 6.5 standard deviations from what the other answer predicts
     shares | 46.0 MB/s to 70.0 MB/s, the same in each reading; less than an even share: sdd
     Test: predicted for sda, sdb, sdc, then measured; they differ by -0.8 %
@@ -318,7 +317,7 @@ fn several_diagnoses_have_a_table_of_all_and_a_section_each() {
         Wall 2: 140 MB/s shared by 2 of 5 targets
         Wall 3: 190 MB/s shared by 2 of 5 targets
       All subsets that were measured
-      What to do (the best first; changes of cables last)
+      What to do (best first; other cables last)
         Independent queues on sda, sdb, sdc, sde
         A stripe with chunks of 1 MiB over sda, sdc, sde, sdb, sdd
         Other cables: sdc away from port 2

@@ -73,9 +73,9 @@ fn what_is_least_sure_says_whether_the_target_is_in_the_wall() {
     insta::assert_snapshot!(paragraph(&result, "Wall 1"), @"
     Wall 1: 252 MB/s shared by /dev/sda, /dev/sdb, /dev/sdc, /dev/sdd
       where: PCIe link: 230 MB/s of the 274 MB/s that it can carry, 84 %
-      a plain limit: the sum stays the same when more of them are active; confirmed (confidence in this
-        wall over 99 %); least certain is that /dev/sda shares it: if it did not, one reading would be
-        off by 6.5 standard deviations
+      a plain limit: the sum stays the same when more of them are active; the readings agree on it
+        (confidence in this wall over 99 %); least certain is that /dev/sda shares it: if it did not,
+        one reading would be off by 6.5 standard deviations
       tested with /dev/sda, /dev/sdb, /dev/sdc: 252 MB/s predicted, 250 MB/s measured
       shares: 46.0 MB/s to 70.0 MB/s, the same in each reading
       /dev/sdd gets only 46.0 MB/s; an even share is 63.0 MB/s
@@ -84,9 +84,9 @@ fn what_is_least_sure_says_whether_the_target_is_in_the_wall() {
     insta::assert_snapshot!(paragraph(&result, "Wall 1"), @"
     Wall 1: 252 MB/s shared by /dev/sda, /dev/sdb, /dev/sdc, /dev/sdd
       where: PCIe link: 230 MB/s of the 274 MB/s that it can carry, 84 %
-      a plain limit: the sum stays the same when more of them are active; confirmed (confidence in this
-        wall over 99 %); least certain is that /dev/sde does not share it: if it did, one reading would
-        be off by 6.5 standard deviations
+      a plain limit: the sum stays the same when more of them are active; the readings agree on it
+        (confidence in this wall over 99 %); least certain is that /dev/sde does not share it: if it
+        did, one reading would be off by 6.5 standard deviations
       tested with /dev/sda, /dev/sdb, /dev/sdc: 252 MB/s predicted, 250 MB/s measured
       shares: 46.0 MB/s to 70.0 MB/s, the same in each reading
       /dev/sdd gets only 46.0 MB/s; an even share is 63.0 MB/s
@@ -98,7 +98,7 @@ fn what_may_be_less_is_said_to_be_expected_at_most() {
     let mut result = three_walls();
     result.advice[0].is_at_most = true;
     insta::assert_snapshot!(paragraph(&result, "What to do"), @"
-    What to do (the best first; changes of cables last)
+    What to do (best first; other cables last)
       1. independent queues on /dev/sda, /dev/sdb, /dev/sdc, /dev/sde: at most 353 MB/s expected,
         350 MB/s measured; /dev/sdd adds nothing
       2. a stripe with chunks of 1 MiB over /dev/sda, /dev/sdc, /dev/sde, /dev/sdb, /dev/sdd: 230 MB/s

@@ -90,7 +90,7 @@ fn of_nothing_there_are_no_rates_and_no_times() {
         .for_each(|member| member.bytes = 0);
     insta::assert_snapshot!(record_summary(&result), @"
     stream left: the source offered nothing
-    member /dev/sdb: nothing was recorded on it
+    member /dev/sdb: no data of a stream is on it
     recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e
     Nothing was recorded in 40.2 s, and nothing was lost. The recording ended because its sources ended.
     ");

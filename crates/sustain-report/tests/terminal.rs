@@ -124,10 +124,10 @@ fn a_sweep_of_an_earlier_version_has_the_same_ties() {
     insta::assert_snapshot!(told[0], @"
     The best setting for writing is write, io_uring, depth 8: 398 MB/s ± 1.0 %. One other setting does not differ from it by more than noise.
       The cheapest setting within 2 % of it (the least depth; among equals the least CPU time, then memory) is write, io_uring, depth 8: 398 MB/s ± 1.0 %, no different from the best beyond noise; it takes 0.029 s of CPU time per GB, the best 0.029 s.
-      engine and path and layout and chunk and order and record size and depth: any value will do, as each comes within 2 % of the best with the right choice of the other settings
+      engine and path and layout and chunk and order and record size and depth: each value comes within 2 % of the best, where the others suit it
     The best setting for reading is read, io_uring, depth 8: 398 MB/s ± 1.0 %. One other setting does not differ from it by more than noise.
       The cheapest setting within 2 % of it (the least depth; among equals the least CPU time, then memory) is read, io_uring, depth 8: 398 MB/s ± 1.0 %, no different from the best beyond noise; it takes 0.029 s of CPU time per GB, the best 0.029 s.
-      engine and path and layout and chunk and order and record size and depth: any value will do, as each comes within 2 % of the best with the right choice of the other settings
+      engine and path and layout and chunk and order and record size and depth: each value comes within 2 % of the best, where the others suit it
     ");
     let points = result.points.iter_mut();
     let of_points = points.filter_map(|point| point.against_best.as_mut());
@@ -671,15 +671,15 @@ fn ties_are_one_line_and_one_reading_is_no_noise() {
       The cheapest setting within 2 % of it (the least depth; among equals the least CPU time, then
         memory) is write, io_uring, depth 8: 398 MB/s ± 1.0 %, no different from the best beyond noise;
         it takes 0.029 s of CPU time per GB, the best 0.029 s.
-      engine and path and layout and chunk and order and record size and depth: any value will do, as
-        each comes within 2 % of the best with the right choice of the other settings
+      engine and path and layout and chunk and order and record size and depth: each value comes within
+        2 % of the best, where the others suit it
     The best setting for reading is read, io_uring, depth 8: 398 MB/s ± 1.0 %. One other setting does
       not differ from it by more than noise.
       The cheapest setting within 2 % of it (the least depth; among equals the least CPU time, then
         memory) is read, io_uring, depth 8: 398 MB/s ± 1.0 %, no different from the best beyond noise;
         it takes 0.029 s of CPU time per GB, the best 0.029 s.
-      engine and path and layout and chunk and order and record size and depth: any value will do, as
-        each comes within 2 % of the best with the right choice of the other settings
+      engine and path and layout and chunk and order and record size and depth: each value comes within
+        2 % of the best, where the others suit it
     ");
     let text = sweep_text(&result, 100);
     insta::assert_snapshot!(text.split("\n\n").next().unwrap(), @"

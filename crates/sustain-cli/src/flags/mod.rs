@@ -67,7 +67,7 @@ pub(crate) enum Command {
     Verify(verify::VerifyFlags),
     /// Write the end mark of a recording that a crash or a kill cut off.
     Recover(recover::RecoverFlags),
-    /// Free what a pin of a ring keeps from being overwritten.
+    /// Remove a pin, so that the ring may overwrite what it kept.
     Unpin(unpin::UnpinFlags),
     /// Show saved results again, or draw them as an HTML report.
     Report(ReportFlags),

@@ -106,7 +106,8 @@ pub(crate) struct SweepFlags {
     pub(crate) layout: Vec<LayoutFlag>,
     /// Also measure Linux software RAID (md): mdadm builds an array over the targets for each round
     /// and stops it afterwards. It writes superblocks, so every target must be named by --destroy,
-    /// even for reading. On simulated disks: a stripe in which each chunk is one request.
+    /// even for reading. On simulated disks a stripe is measured in which each chunk is one
+    /// request.
     #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_enum, value_name = "LEVEL")]
     pub(crate) md: Option<MdFlag>,

@@ -56,7 +56,7 @@ fn a_rate_that_rests_on_bytes_that_lie_still_is_said_to_do_so() {
     }
     // A machine that takes 10 s for it has tried new bytes, too.
     let is_told =
-        notes_of(&result).contains("new data for each write, as a recorder has it, was not tried");
+        notes_of(&result).contains("this run did not try entirely new data for each write");
     assert_eq!(
         is_told,
         result["rewritten"].is_null(),

@@ -84,7 +84,8 @@ impl Meter {
         self.depth_reached = self.depth_reached.max(self.in_flight);
     }
 
-    /// Notes that a request completed.
+    /// Counts a request that completed: the only place where the bytes of a target are counted,
+    /// those that were read and those that were written alike.
     #[inline]
     pub fn completed(&mut self, completion: &Completion) {
         let at_ns = completion.completed_at.since_ns(self.start);

@@ -114,7 +114,7 @@ fn stripe(facts: &AdviceBasis, independent: &Suggestion) -> Suggestion {
             held_by = WallPlace::Known(facts.names[*target].clone());
         }
     }
-    for wall in facts.walls.iter().filter(|wall| wall.is_certain) {
+    for wall in facts.walls.iter().filter(|wall| wall.is_likely) {
         let capacity = wall
             .collapses_to_bytes_per_s
             .unwrap_or(wall.limit_bytes_per_s);
@@ -255,7 +255,7 @@ mod tests {
             limit_bytes_per_s: limit_mb_per_s * 1e6,
             collapses_to_bytes_per_s: None,
             is_of_places: true,
-            is_certain: true,
+            is_likely: true,
         }
     }
 
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn nothing_is_predicted_by_a_limit_that_is_not_certain() {
         let mut uncertain = wall(&[0, 1, 2, 3], 200.0);
-        uncertain.is_certain = false;
+        uncertain.is_likely = false;
         let mut facts = facts(&[100.0; 4], vec![uncertain]);
         facts.fastest = (vec![0, 1, 3], 252e6);
         facts.together_bytes_per_s = Some(250e6);

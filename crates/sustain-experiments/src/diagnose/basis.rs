@@ -2,7 +2,7 @@
 //! links, the rates that were measured. Pure; the run has its advice from here.
 
 use sustain_document::devices::HopKind;
-use sustain_document::diagnose::{TopologyHop, is_certain};
+use sustain_document::diagnose::{TopologyHop, is_likely};
 use sustain_load::open_target::OpenTarget;
 use sustain_statistics::walls::{Findings, FoundWall, Model, SumLimit, WallKind};
 
@@ -118,7 +118,7 @@ fn known_wall(
         members: wall.members.clone(),
         limit_bytes_per_s: wall.limit_bytes_per_s,
         collapses_to_bytes_per_s: wall.at_full_load_bytes_per_s,
-        is_certain: is_certain(wall.confidence) && !is_doubted(wall, findings),
+        is_likely: is_likely(wall.confidence) && !is_doubted(wall, findings),
     }
 }
 

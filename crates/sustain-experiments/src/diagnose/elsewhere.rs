@@ -26,7 +26,7 @@ pub(super) fn elsewhere(
     foretell: &Foretell<'_>,
     now: f64,
 ) -> Option<Suggestion> {
-    if facts.walls.iter().any(|wall| !wall.is_certain) {
+    if facts.walls.iter().any(|wall| !wall.is_likely) {
         return None;
     }
     let walls = facts.walls.iter().filter(|wall| wall.is_of_places);
@@ -142,7 +142,7 @@ fn as_limit(link: &Link, facts: &AdviceBasis, foretell: &Foretell<'_>) -> Option
         limit_bytes_per_s: rate,
         collapses_to_bytes_per_s: None,
         is_of_places: false,
-        is_certain: true,
+        is_likely: true,
     })
 }
 
@@ -204,7 +204,7 @@ mod tests {
                 limit_bytes_per_s: 200e6,
                 collapses_to_bytes_per_s: None,
                 is_of_places: true,
-                is_certain: true,
+                is_likely: true,
             }],
             links: vec![Link {
                 name: "host".to_owned(),

@@ -59,7 +59,7 @@ pub(super) struct KnownWall {
     /// not.
     pub(super) is_of_places: bool,
     /// Whether it is more likely to be there than not. Nothing is predicted by one that is not.
-    pub(super) is_certain: bool,
+    pub(super) is_likely: bool,
 }
 
 /// The sum that a subset is predicted to reach under these walls.
@@ -94,7 +94,7 @@ pub(super) enum SuggestedLayout {
 
 impl AdviceBasis {
     pub(super) fn has_uncertain_walls(&self) -> bool {
-        self.walls.iter().any(|wall| !wall.is_certain)
+        self.walls.iter().any(|wall| !wall.is_likely)
     }
 
     /// All targets with what they reached at once, unless fewer of them were clearly faster.

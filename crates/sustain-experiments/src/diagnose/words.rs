@@ -209,8 +209,8 @@ fn one_after_the_other(
         Some(gain) => format!("all of them at once reach {:.0} % more", gain * 100.0),
     };
     format!(
-        "that is the mean over all of them, and while the slowest is used the rate is {}{meets}; \
-         {compared}",
+        "the expected rate is the mean over all of them, and while the slowest is used it is \
+         {}{meets}; {compared}",
         Rate(slowest_bytes_per_s)
     )
 }

@@ -11,6 +11,7 @@ use super::plan::MeasurePlan;
 use super::rewritten::{self, IN_TURN, TURN_NS};
 use super::statements::{ConfirmedSoFar, ForeseenParts, READ_BACK_RUNS};
 use super::words;
+use crate::figures::seconds;
 
 /// `None` for simulated machines, whose time passes in a moment, and for a run beside which
 /// probe workloads go on for times of their own.
@@ -71,10 +72,6 @@ pub(super) fn foretold<'o, 'a>(
         }
         observer(event);
     }
-}
-
-fn seconds(nanoseconds: u64) -> f64 {
-    nanoseconds as f64 / 1e9
 }
 
 #[cfg(test)]

@@ -30,8 +30,7 @@ use super::plan::MeasurePlan;
 use super::position::places;
 use super::remarks::remarks;
 use super::{backlog, verdicts, words};
-use crate::figures::time_of_day;
-use crate::figures::{burst_of, intervals, latency, seconds, target_error};
+use crate::figures::{burst_of, intervals, latency, seconds, target_error, time_of_day};
 use crate::others::others_untold;
 
 /// Stalls listed in the result.

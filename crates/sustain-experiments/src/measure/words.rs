@@ -73,10 +73,10 @@ pub(super) fn remark(remark: &MeasureRemark) -> String {
         ),
         MeasureRemark::MadeTooSlowly { rate_bytes_per_s } => made_too_slowly(*rate_bytes_per_s),
         MeasureRemark::NewBytesNotTried { is_too_short } => format!(
-            "entirely new data for each write, as a recorder has it, was not tried, so it is not \
-             known whether the targets take it more slowly than the data of this run{}",
+            "this run did not try entirely new data for each write, as a recorder has it: the \
+             targets may take that more slowly{}",
             match is_too_short {
-                true => "; a run of 10 s or more tries it",
+                true => ". A run of 10 s or more tries it",
                 false => "",
             }
         ),
@@ -95,9 +95,8 @@ pub(super) fn remark(remark: &MeasureRemark) -> String {
 fn made_too_slowly(rate_bytes_per_s: f64) -> String {
     format!(
         "entirely new data for each write, as a recorder has it, could be generated at {} only, \
-         which kept a CPU busy all the time. So it is not known whether the targets take such data \
-         more slowly than that of this run; with several targets, more {THREADS} generate it \
-         faster",
+         which kept a CPU busy all the time: the targets may take such data more slowly than this \
+         run's. With several targets, more {THREADS} generate it faster",
         Rate(rate_bytes_per_s)
     )
 }

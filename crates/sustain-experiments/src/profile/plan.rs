@@ -70,9 +70,11 @@ impl ProfilePlan {
             let budget = BUDGET.of(sustain_disk::units::Duration(self.budget_ns));
             let least = sustain_disk::units::Duration(least_ns);
             return Err(MeasureError::Usage(format!(
-                "{budget} is too short for {curves} curve{}, each measured twice at 8 \
-                 positions: use {least} or more{}",
-                if curves == 1 { "" } else { "s" },
+                "{budget} is too short: {} at 8 positions: use {least} or more{}",
+                match curves {
+                    1 => "one curve is measured twice".to_owned(),
+                    _ => format!("{curves} curves are each measured twice"),
+                },
                 if curves == 1 {
                     ""
                 } else {

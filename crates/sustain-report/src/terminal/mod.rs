@@ -23,6 +23,7 @@ pub(crate) mod sweep;
 mod wrapped;
 
 pub use compare::{compare_answer, compare_sentence, compare_text};
+pub(crate) use control::marks_line;
 pub use control::{control_text, mark_line};
 pub use devices::devices_text;
 pub use diagnosis::{DiagnoseView, diagnosis_answer, diagnosis_sentence, diagnosis_text};

@@ -128,7 +128,10 @@ fn member_line(member: &MemberResult) -> String {
         _ => String::new(),
     };
     if member.bytes == 0 {
-        return format!("member {}: nothing was recorded on it{state}", member.name);
+        return format!(
+            "member {}: no data of a stream is on it{state}",
+            member.name
+        );
     }
     format!(
         "member {}: {} ({} of what was recorded) at {}, worst stall {}{state}",

@@ -97,13 +97,13 @@ fn of_limit(
     )];
     words.push(match shared.kind {
         SharedLimitKind::Limit => format!(
-            "they share a limit of {}: the sum stays at that rate, where their rates alone add up \
-             to {}",
+            "they share a limit of {}: together they do not get beyond it, while their rates alone \
+             add up to {}",
             Rate(sum),
             Rate(alone)
         ),
         SharedLimitKind::Collapse => format!(
-            "they reach {}, where their rates alone add up to {}{}: this is worse than a limit, \
+            "they reach {}, while their rates alone add up to {}{}: this is worse than a limit, \
              as when disks that are served late miss revolutions",
             Rate(sum),
             Rate(alone),
@@ -112,13 +112,13 @@ fn of_limit(
     });
     words.push(match (shared.until, shared.rate) {
         (Some(until), Some(rate)) => format!(
-            "it binds on the first {} of their capacity; after that each target is as fast as \
+            "it holds them on the first {} of their capacity; after that each target is as fast as \
              alone (a loss below {} would not show), and the sum is {} or less",
             percent(until),
             percent(shared.resolution),
             Rate(rate)
         ),
-        _ => "it binds at every position".to_owned(),
+        _ => "it holds them at every position".to_owned(),
     });
     if is_less_than_one(sum, best_alone) {
         words.push(format!(

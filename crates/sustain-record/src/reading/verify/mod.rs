@@ -69,9 +69,9 @@ pub struct VerifyResult {
     pub bad: Vec<Bad>,
     /// Number of flaws that are not listed.
     pub bad_unlisted: u64,
-    /// What no append calls durable, likewise: a crash took it before `recover` came, or the
-    /// recorder gave it up with its member. Where the end is open it may have been damaged since;
-    /// the members cannot tell.
+    /// What no append calls durable, in the same order: a crash took it before `recover` came, or
+    /// the recorder gave it up with its member. Where the end is open it may have been damaged
+    /// since; the members cannot tell.
     pub not_durable: Vec<Bad>,
     /// Number of those that are not listed.
     pub not_durable_unlisted: u64,
@@ -261,7 +261,7 @@ impl Bad {
 }
 
 impl VerifyResult {
-    /// That nothing has been found so far.
+    /// A result in which nothing has been found so far.
     fn begun(notes: Vec<String>) -> VerifyResult {
         VerifyResult {
             schema: SCHEMA,

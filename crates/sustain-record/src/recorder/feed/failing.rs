@@ -33,7 +33,7 @@ impl<I: Inlet> RecordFeed<I> {
         let member = &mut self.members[queue];
         let is_closed = member.state == MemberState::Closed;
         let is_looked_at = is_closed || member.works();
-        if let Some(words) = is_looked_at.then(|| member.harm()).flatten() {
+        if let Some(words) = is_looked_at.then(|| member.note_harm()).flatten() {
             self.has_changed = true;
             if is_closed {
                 member.state = MemberState::Failed;

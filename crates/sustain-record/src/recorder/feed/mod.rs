@@ -52,8 +52,8 @@ const LOOK_NS: u64 = 100_000_000;
 const WAITS_NS: u64 = 10_000_000;
 /// For so long it is shown that a source found no memory.
 const SHORT_SHOWN_NS: u64 = 1_000_000_000;
-/// One that is on its way to a member for so long is held up there, even if nothing waits behind
-/// it.
+/// An append that is on its way to a member for so long is held up there, even if nothing waits
+/// behind it.
 const HANGS_NS: u64 = 500_000_000;
 /// Time between two entries on the board while nothing is flushed.
 const BOARD_EVERY_NS: u64 = 200_000_000;
@@ -135,7 +135,7 @@ pub struct RecordFeed<I: Inlet> {
     ending: Option<Ending>,
     /// Whether the sources go on in another recording.
     is_cut: bool,
-    /// Since then nothing was waited for but members, and none of them has brought the end nearer.
+    /// When a member last brought the end nearer, or when only members were left to wait for.
     end_waits_since: Timestamp,
     /// What is accepted from now on is lost: no member can take it.
     is_out_of_room: bool,

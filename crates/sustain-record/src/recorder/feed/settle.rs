@@ -27,7 +27,7 @@ impl<I: Inlet> RecordFeed<I> {
         let is_unwritten = self.is_kernels_own(queue, &completion);
         let is_fatal = match flying.flight {
             AppendInFlight::Data { place, .. } if is_unwritten => {
-                self.members[queue].left_out(place)
+                self.members[queue].note_never_taken(place)
             }
             _ => true,
         };

@@ -290,7 +290,7 @@ impl MemberWriter {
     /// Notes that the kernel never took the append of this place. Returns whether the member can
     /// take no more because of that: so many slots in a row have no first append that opening would
     /// find nothing behind them.
-    pub(super) fn left_out(&mut self, place: AppendPlace) -> bool {
+    pub(super) fn note_never_taken(&mut self, place: AppendPlace) -> bool {
         if place.slot_offset_bytes == 0 {
             self.headless_slots.insert(place.slot_serial);
         }
@@ -391,9 +391,9 @@ impl MemberWriter {
             && !(waits_for_data && self.in_flight > 0)
     }
 
-    /// Says what happened to its file, if the file was deleted or cut off. What was durable there
-    /// is lost, too.
-    pub(super) fn harm(&mut self) -> Option<String> {
+    /// Notes it if its file was deleted or cut off, and says so in words. What was durable there is
+    /// lost, too.
+    pub(super) fn note_harm(&mut self) -> Option<String> {
         let words = self.setup.file.as_ref()?.harm()?;
         let mut durable_bytes = self.durable_stream_bytes.clone();
         let geometry = &self.setup.geometry;

@@ -23,7 +23,7 @@ pub(super) fn advice(facts: &DiagnosisPicture<'_>) -> String {
     let most = rates.fold(1.0, f64::max);
     let items: String = all.iter().map(|advice| item(facts, advice, most)).collect();
     format!(
-        "<h2>What to do (the best first; changes of cables last)</h2>\n\
+        "<h2>What to do (best first; other cables last)</h2>\n\
          <ol class=\"advice\">\n{items}</ol>\n"
     )
 }

@@ -82,23 +82,23 @@ impl<'a> DiagnosisPicture<'a> {
 
     /// The classes with the colour of a wall. One that is not certain is hatched or dashed.
     pub(super) fn ink(&self, wall: usize) -> String {
-        let is_certain = self.is_certain(wall);
-        let unsure = if is_certain { "" } else { " unsure" };
+        let is_likely = self.is_likely(wall);
+        let unsure = if is_likely { "" } else { " unsure" };
         format!("{}{unsure}", colour(wall))
     }
 
     /// What follows the number of a wall where it is told that it is not certain.
     pub(super) fn doubt(&self, wall: usize) -> &'static str {
-        match self.is_certain(wall) {
+        match self.is_likely(wall) {
             true => "",
             false => ", not certain",
         }
     }
 
-    fn is_certain(&self, wall: usize) -> bool {
+    fn is_likely(&self, wall: usize) -> bool {
         self.walls
             .get(wall)
-            .is_none_or(|drawn| drawn.wall.is_certain())
+            .is_none_or(|drawn| drawn.wall.is_likely())
     }
 
     pub(super) fn new(result: &'a DiagnoseResult) -> DiagnosisPicture<'a> {

@@ -99,7 +99,7 @@ pub(super) fn lines(
 
 fn wall_lines(index: usize, wall: &Wall, hop: &TopologyHop) -> [BoxLine; 2] {
     let limit = rate(wall.limit_bytes_per_s);
-    let open = if wall.is_certain() { "" } else { "?" };
+    let open = if wall.is_likely() { "" } else { "?" };
     let words = format!("Wall {}{open}: {limit}", index + 1);
     let compared = match (wall.at_full_load_bytes_per_s, hop.rate_bytes_per_s) {
         (Some(left), _) if wall.falls_at_full_load() => {

@@ -291,7 +291,7 @@ impl MachineDrawing<'_, '_> {
         self.svg
             .line(&[(x + 12.0, top), (x + 12.0, bottom)], &class, &title);
         let middle = (top + bottom) / 2.0;
-        let open = if drawn.wall.is_certain() { "" } else { "?" };
+        let open = if drawn.wall.is_likely() { "" } else { "?" };
         let words = format!("Wall {number}{open}");
         self.svg
             .titled_text((x + 19.0, middle - 2.0), "wallname", &words, &title);
@@ -361,7 +361,7 @@ fn caption(facts: &DiagnosisPicture<'_>, walls: &WallsAtHops) -> String {
         words
             .push_str(" A bracket is a wall that no box explains, around the disks that share it.");
     }
-    if facts.walls.iter().any(|drawn| !drawn.wall.is_certain()) {
+    if facts.walls.iter().any(|drawn| !drawn.wall.is_likely()) {
         words.push_str(" Dashed, with a question mark: a wall that is not certain.");
     }
     if !facts.result.order.known {

@@ -117,8 +117,7 @@ fn in_short(facts: &DiagnosisPicture<'_>) -> String {
 /// How many walls the short answer leaves out, the uncertain ones counted by themselves.
 fn more_walls(result: &DiagnoseResult) -> Option<String> {
     let left_out = result.walls.iter().skip(WALLS_IN_SHORT);
-    let (certain, possible): (Vec<&Wall>, Vec<&Wall>) =
-        left_out.partition(|wall| wall.is_certain());
+    let (certain, possible): (Vec<&Wall>, Vec<&Wall>) = left_out.partition(|wall| wall.is_likely());
     let (verb, certain_words) = match certain.len() {
         1 => ("is", "1 more shared limit".to_owned()),
         more => ("are", format!("{more} more shared limits")),
@@ -201,7 +200,7 @@ fn walls_card(cards: &mut Tiles, result: &DiagnoseResult) {
             cards.stand(Standing::Open, "?", words);
         }
         (count, _, _) => {
-            let certain = result.walls.iter().filter(|wall| wall.is_certain()).count();
+            let certain = result.walls.iter().filter(|wall| wall.is_likely()).count();
             let words = match count - certain {
                 0 => a_wall.to_owned(),
                 1 => format!("and 1 that is not certain; {a_wall}"),

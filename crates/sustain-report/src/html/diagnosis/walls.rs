@@ -46,8 +46,8 @@ fn no_wall(facts: &DiagnosisPicture<'_>) -> String {
         return String::new();
     };
     let words = format!(
-        "A wall is a limit that several disks share. None was found below {} of the sum of the \
-         rates alone. Noise could hide a loss of at most {}.",
+        "A wall is a limit that several disks share. None was found below {} of the sum of \
+         their rates alone. Noise could hide a loss of at most {}.",
         percent(none.none_below_share),
         rate(none.largest_hidden_loss_bytes_per_s)
     );
@@ -126,8 +126,8 @@ fn place(wall: &Wall) -> String {
 
 fn certainty(wall: &Wall) -> String {
     let state = match wall.state {
-        WallState::Confirmed if !wall.is_certain() => "not certain",
-        WallState::Confirmed => "confirmed",
+        WallState::Confirmed if !wall.is_likely() => "not certain",
+        WallState::Confirmed => "the readings agree on it",
         WallState::MembersUncertain => "which targets share it is not certain",
         WallState::CapacityIsLowerBound => "the true limit may be higher",
         WallState::Crossing => "some of its targets share another wall too",

@@ -13,6 +13,7 @@ use super::super::where_tables::{asked_markup, machine};
 use super::time_chart::limit_row;
 use crate::ReportError;
 use crate::format::{frame_rate, latency, memory, percent, position, rate, size, stall, stretch};
+use crate::terminal::marks_line;
 
 /// The losses and failures; empty if there are none.
 pub(super) fn alarms(result: &RecordResult) -> String {
@@ -291,6 +292,9 @@ pub(super) fn asked(result: &RecordResult) -> String {
     table.pair("when the buffer is full", on_full(plan));
     table.pair("when the store is full", when_full(plan));
     table.pair("made durable", durable(plan));
+    if let Some(marks) = result.marks.filter(|marks| marks.count > 0) {
+        table.pair("marks", marks_line(&marks));
+    }
     table.pair("recorded until", until(plan));
     table.pair("sustain version", &plan.sustain_version);
     asked_markup(&plan.arguments, &table)
@@ -315,7 +319,7 @@ fn durable(plan: &PlanResult) -> String {
     if plan.durable_each {
         "each write".to_owned()
     } else {
-        format!("after at most {}", stretch(plan.durable_interval_s))
+        format!("within about {}", stretch(plan.durable_interval_s))
     }
 }
 

@@ -20,6 +20,7 @@ pub(super) fn advice_line(result: &DiagnoseResult, number: usize, advice: &Advic
         }
         (LayoutKind::Span, _) => "one after the other (span):".to_owned(),
         _ if !advice.move_elsewhere.is_empty() => "other cables for".to_owned(),
+        _ if targets.len() == 1 => "one target alone:".to_owned(),
         _ => "independent queues on".to_owned(),
     };
     let mut expected = rate(advice.expected_bytes_per_s);
@@ -63,6 +64,7 @@ pub(super) fn best_words(result: &DiagnoseResult, best: &Advice) -> String {
     let order: Vec<&str> = best.order.iter().map(String::as_str).collect();
     let order = list(&order);
     let what = match best.layout {
+        LayoutKind::Independent if best.order.len() == 1 => format!("{order} alone"),
         LayoutKind::Independent => format!("independent queues on {order}"),
         LayoutKind::Stripe => format!("a stripe over {order}"),
         LayoutKind::Span => format!("one after the other (span): {order}"),

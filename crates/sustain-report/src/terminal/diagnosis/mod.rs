@@ -106,7 +106,7 @@ pub fn diagnosis_text(result: &DiagnoseResult, width: usize) -> String {
         }
     }
     if !result.advice.is_empty() {
-        text.push_str("\nWhat to do (the best first; changes of cables last)\n");
+        text.push_str("\nWhat to do (best first; other cables last)\n");
         for (number, advice) in result.advice.iter().enumerate() {
             text.push_str(&wrapped(&advice_line(result, number + 1, advice), width));
         }
@@ -200,7 +200,7 @@ fn rates(result: &DiagnoseResult) -> Vec<String> {
     }
     if let Some(together) = &result.together {
         lines.push(format!(
-            "together: {}, {} of the sum of the rates alone{}",
+            "together: {}, {} of the sum of their rates alone{}",
             rate(together.rate_bytes_per_s),
             percent(together.share_of_sum),
             match result.pauses {
@@ -223,7 +223,7 @@ fn rates(result: &DiagnoseResult) -> Vec<String> {
 
 fn wall_lines(number: usize, wall: &Wall) -> Vec<String> {
     let names: Vec<&str> = wall.members.iter().map(String::as_str).collect();
-    let shared = if wall.is_certain() {
+    let shared = if wall.is_likely() {
         "shared"
     } else {
         "perhaps shared"
@@ -271,8 +271,8 @@ fn kind(wall: &Wall) -> String {
         WallState::MembersUncertain => "which targets share it is not certain",
         WallState::CapacityIsLowerBound => "the true limit may be higher",
         WallState::Crossing => "some of its targets share another wall too",
-        _ if !wall.is_certain() => "not certain",
-        _ => "confirmed",
+        _ if !wall.is_likely() => "not certain",
+        _ => "the readings agree on it",
     };
     let _ = write!(
         words,
@@ -381,7 +381,7 @@ pub fn diagnosis_sentence(result: &DiagnoseResult) -> String {
     clauses.extend(unexplained_words(result));
     if let Some(none) = &result.no_wall {
         clauses.push(format!(
-            "No shared limit below {} of the sum of their single rates was found; noise could hide \
+            "No shared limit below {} of the sum of their rates alone was found; noise could hide \
              a loss of at most {}",
             percent(none.none_below_share),
             rate(none.largest_hidden_loss_bytes_per_s)
@@ -395,9 +395,9 @@ pub fn diagnosis_sentence(result: &DiagnoseResult) -> String {
     sentences(&clauses)
 }
 
-/// What the members of a wall do with it, as a verb: nothing uncertain is told as a fact.
+/// What the members of a wall do with it, as a verb: what is not even likely is not told as a fact.
 pub(crate) fn share(wall: &Wall) -> &'static str {
-    if wall.is_certain() {
+    if wall.is_likely() {
         "share"
     } else {
         "may share"

@@ -234,11 +234,11 @@ fn free_axes_line(axes: &[&SweepAxis], all: usize) -> Option<String> {
     let names: Vec<String> = axes.iter().map(|axis| name(axis)).collect();
     let with = match all {
         1 => "",
-        _ => " with the right choice of the other settings",
+        _ => ", where the others suit it",
     };
     (!names.is_empty()).then(|| {
         format!(
-            "  {}: any value will do, as each comes within 2 % of the best{with}",
+            "  {}: each value comes within 2 % of the best{with}",
             names.join(" and ")
         )
     })

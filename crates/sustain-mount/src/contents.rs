@@ -259,7 +259,12 @@ impl MountContents {
                 let stream = numbered(number)?;
                 let frames = frames_of(&shown, number)?;
                 let first = frames.start.max(group * GROUP_FRAMES).max(from);
-                for index in first..frames.end.min((group + 1) * GROUP_FRAMES) {
+                let group_end = (group + 1) * GROUP_FRAMES;
+                let end = match frames.end <= group_end {
+                    true => self.finished_end(&shown, number, frames)?,
+                    false => group_end,
+                };
+                for index in first..end {
                     let (name, node) = (
                         names::of_frame(stream, index),
                         MountNode::Frame(slot, number, index),
@@ -332,6 +337,27 @@ impl MountContents {
             }
             _ => return Err(NodeFailure::Directory),
         })
+    }
+
+    /// The end of those frames without the last one, if that is unfinished.
+    fn finished_end(
+        &self,
+        shown: &ShownRecording,
+        stream: u16,
+        frames: Range<u64>,
+    ) -> Result<u64, NodeFailure> {
+        let Some(last) = frames
+            .end
+            .checked_sub(1)
+            .filter(|last| *last >= frames.start)
+        else {
+            return Ok(frames.end);
+        };
+        match self.frames.place(shown, stream, last) {
+            Ok(_) | Err(ReadFailure::Lost) => Ok(frames.end),
+            Err(ReadFailure::Unfinished) => Ok(last),
+            Err(failure) => Err(failure.into()),
+        }
     }
 
     /// The text of `recording.json` by now.

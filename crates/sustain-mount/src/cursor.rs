@@ -27,6 +27,8 @@ const LONG_STREAM_BYTES: u64 = 64 << 20;
 pub(crate) enum ReadFailure {
     /// They are lost, or overwritten.
     Lost,
+    /// They are of a frame whose end has not come, and nothing of it is lost.
+    Unfinished,
     /// The members could not be driven.
     Members(RecordError),
 }

@@ -85,6 +85,7 @@ impl RecordingFiles {
                 Errno::ESTALE
             }
             NodeFailure::Read(ReadFailure::Lost) => Errno::EIO,
+            NodeFailure::Read(ReadFailure::Unfinished) => Errno::ENOENT,
             NodeFailure::Read(ReadFailure::Members(error)) => {
                 (self.say)(&format!("reading the store failed: {error}"));
                 Errno::EIO

@@ -29,6 +29,16 @@ pub(crate) struct FrameExtent {
     pub(crate) time_ns: i64,
 }
 
+/// What was found of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FoundFrame {
+    Whole(FrameExtent),
+    /// Its end has not come: it is no file yet.
+    Unfinished,
+    /// A part of it is lost.
+    Lost,
+}
+
 /// Frames that were looked for last.
 #[derive(Default)]
 pub(crate) struct FrameShelf {
@@ -56,7 +66,7 @@ struct ReaderOfFrames {
 }
 
 impl FrameShelf {
-    /// Finds a frame. One that is not whole is lost.
+    /// Finds a frame.
     pub(crate) fn place(
         &self,
         shown: &ShownRecording,
@@ -81,22 +91,26 @@ impl FrameShelf {
                 self.read_to(shown, reader, number)?
             }
         };
-        place.ok_or(ReadFailure::Lost)
+        match place {
+            Some(FoundFrame::Whole(place)) => Ok(place),
+            Some(FoundFrame::Unfinished) => Err(ReadFailure::Unfinished),
+            Some(FoundFrame::Lost) | None => Err(ReadFailure::Lost),
+        }
     }
 
-    /// Reads on to a frame; `None` if it is not there or not whole. Others are not kept waiting
-    /// meanwhile: a member may not answer for long.
+    /// Reads on to a frame; `None` if it is not there. Others are not kept waiting meanwhile: a
+    /// member may not answer for long.
     fn read_to(
         &self,
         shown: &ShownRecording,
         mut reader: ReaderOfFrames,
         number: u64,
-    ) -> Result<Option<FrameExtent>, ReadFailure> {
+    ) -> Result<Option<FoundFrame>, ReadFailure> {
         loop {
             let Some((at, place)) = reader.next(shown, number)? else {
                 return Ok(None);
             };
-            if let Some(place) = place {
+            if let FoundFrame::Whole(place) = place {
                 let key = (reader.recording, reader.stream, at);
                 self.found().remember(key, place);
             }
@@ -104,7 +118,7 @@ impl FrameShelf {
                 let mut found = self.found();
                 found.readers.truncate(READERS_MAX - 1);
                 found.readers.push_front(reader);
-                return Ok(place.filter(|_| at == number));
+                return Ok((at == number).then_some(place));
             }
         }
     }
@@ -163,13 +177,13 @@ impl ReaderOfFrames {
         })
     }
 
-    /// Reads on to the next frame that is there: its number, and its place if it is whole. What is
-    /// lost before `wanted` is passed over. `None` if it is known not to come.
+    /// Reads on to the next frame that is there: its number, and what was found of it. What is lost
+    /// before `wanted` is passed over. `None` if it is known not to come.
     fn next(
         &mut self,
         shown: &ShownRecording,
         wanted: u64,
-    ) -> Result<Option<(u64, Option<FrameExtent>)>, ReadFailure> {
+    ) -> Result<Option<(u64, FoundFrame)>, ReadFailure> {
         let stream = shown.stream(self.stream);
         let is_last_line = |frame: &Frame| {
             stream.is_some_and(|stream| frame.is_last_line_of(&shown.recording, stream))
@@ -184,13 +198,17 @@ impl ReaderOfFrames {
                         length_bytes: length as u64,
                         time_ns: frame.time_ns,
                     };
-                    let is_whole = frame.whole || is_last_line(&frame);
-                    return Ok(Some((frame.number, is_whole.then_some(place))));
+                    let found = match frame.loss {
+                        _ if frame.whole || is_last_line(&frame) => FoundFrame::Whole(place),
+                        None => FoundFrame::Unfinished,
+                        Some(_) => FoundFrame::Lost,
+                    };
+                    return Ok(Some((frame.number, found)));
                 }
                 Framed::Missing { numbers, .. } => {
                     self.next = numbers.end;
                     if numbers.contains(&wanted) {
-                        return Ok(Some((wanted, None)));
+                        return Ok(Some((wanted, FoundFrame::Lost)));
                     }
                 }
                 Framed::Overwritten { oldest, .. } if oldest > wanted => return Ok(None),

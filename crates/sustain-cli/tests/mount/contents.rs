@@ -141,6 +141,25 @@ fn frames_are_files_and_the_document_is_that_of_list() {
 }
 
 #[test]
+fn a_frame_that_the_end_of_a_recording_cuts_is_no_file() {
+    let Some(mounted) = MountPlace::new() else {
+        return;
+    };
+    let flags = ["--stream", "log", "--frames", "lines", "--bytes", "12"];
+    mounted.record(b"aaaa\nbbbb\ncccc\n", &flags);
+    mounted.mount(&[]);
+    let group = "recording-1/log.frames/000000000";
+    let whole = ["log-000000000.txt", "log-000000001.txt"];
+    assert_eq!(mounted.names(group), whole);
+    for name in whole {
+        fs::read(mounted.path(&format!("{group}/{name}"))).unwrap();
+    }
+    let cut = fs::metadata(mounted.path(&format!("{group}/log-000000002.txt")));
+    assert_eq!(cut.unwrap_err().kind(), ErrorKind::NotFound);
+    mounted.unmount();
+}
+
+#[test]
 fn a_million_frames_are_a_thousand_directories() {
     let Some(mounted) = MountPlace::new() else {
         return;

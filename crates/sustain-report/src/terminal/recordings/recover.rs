@@ -55,8 +55,19 @@ pub fn recover_text(document: &RecoverDocument, width: usize) -> String {
             .iter()
             .map(|name| without_controls(name))
             .collect();
+        let of_recording = document.recordings.iter();
+        let mut of_recording = of_recording.filter(|one| one.recording == recording);
+        let has_gone_round = of_recording.any(|one| {
+            one.streams
+                .iter()
+                .any(|stream| stream.readable_from_byte > 0)
+        });
+        let place = match has_gone_round {
+            true => ", in the place of a slot that was the ring's oldest there",
+            false => "",
+        };
         lines.push(format!(
-            "recording {recording} had an open end: an end mark was written on {}",
+            "recording {recording} had an open end: an end mark was written on {}{place}",
             members.join(", ")
         ));
     }

@@ -541,7 +541,8 @@ fn what_was_found_after_a_crash_is_told_with_what_was_written() {
     store 38d8211a-e767-47c1-963f-687882f17863
     recording 2, stream camera: 20.0 MB, 2.00 MB of it lost before it reached a member, 1.00 MB of it missing, readable from
       byte 3000000 on (the ring has overwritten what was before); ended: recovered
-    recording 2 had an open end: an end mark was written on /dev/sda1, /dev/sdb1
+    recording 2 had an open end: an end mark was written on /dev/sda1, /dev/sdb1, in the place of a slot that was the ring's
+      oldest there
     the superblocks, which say where the recordings of a store begin and end, were rewritten
     ");
     document.recording = None;

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use sample::recording::{standing, troubled, whole};
 use sustain_document::record::{RecordVerdicts, RecordingEnd};
 use sustain_document::system::KernelMessage;
-use sustain_record::recorder::{LimitedBy, MemberState};
+use sustain_record::recorder::{LimitedBy, MemberState, PinsStanding};
 use sustain_record::verdicts::decide;
 use sustain_report::terminal::{
     LiveKind, RecordRates, RecordView, record_line, record_sentence, record_summary,
@@ -162,6 +162,27 @@ fn the_status_line_says_first_what_must_not_be_cut_off() {
     standing.members[1].state = MemberState::Failed;
     standing.members[2].free_bytes = None;
     insta::assert_snapshot!(record_line(&standing, &rates), @"  10 s  in  300 MB/s  out  298 MB/s  buffer 100 %  LOST 12.0 MB  /dev/sdc failed  limit: /dev/sdc  slowest append 41.2 ms");
+}
+
+#[test]
+fn a_ring_that_goes_on_behind_its_pins_is_not_said_to_become_full() {
+    let rates = RecordRates {
+        in_bytes_per_s: 300e6,
+        out_bytes_per_s: 298e6,
+        room_bytes_per_s: 298e6,
+    };
+    // Full in 33.6 min, if the end of the pin does not come before.
+    let says_so = |ends_in_s: Option<i64>| {
+        let mut standing = standing();
+        standing.pins = Some(PinsStanding {
+            ends_in_ns: ends_in_s.map(|seconds| seconds * 1_000_000_000),
+            ..PinsStanding::default()
+        });
+        record_line(&standing, &rates).contains("full in 33.6 min")
+    };
+    assert!(says_so(None));
+    assert!(says_so(Some(34 * 60)));
+    assert!(!says_so(Some(33 * 60)));
 }
 
 #[test]

@@ -99,6 +99,29 @@ fn the_wall_of_the_piix3_is_found_on_its_own_driver() {
     assert!(hop.contains("ata_piix"), "{hop}");
 }
 
+/// The controller does no Ultra DMA, and QEMU's drives say that they could.
+#[test]
+#[ignore = "a minute in a guest"]
+fn the_disks_of_the_piix3_tell_their_transfer_mode() {
+    let Some(guest) = Guest::new("piix3") else {
+        return;
+    };
+    let Some(ran) = guest.run(&[], &["sustain", "devices", "--json", "-"]) else {
+        return;
+    };
+    let devices = json_of(&ran.expect(0).stdout);
+    let disks = devices["disks"].as_array().unwrap();
+    let own = disks.iter().map(|disk| &disk["path"]["hops"][0]);
+    let modes: Vec<&Value> = own.filter(|hop| hop["transfer_mode"].is_string()).collect();
+    assert_eq!(modes.len(), 4, "{disks:#?}");
+    for hop in modes {
+        assert_eq!(hop["transfer_mode"], "multiword DMA 2", "{hop:#}");
+        let slow = hop["slow"].as_str().unwrap();
+        let words = "runs at multiword DMA 2; the drive can do UDMA/100";
+        assert!(slow.starts_with(words), "{slow}");
+    }
+}
+
 #[test]
 #[ignore = "a minute in a guest"]
 fn two_channels_and_their_controller_are_found_inside_each_other() {

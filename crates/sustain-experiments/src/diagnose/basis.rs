@@ -1,5 +1,6 @@
-//! What the advice rests on, taken from the findings: the walls with the places where they sit, the
-//! links, the rates that were measured. Pure; the run has its advice from here.
+//! What the advice rests on, taken from the findings: the walls with the places where they sit and
+//! whether readings contradict them (`is_doubted`), the links, the rates that were measured. Pure;
+//! the run has its advice from here.
 
 use sustain_document::devices::HopKind;
 use sustain_document::diagnose::{TopologyHop, is_likely};

@@ -1,5 +1,7 @@
 //! The search for walls from the first measurement to the findings. Called by `diagnose`. It
-//! decides which subset is measured next; the neighbouring modules decide what the readings mean.
+//! decides which subset is measured next, and here a wall is accepted (`explain_one`) and dropped
+//! again where others explain it or a set contradicts it (`prune`). What single readings mean for
+//! that, the modules of `search` decide.
 
 use crate::walls::evidence::{Evidence, PlacedReading, SearchStop, SubsetLog};
 use crate::walls::findings::NOISE_MAX;

@@ -1,6 +1,6 @@
 //! Narrows a loss down to a core: a set that overloads one unknown wall, and in which no target can
-//! be left out. Called by `find`. Every decision is repeated until its sum is far from the
-//! threshold, or the repeats are used up.
+//! be left out; `is_beyond_doubt` says whether a loss is a wall's. Called by `find`. Every decision
+//! is repeated until its sum is far from the threshold, or the repeats are used up.
 
 pub(in crate::walls) mod contradict;
 pub(in crate::walls) mod drift;

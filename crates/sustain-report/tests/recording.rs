@@ -230,7 +230,7 @@ fn a_pipe_gets_a_line_in_ten_seconds_with_the_rates_of_the_last_one() {
     for tenth in 0..=250_u32 {
         now.time_s = f64::from(tenth) / 10.0;
         for stream in &mut now.streams {
-            stream.offered_bytes = u64::from(tenth) * 10_000_000;
+            stream.arrived_bytes = u64::from(tenth) * 10_000_000;
         }
         for member in &mut now.members {
             member.bytes = u64::from(tenth) * 5_000_000;
@@ -262,7 +262,7 @@ fn a_slow_stream_is_forecast_by_the_room_that_it_takes() {
     now.members.truncate(1);
     for half in 0..=40_u32 {
         now.time_s = f64::from(half) / 2.0;
-        now.streams[0].offered_bytes = 1_000_000_000_000 + u64::from(half) * 500;
+        now.streams[0].arrived_bytes = 1_000_000_000_000 + u64::from(half) * 500;
         // 500 bytes in two blocks.
         now.members[0].bytes = u64::from(half) * 500;
         now.members[0].free_bytes = Some((1 << 20) - u64::from(half) * 8192);

@@ -16,6 +16,9 @@ pub struct StreamStanding {
     pub name: String,
     /// Bytes that reached the recorder, lost ones included.
     pub offered_bytes: u64,
+    /// The same with what waits for its append to become full. Rates go by this: slow sources fill
+    /// an append in a second and more.
+    pub arrived_bytes: u64,
     /// Payload handed to members.
     pub recorded_bytes: u64,
     /// Bytes that are on the medium for good: of the first `settled_bytes`, all but the gaps and

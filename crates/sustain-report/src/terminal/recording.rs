@@ -97,7 +97,7 @@ impl RecordView {
     pub fn update(&mut self, standing: &RecordingProgress) {
         let now = RateMoment {
             time_s: standing.time_s,
-            in_bytes: standing.streams.iter().map(|one| one.offered_bytes).sum(),
+            in_bytes: standing.streams.iter().map(|one| one.arrived_bytes).sum(),
             out_bytes: standing.members.iter().map(|one| one.bytes).sum(),
         };
         let passed_s = now.time_s - self.before.time_s;

@@ -94,6 +94,7 @@ pub fn standing() -> RecordingProgress {
     let stream = |index: usize| StreamStanding {
         name: STREAMS[index].to_owned(),
         offered_bytes: 1_500_000_000,
+        arrived_bytes: 1_500_000_000,
         recorded_bytes: 1_490_000_000,
         durable_bytes: 1_400_000_000,
         settled_bytes: 1_400_000_000,

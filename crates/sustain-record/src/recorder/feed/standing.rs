@@ -116,6 +116,7 @@ fn stream_standing<I: Inlet>(feed: &RecordFeed<I>, index: usize, name: &str) -> 
     StreamStanding {
         name: name.to_owned(),
         offered_bytes: feed.offered_bytes(index),
+        arrived_bytes: feed.arrived_bytes(index),
         recorded_bytes: feed.ledgers[index].recorded_bytes(),
         durable_bytes: durable_bytes(feed, index),
         settled_bytes: feed.watermark_bytes(index),

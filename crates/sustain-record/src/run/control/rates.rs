@@ -57,7 +57,7 @@ impl RateHistory {
             streams: streams
                 .map(|(before, now)| StreamRate {
                     name: now.name.clone(),
-                    in_bytes_per_s: per_s(now.offered_bytes, before.offered_bytes),
+                    in_bytes_per_s: per_s(now.arrived_bytes, before.arrived_bytes),
                     out_bytes_per_s: per_s(now.recorded_bytes, before.recorded_bytes),
                     lost_bytes_per_s: per_s(now.gap_bytes, before.gap_bytes),
                     backlog_bytes: backlog_bytes(now),
@@ -93,6 +93,7 @@ mod tests {
             streams: vec![StreamStanding {
                 name: "main".to_owned(),
                 offered_bytes,
+                arrived_bytes: offered_bytes,
                 recorded_bytes,
                 gap_bytes: 100,
                 ..StreamStanding::default()

@@ -427,17 +427,21 @@ fn a_mark_of_recovering_that_is_damaged_is_a_fault_though_another_member_has_it_
 
 #[test]
 fn a_recording_that_lies_only_on_a_missing_member_is_told() {
-    let place = Place::new(&[128 + 4 * 64 + 128, 4096]);
-    // The first recording fills the smaller member.
-    for bytes in [1 << 20, 100_000] {
-        place.record_and_crash(&content(bytes));
-        place.recover();
-    }
-    place.assert_ok();
+    // The first recording fills the smaller member, unless that is slow just then.
+    let place = (0..5).find_map(|_| {
+        let place = Place::new(&[128 + 4 * 64 + 128, 4096]);
+        for bytes in [1 << 20, 100_000] {
+            place.record_and_crash(&content(bytes));
+            place.recover();
+        }
+        place.assert_ok();
+        let mut store = Store::open(&place.members[..1], Mode::Read, &Roots::default()).unwrap();
+        (store.recordings().unwrap().len() == 1).then_some(place)
+    });
+    let place = place.expect("nothing of the second is on the smaller member");
     let members = &place.members[..1];
     let mut store = Store::open(members, Mode::Read, &Roots::default()).unwrap();
     let recordings = store.recordings().unwrap();
-    assert_eq!(recordings.len(), 1, "nothing of the second is here");
     let checkable = Checkable::of(&store, &recordings);
     assert_eq!(checkable.unseen_recordings(), [2]);
     let result = verify(checkable, &mut |_| (), &Stop::default()).unwrap();

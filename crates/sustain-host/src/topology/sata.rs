@@ -24,19 +24,21 @@ const INTERFACE_SPEED_SHIFT: u32 = 20;
 
 /// The links between a drive and its port, the drive's own first.
 pub(super) fn hops(way: &SysfsPath) -> Vec<Hop> {
-    let Some(port) = way.nearest(|name| is_numbered(name, "ata")) else {
+    let Some(DriveLinks {
+        port,
+        own_link,
+        outer_link,
+        channel,
+        unit,
+    }) = DriveLinks::of(way)
+    else {
         return Vec::new();
     };
-    let name = name_of(port);
-    let own_link = port.join(name.replace("ata", "link"));
-    let (channel, unit) = channel_and_unit(way);
-    let outer_link = port.join(format!("{}.{channel}", name_of(&own_link)));
-    let links_multiplied = number(&port.join("ata_port").join(&name).join("nr_pmp_links"));
-    let is_multiplied = outer_link.is_dir() && links_multiplied != Some(0);
     let adapter = adapter_limit(way);
-    if !is_multiplied {
+    let Some(outer_link) = outer_link else {
         return vec![port_hop(way, port, &own_link, unit, adapter)];
-    }
+    };
+    let name = name_of(port);
     let outer_name = format!("multiplier port {channel} ({name}.{channel:02})");
     let outer = without_rate(way.id_of(&outer_link), HopKind::Port, outer_name);
     let multiplier = without_rate(
@@ -53,20 +55,54 @@ pub(super) fn hops(way: &SysfsPath) -> Vec<Hop> {
     ]
 }
 
+/// Where a drive is connected.
+struct DriveLinks<'a> {
+    port: &'a Path,
+    /// The port's own link.
+    own_link: PathBuf,
+    /// The link behind a port multiplier, if there is one.
+    outer_link: Option<PathBuf>,
+    channel: u64,
+    /// The drive's number on its link.
+    unit: u64,
+}
+
+impl DriveLinks<'_> {
+    fn of(way: &SysfsPath) -> Option<DriveLinks<'_>> {
+        let port = way.nearest(|name| is_numbered(name, "ata"))?;
+        let name = name_of(port);
+        let own_link = port.join(name.replace("ata", "link"));
+        let (channel, unit) = channel_and_unit(way);
+        let outer_link = port.join(format!("{}.{channel}", name_of(&own_link)));
+        let links_multiplied = number(&port.join("ata_port").join(&name).join("nr_pmp_links"));
+        let is_multiplied = outer_link.is_dir() && links_multiplied != Some(0);
+        Some(DriveLinks {
+            port,
+            own_link,
+            outer_link: is_multiplied.then_some(outer_link),
+            channel,
+            unit: if is_multiplied { 0 } else { unit },
+        })
+    }
+}
+
 fn port_hop(way: &SysfsPath, port: &Path, link: &Path, unit: u64, adapter: Option<u32>) -> Hop {
     let hop = |what: &str| {
         let name = format!("{what} {}", name_of(port));
         without_rate(way.id_of(port), HopKind::Port, name)
     };
-    let is_serial = adapter.is_some()
-        || stated(link, "sata_spd").is_some()
-        || drive_limit(link, unit).is_some();
+    let is_serial = is_serial(link, unit, adapter);
     match ultra_dma_mode(link).filter(|_| !is_serial) {
         Some(mode) => with_rate(hop("parallel ATA cable"), mode.rate()),
         None if is_serial => with_speed(hop("SATA port"), link, adapter, drive_limit(link, unit)),
         // Neither end reports a speed of either kind: this is an emulated or very old IDE channel.
         None => hop("ATA channel"),
     }
+}
+
+/// Whether a link is one of SATA: one of its ends, or the link, reports a speed.
+fn is_serial(link: &Path, unit: u64, adapter: Option<u32>) -> bool {
+    adapter.is_some() || stated(link, "sata_spd").is_some() || drive_limit(link, unit).is_some()
 }
 
 /// The hop with what its link runs at, and marked if its two ends can do more.
@@ -156,12 +192,15 @@ fn mode_in_use(drive: &Path) -> Option<AtaMode> {
 /// The disk's own hop with its transfer mode, and marked if that is below the best of the drive.
 /// Over SATA the modes of DMA are names only; in PIO it is slow there, too.
 pub(super) fn with_transfer_mode(disk: Hop, way: &SysfsPath) -> Hop {
-    let Some((facts, is_serial)) = drive_facts(way) else {
+    let Some(links) = DriveLinks::of(way) else {
         return disk;
     };
+    let link = links.outer_link.as_ref().unwrap_or(&links.own_link);
+    let facts = drive(link, links.unit);
     let Some(mode) = mode_in_use(&facts) else {
         return disk;
     };
+    let is_serial = is_serial(link, links.unit, adapter_limit(way));
     let is_told = !is_serial || matches!(mode, AtaMode::Pio(_));
     let own = attribute(&facts.join("id")).and_then(|identity| AtaDrive::parse(&identity));
     let slow = own.filter(|_| is_told).and_then(|own| why_slow(mode, own));
@@ -170,20 +209,4 @@ pub(super) fn with_transfer_mode(disk: Hop, way: &SysfsPath) -> Hop {
         slow,
         ..disk
     }
-}
-
-/// What libata tells of the drive, and whether its link is SATA.
-fn drive_facts(way: &SysfsPath) -> Option<(PathBuf, bool)> {
-    let port = way.nearest(|name| is_numbered(name, "ata"))?;
-    let own_link = port.join(name_of(port).replace("ata", "link"));
-    let (channel, unit) = channel_and_unit(way);
-    let outer_link = port.join(format!("{}.{channel}", name_of(&own_link)));
-    let (link, unit) = match outer_link.is_dir() {
-        true => (outer_link, 0),
-        false => (own_link, unit),
-    };
-    let is_serial = adapter_limit(way).is_some()
-        || stated(&link, "sata_spd").is_some()
-        || drive_limit(&link, unit).is_some();
-    Some((drive(&link, unit), is_serial))
 }

@@ -126,6 +126,16 @@ fn over_sata_only_pio_is_a_slow_mode() {
     write(&host, &[(&drive, "XFER_PIO_4")]);
     let disk = own(&host, "sdzza");
     assert_eq!(disk.transfer_mode.as_deref(), Some("PIO 4"));
+    let put = |name: &str, text| write(&host, &[(&format!("{}/{name}", trees::AHCI), text)]);
+    put(
+        "ata10/link10.3/dev10.3.0/ata_device/dev10.3.0/xfer_mode",
+        "XFER_PIO_0",
+    );
+    let told = own(&host, "sdzzc").transfer_mode;
+    assert_eq!(told.as_deref(), Some("PIO 0"));
+    // Directories are left of a multiplier that was taken away.
+    put("ata10/ata_port/ata10/nr_pmp_links", "0");
+    assert_eq!(own(&host, "sdzzc").transfer_mode, None);
     assert!(disk.slow.is_some());
 }
 

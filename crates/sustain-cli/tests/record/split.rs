@@ -211,6 +211,21 @@ fn splits_of_many_at_once_follow_each_other_and_each_has_its_answer() {
     members.verify(0);
 }
 
+/// Splits until there is no slot for it. Returns the recording that goes on, and why it does.
+fn split_until_refused(commanded: &mut Commanded) -> (u64, String) {
+    let mut last = 1;
+    loop {
+        let answer = commanded.ask(&json!({ "command": "split" }));
+        if answer["ok"] != true {
+            return (last, answer["error"].as_str().unwrap().to_owned());
+        }
+        last = whole(&answer["split"]["recording"]);
+        assert!(last < 100);
+        // The board tells of the space when the first append is there.
+        commanded.becomes(|status| whole(&stream(status, "main")["settled_bytes"]) > 0);
+    }
+}
+
 #[test]
 fn a_ring_that_a_pin_fills_is_not_split_where_no_recording_could_go_on() {
     let flags = [
@@ -225,16 +240,7 @@ fn a_ring_that_a_pin_fills_is_not_split_where_no_recording_could_go_on() {
     let mut commanded = Commanded::start(&[12 * MIB], &flags);
     commanded.becomes(|status| whole(&stream(status, "main")["settled_bytes"]) > 0);
     commanded.pin(&json!({ "from": "-50ms", "to": "+1h" }));
-    let mut last = 1;
-    let refused = loop {
-        let answer = commanded.ask(&json!({ "command": "split" }));
-        if answer["ok"] != true {
-            break answer;
-        }
-        last = whole(&answer["split"]["recording"]);
-        commanded.becomes(|status| whole(&stream(status, "main")["settled_bytes"]) > 0);
-    };
-    let why = refused["error"].as_str().unwrap();
+    let (last, why) = split_until_refused(&mut commanded);
     assert!(why.contains("Nothing was split"), "{why}");
     assert!(why.contains("Pins keep the others: free one"), "{why}");
     assert_eq!(
@@ -262,18 +268,7 @@ fn a_store_without_a_slot_for_another_recording_is_not_split() {
     // The slots are used up by splits long before they are by data.
     let flags = ["--from", "test:100kB/s", "--durable", "100ms"];
     let mut commanded = Commanded::start(&[2 * MIB], &flags);
-    let mut last = 1;
-    let refused = loop {
-        let answer = commanded.ask(&json!({ "command": "split" }));
-        if answer["ok"] != true {
-            break answer;
-        }
-        last = whole(&answer["split"]["recording"]);
-        assert!(last < 100);
-        // The board tells of the space when the first append is there.
-        commanded.becomes(|status| whole(&stream(status, "main")["settled_bytes"]) > 0);
-    };
-    let why = refused["error"].as_str().unwrap();
+    let (last, why) = split_until_refused(&mut commanded);
     assert!(why.contains("Nothing was split"), "{why}");
     assert!(!why.contains("Pins"), "{why}");
     let status = commanded.status();

@@ -103,10 +103,19 @@ fn a_rehearsal_says_what_would_be_measured_and_makes_nothing() {
     let place = Place::new();
     std::fs::create_dir(place.path("x")).unwrap();
     let ran = place
-        .run(&["compare", "--ab", "--depth 1", "", "x", "--dry-run"])
+        .run(&[
+            "compare",
+            "--ab",
+            "--depth 1",
+            "",
+            "x",
+            "--size",
+            "64MiB",
+            "--dry-run",
+        ])
         .expect(0);
     insta::assert_snapshot!(ran.told(), @"
-    would write a scratch file in x: up to 4 GiB from its start, over and over
+    would write a scratch file in x: up to 64 MiB from its start, over and over
     would measure A (--depth 1) and B (defaults) in turn, in runs of 3 s, until a difference is seen, or one above 1.0 % is ruled out, for at most 5 min
     ");
     assert_eq!(std::fs::read_dir(place.path("x")).unwrap().count(), 0);

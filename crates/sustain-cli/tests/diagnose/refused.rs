@@ -77,15 +77,17 @@ fn a_rehearsal_says_what_would_be_measured_and_makes_nothing() {
     let place = Place::new();
     std::fs::create_dir(place.path("a")).unwrap();
     std::fs::create_dir(place.path("b")).unwrap();
-    let ran = place.run(&["diagnose", "a", "b", "--dry-run"]).expect(0);
+    let ran = place
+        .run(&["diagnose", "a", "b", "--size", "64MiB", "--dry-run"])
+        .expect(0);
     let told = ran.told();
     let (shared, told): (Vec<_>, Vec<_>) = told
         .lines()
         .partition(|line| line.ends_with("so they certainly share it"));
     assert_eq!(shared.len(), 1, "{shared:?}");
     insta::assert_snapshot!(told.join("\n"), @"
-    would write a scratch file in a: up to 4 GiB from its start, over and over
-    would write a scratch file in b: up to 4 GiB from its start, over and over
+    would write a scratch file in a: up to 64 MiB from its start, over and over
+    would write a scratch file in b: up to 64 MiB from its start, over and over
     would measure each of the 2 targets alone and all together (9 s), then the subsets that the results call for: about 8 readings in all (24 s) if one limit is shared, 12 (36 s) if several are
     ");
     for folder in ["a", "b"] {

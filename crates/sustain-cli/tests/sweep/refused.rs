@@ -132,6 +132,8 @@ fn a_rehearsal_says_what_would_be_measured_and_makes_nothing() {
     let flags = [
         "sweep",
         "a",
+        "--size",
+        "64MiB",
         "--dry-run",
         "--write",
         "--read",
@@ -140,7 +142,7 @@ fn a_rehearsal_says_what_would_be_measured_and_makes_nothing() {
     ];
     let ran = place.run(&flags).expect(0);
     insta::assert_snapshot!(ran.told(), @"
-    would write and read a scratch file in a: up to 4 GiB from its start, over and over
+    would write and read a scratch file in a: up to 64 MiB from its start, over and over
     would measure 98 settings, 4 times each: 392 runs of 1 s, 6.53 min
     would flush after each run that writes, on top of that time
     70 settings are left out: sync keeps one request in flight, whatever the depth

@@ -126,6 +126,8 @@ const SEEDS_THAT_FAILED: [u64; 24] = [
 ];
 /// The same of rings that are cut.
 const RINGS_THAT_FAILED: [u64; 10] = [279, 526, 730, 742, 2564, 3693, 3945, 11_213, 20_345, 33_285];
+/// The same of splits: an end mark that was lost was alone in its slot.
+const SPLITS_THAT_FAILED: [u64; 4] = [31_899, 32_885, 36_994, 39_003];
 /// The same of pins: a recording was split while the end of one was told.
 const PINS_THAT_FAILED: [u64; 1] = [475];
 /// The same of pins that are cut.
@@ -211,6 +213,9 @@ fn seeds_that_once_failed_hold_it_too() {
     }
     for seed in RINGS_THAT_FAILED {
         run(&Plan::of_ring_with_cuts(seed), false);
+    }
+    for seed in SPLITS_THAT_FAILED {
+        run(&Plan::of_splits(seed), false);
     }
     for seed in PINS_THAT_FAILED {
         run(&Plan::of_pins(seed), false);

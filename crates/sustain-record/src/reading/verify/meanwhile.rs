@@ -197,10 +197,12 @@ impl<'a> Meanwhile<'a> {
         let first_slot = first_serial % geometry.slot_count;
         let distance = (slot + geometry.slot_count - first_slot) % geometry.slot_count;
         let serial = first_serial + distance;
-        // What lies before the recording is of the lap before the slots that are not begun yet.
+        // What lies before the recording is of the lap before the slots that are not begun yet. An
+        // end mark that is lost may have been all that its slot had.
         let extents = self.store.recordings.iter().filter_map(|recording| {
-            let extent = recording.per_member.get(member.index()).copied().flatten();
-            extent.map(|extent| extent.last.slot_serial)
+            let extent = recording.per_member.get(member.index()).copied().flatten()?;
+            let last = extent.lost_end.max(Some(extent.last));
+            last.map(|place| place.slot_serial)
         });
         let is_ahead = extents.max().is_some_and(|newest| newest < serial);
         let laps = if is_ahead { geometry.slot_count } else { 0 };

@@ -209,7 +209,8 @@ impl<'a> Account<'a> {
             .bad_of(Some(index), Some(headless.offset_bytes), None, why);
         let extent = self.recording.per_member[index];
         if extent.is_some_and(|extent| {
-            extent.end_durability == EndDurability::Unknown && extent.lost_last.is_none()
+            let is_told = extent.lost_last.is_some() || extent.lost_end.is_some();
+            extent.end_durability == EndDurability::Unknown && !is_told
         }) {
             self.flaws
                 .add_undurable_mark(member, headless.sequence, bad);

@@ -49,8 +49,9 @@ pub(super) fn merge_with(
         }
     }
     let newest_first = recordings.values().rev();
+    let has_empty = members.iter().flatten().any(Vec::is_empty);
     let mut merged: Vec<Recording> = newest_first
-        .map(|parts| recording(parts, members.len(), earlier))
+        .map(|parts| recording(parts, members.len(), has_empty, earlier))
         .collect();
     for (recording, parts) in merged.iter_mut().zip(recordings.values().rev()) {
         note_written_over(recording, parts, members);
@@ -171,9 +172,11 @@ impl<'a> From<&'a EarlierNote> for RecordingStart<'a> {
     }
 }
 
+/// `has_empty` says whether nothing is found of any recording on some member that is there.
 fn recording(
     parts: &[(usize, &Chapter)],
     member_count: usize,
+    has_empty: bool,
     earlier: &HashMap<Uuid, &EarlierNote>,
 ) -> Recording {
     let chapters: Vec<&Chapter> = parts.iter().map(|(_, chapter)| *chapter).collect();
@@ -183,7 +186,7 @@ fn recording(
     let start = own_start
         .map(RecordingStart::from)
         .or_else(|| told_later().map(RecordingStart::from));
-    let readable = first_readable(&chapters);
+    let readable = first_readable(&chapters, has_empty);
     let notes = start.as_ref().map_or(&[][..], |start| start.streams);
     let counts = chapters.iter().map(|chapter| chapter.last.positions.len());
     let count = counts.max().unwrap_or(0).max(notes.len());
@@ -230,18 +233,21 @@ fn recording(
 }
 
 /// The append from which on nothing was overwritten on any member, if anything was.
-fn first_readable<'a>(chapters: &[&'a Chapter]) -> Option<&'a Descriptor> {
+fn first_readable<'a>(chapters: &[&'a Chapter], has_empty: bool) -> Option<&'a Descriptor> {
     let overwritten = || chapters.iter().filter(|chapter| chapter.is_overwritten);
     // A pin keeps what came before its time, too, up to the beginning of a slot. If that is not
-    // there, a crash has taken it, and what the other members have in the pin's time is kept.
-    let is_torn = |chapter: &&&Chapter| {
+    // there, or nothing is there on a member, a crash has taken it, and what the other members have
+    // in the pin's time is kept.
+    let is_torn = |chapter: &Chapter| {
         let in_time = chapter.first_in_time.as_ref();
         in_time.is_some_and(|in_time| in_time.place == chapter.first.place)
     };
-    if overwritten().any(|chapter| is_torn(&chapter)) {
+    if overwritten().any(|chapter| has_empty || is_torn(chapter)) {
         let in_time = chapters.iter();
         let in_time = in_time.filter_map(|chapter| chapter.first_in_time.as_ref());
-        return in_time.min_by_key(|first| first.sequence);
+        if let Some(first) = in_time.min_by_key(|first| first.sequence) {
+            return Some(first);
+        }
     }
     // What lies before the youngest of the oldest appends is on some members, but not on all.
     let firsts = overwritten().map(|chapter| &chapter.first);

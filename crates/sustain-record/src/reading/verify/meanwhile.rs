@@ -200,7 +200,11 @@ impl<'a> Meanwhile<'a> {
         // What lies before the recording is of the lap before the slots that are not begun yet. An
         // end mark that is lost may have been all that its slot had.
         let extents = self.store.recordings.iter().filter_map(|recording| {
-            let extent = recording.per_member.get(member.index()).copied().flatten()?;
+            let extent = recording
+                .per_member
+                .get(member.index())
+                .copied()
+                .flatten()?;
             let last = extent.lost_end.max(Some(extent.last));
             last.map(|place| place.slot_serial)
         });

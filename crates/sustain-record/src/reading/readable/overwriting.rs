@@ -144,7 +144,7 @@ struct Seeker<'a> {
     member: usize,
     reach: CutReach,
     last: Option<Arc<Origin>>,
-    /// A start that is not whole: it was durable if a later append names it.
+    /// A start that is not whole: a later append that names it may tell that it was durable.
     start: Option<Arc<Origin>>,
     /// In the order of the appends.
     suspects: Vec<SuspectBytes>,
@@ -157,6 +157,7 @@ impl<'a> Seeker<'a> {
         if let Some(start) = self
             .start
             .take_if(|start| origin.descriptor.start == Some(start.descriptor.place))
+            && self.was_durable_start(&start, &origin.descriptor)
         {
             self.cut_behind(&start, None);
         }
@@ -176,6 +177,20 @@ impl<'a> Seeker<'a> {
             Kind::End if is_lost => self.end_lost(origin),
             Kind::Data | Kind::Start | Kind::End => {}
         }
+    }
+
+    /// Whether an append that names a start tells that the start was durable. The end mark of
+    /// recovering names what it has found, and tells whether that was whole.
+    fn was_durable_start(&self, start: &Origin, names_it: &Descriptor) -> bool {
+        let recording = self.recording(names_it.recording_id);
+        let Some(recording) = recording.filter(|one| one.is_crashed()) else {
+            return true;
+        };
+        let extent = recording.per_member[self.member];
+        names_it.kind != Kind::End
+            || extent.is_some_and(|extent| {
+                extent.start_was_whole && extent.start == Some(start.descriptor.place)
+            })
     }
 
     /// Whether anything of an append that may have been durable is not whole.

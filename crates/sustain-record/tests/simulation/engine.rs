@@ -22,7 +22,7 @@ const ENXIO: i32 = 6;
 const SECTOR: u64 = 512;
 const NEVER: Timestamp = Timestamp(u64::MAX);
 /// No recording here takes so many steps, nor so long.
-const STEPS_MAX: u64 = 400_000;
+const STEPS_MAX: u64 = 2_000_000;
 
 /// Whether an error says nothing of the member: EFAULT; EAGAIN and ENOMEM, unless the request may
 /// have been told of the error of another one before it.

@@ -75,9 +75,11 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     /// Ends the recording when no member can ever take an append of `bytes`, unless it outlasts the
-    /// pins that keep all of them.
+    /// pins that keep all of them. Behind its last byte only a pin that is being freed is waited
+    /// for.
     fn check_room(&mut self, bytes: u32, now: Timestamp) {
-        let waits = self.ending.is_none() && self.may_outlast_pins();
+        let may_come = self.ending.is_none() || self.pinning.is_changing();
+        let waits = may_come && self.may_outlast_pins();
         if !self.can_ever_take(bytes) && !waits {
             self.end_without_room(now);
         }

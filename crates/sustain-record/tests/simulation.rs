@@ -125,11 +125,14 @@ const SEEDS_THAT_FAILED: [u64; 24] = [
     230_001_719,
 ];
 /// The same of rings that are cut.
-const RINGS_THAT_FAILED: [u64; 10] = [279, 526, 730, 742, 2564, 3693, 3945, 11_213, 20_345, 33_285];
+const RINGS_THAT_FAILED: [u64; 11] = [
+    279, 526, 730, 742, 2564, 3693, 3945, 11_213, 20_345, 33_285, 101_013,
+];
 /// The same of splits: an end mark that was lost was alone in its slot.
 const SPLITS_THAT_FAILED: [u64; 4] = [31_899, 32_885, 36_994, 39_003];
-/// The same of pins: a recording was split while the end of one was told.
-const PINS_THAT_FAILED: [u64; 1] = [475];
+/// The same of pins: a recording was split while the end of one was told, or ended while one was
+/// being freed.
+const PINS_THAT_FAILED: [u64; 2] = [475, 102_193];
 /// The same of pins that are cut.
 const CUT_PINS_THAT_FAILED: [u64; 5] = [908, 1200, 2194, 23_502, 104_543];
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use uuid::Uuid;
 
-use super::{Chapter, Recording, StreamExtent, StreamSummary};
+use super::{Chapter, EndDurability, Recording, StreamExtent, StreamSummary};
 use crate::format::{ClockDrift, Descriptor, EarlierNote, Kind, Position, StartNote, StreamNote};
 
 /// Two members that give one number to different recordings.
@@ -191,6 +191,8 @@ fn recording(
     let counts = chapters.iter().map(|chapter| chapter.last.positions.len());
     let count = counts.max().unwrap_or(0).max(notes.len());
     let started_ns = start.as_ref().map(|start| start.started_ns);
+    let mut starts = chapters.iter().filter_map(|chapter| chapter.start.as_ref());
+    let is_newer = starts.any(|start| start.follows_end.is_some());
     let mut per_member = vec![None; member_count];
     for (index, chapter) in parts {
         per_member[*index] = Some(StreamExtent {
@@ -203,7 +205,7 @@ fn recording(
             has_end: chapter.last.kind == Kind::End,
             start_was_whole: chapter.end.as_ref().and_then(|end| end.start_was_whole) == Some(true),
             end_is_overwritten: false,
-            end_durability: chapter.end_durability,
+            end_durability: known_durability(chapter, is_newer),
             lost_end: chapter.lost_end,
             flushed_sequence: chapter.last.flushed_sequence,
             lost_last: None,
@@ -229,6 +231,16 @@ fn recording(
         under_way: false,
         is_gone_from_a_member: false,
         pin: None,
+    }
+}
+
+/// Whether an end mark became durable. Where the start is gone on its member, those of other members
+/// tell whether the recorder was one that would tell.
+fn known_durability(chapter: &Chapter, is_newer: bool) -> EndDurability {
+    let durability = chapter.end_durability;
+    match durability == EndDurability::Assumed && chapter.start.is_none() && is_newer {
+        true => EndDurability::Unknown,
+        false => durability,
     }
 }
 

@@ -13,6 +13,8 @@
 mod devices;
 #[path = "diagnose/endings.rs"]
 mod endings;
+#[path = "diagnose/matrix.rs"]
+mod matrix;
 #[path = "diagnose/refused.rs"]
 mod refused;
 #[allow(dead_code, reason = "it is made for the tests of recording")]

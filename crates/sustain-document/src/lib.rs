@@ -23,6 +23,7 @@ pub mod hold_back;
 pub mod host;
 pub mod latency;
 pub mod list;
+pub mod matrix;
 pub mod measure;
 pub mod profile;
 pub mod rates;

@@ -21,6 +21,7 @@ use crate::devices::{DEVICES_SCHEMA, DevicesDocument};
 use crate::diagnose::{DIAGNOSE_SCHEMA, DiagnoseResult};
 use crate::extract::{EXTRACT_SCHEMA, ExtractDocument};
 use crate::list::{LIST_SCHEMA, ListDocument};
+use crate::matrix::{MATRIX_SCHEMA, MatrixResult};
 use crate::measure::{MEASURE_SCHEMA, MeasureResult};
 use crate::profile::{PROFILE_SCHEMA, ProfileResult};
 use crate::record::{RECORD_SCHEMA, RecordResult};
@@ -93,6 +94,7 @@ documents! {
     DiagnoseResult: DIAGNOSE_SCHEMA,
     ExtractDocument: EXTRACT_SCHEMA,
     ListDocument: LIST_SCHEMA,
+    MatrixResult: MATRIX_SCHEMA,
     MeasureResult: MEASURE_SCHEMA,
     ProfileResult: PROFILE_SCHEMA,
     RecordResult: RECORD_SCHEMA,
@@ -151,6 +153,8 @@ pub enum Saved {
     Record(Box<RecordResult>),
     /// The result of `sustain diagnose`.
     Diagnose(Box<DiagnoseResult>),
+    /// The result of `sustain diagnose --matrix`.
+    Matrix(Box<MatrixResult>),
     /// The result of `sustain profile`.
     Profile(Box<ProfileResult>),
     /// The result of `sustain sweep`.
@@ -169,13 +173,14 @@ pub fn read_saved(text: &str) -> Result<Saved, DocumentError> {
         kind if kind == kind_of(MEASURE_SCHEMA) => unread.into_boxed().map(Saved::Measure),
         kind if kind == kind_of(RECORD_SCHEMA) => unread.into_boxed().map(Saved::Record),
         kind if kind == kind_of(DIAGNOSE_SCHEMA) => unread.into_boxed().map(Saved::Diagnose),
+        kind if kind == kind_of(MATRIX_SCHEMA) => unread.into_boxed().map(Saved::Matrix),
         kind if kind == kind_of(PROFILE_SCHEMA) => unread.into_boxed().map(Saved::Profile),
         kind if kind == kind_of(SWEEP_SCHEMA) => unread.into_boxed().map(Saved::Sweep),
         kind if kind == kind_of(COMPARE_SCHEMA) => unread.into_boxed().map(Saved::Compare),
         _ => Err(DocumentError::OtherSchema {
             found: unread.schema,
             expected: "a `sustain.measure/1`, `sustain.record/1`, `sustain.diagnose/1`, \
-                       `sustain.profile/1`, `sustain.sweep/1` or `sustain.compare/1`: give a \
+                       `sustain.matrix/1`, `sustain.profile/1`, `sustain.sweep/1` or `sustain.compare/1`: give a \
                        result of `sustain measure`, `record`, `diagnose`, `profile`, `sweep` or \
                        `compare`"
                 .to_owned(),

@@ -43,8 +43,8 @@ settings! {
     ALIGN_FRAMES: "--align-frames", "alignment of frames";
     APPEND_SIZE: "--append-size", "append size";
     AT: "--at", "start";
-    BUFFER: "--buffer", "buffer";
     BUDGET: "--budget", "budget";
+    BUFFER: "--buffer", "buffer";
     BYTES: "--bytes", "bound in bytes";
     CHUNK: "--chunk", "chunk";
     CONTROL: "--control", "control socket";
@@ -59,6 +59,7 @@ settings! {
     INTERVAL: "--interval", "interval";
     JSON: "--json", "JSON file";
     LAYOUT: "--layout", "layout";
+    MATRIX: "--matrix", "list of combinations";
     MD: "--md", "layout md";
     NEW_FILE: "--new-file", "option to make new files";
     ORDER: "--order", "order";

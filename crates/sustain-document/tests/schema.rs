@@ -16,6 +16,7 @@ use sustain_document::devices::DevicesDocument;
 use sustain_document::diagnose::DiagnoseResult;
 use sustain_document::extract::ExtractDocument;
 use sustain_document::list::ListDocument;
+use sustain_document::matrix::MatrixResult;
 use sustain_document::measure::MeasureResult;
 use sustain_document::profile::ProfileResult;
 use sustain_document::reader::Document;
@@ -40,6 +41,7 @@ fn published<D: Document + JsonSchema>(command: &'static str) -> Published {
     let mut schema = serde_json::to_value(schema_for!(D)).unwrap();
     schema["title"] = match command {
         "status" => "A line of sustain record --status".into(),
+        "matrix" => "The result of sustain diagnose --matrix --json".into(),
         "control" => "An answer over the socket of sustain record --control".into(),
         _ => format!("The result of sustain {command} --json").into(),
     };
@@ -63,10 +65,11 @@ fn requests() -> Published {
     }
 }
 
-fn all() -> [Published; 16] {
+fn all() -> [Published; 17] {
     [
         published::<MeasureResult>("measure"),
         published::<DiagnoseResult>("diagnose"),
+        published::<MatrixResult>("matrix"),
         published::<CompareResult>("compare"),
         published::<ProfileResult>("profile"),
         published::<SweepResult>("sweep"),

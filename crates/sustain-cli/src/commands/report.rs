@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use sustain::compare::{ComparePlan, compare};
 use sustain::document::compare::CompareResult;
 use sustain::document::diagnose::DiagnoseResult;
+use sustain::document::matrix::MatrixResult;
 use sustain::document::measure::MeasureResult;
 use sustain::document::profile::ProfileResult;
 use sustain::document::reader;
@@ -90,6 +91,7 @@ fn kind(saved: &Saved) -> &'static str {
         Saved::Measure(_) => "a measurement",
         Saved::Record(_) => "a recording",
         Saved::Diagnose(_) => "a diagnosis",
+        Saved::Matrix(_) => "a matrix",
         Saved::Profile(_) => "a profile",
         Saved::Sweep(_) => "a sweep",
         Saved::Compare(_) => "a comparison",
@@ -102,6 +104,7 @@ struct Runs {
     measurements: Vec<MeasureResult>,
     recordings: Vec<RecordResult>,
     diagnoses: Vec<DiagnoseResult>,
+    matrices: Vec<MatrixResult>,
     profiles: Vec<ProfileResult>,
     sweeps: Vec<SweepResult>,
     comparisons: Vec<CompareResult>,
@@ -113,6 +116,7 @@ impl Runs {
             Saved::Measure(result) => self.measurements.push(*result),
             Saved::Record(result) => self.recordings.push(*result),
             Saved::Diagnose(result) => self.diagnoses.push(*result),
+            Saved::Matrix(result) => self.matrices.push(*result),
             Saved::Profile(result) => self.profiles.push(*result),
             Saved::Sweep(result) => self.sweeps.push(*result),
             Saved::Compare(result) => self.comparisons.push(*result),
@@ -139,6 +143,8 @@ impl Runs {
             html::record_html(&self.recordings)
         } else if !self.diagnoses.is_empty() {
             html::diagnose_html(&self.diagnoses)
+        } else if !self.matrices.is_empty() {
+            html::matrix_html(&self.matrices)
         } else if !self.profiles.is_empty() {
             html::profile_html(&self.profiles)
         } else if !self.sweeps.is_empty() {
@@ -159,6 +165,7 @@ impl Runs {
         let texts: Vec<String> = measured
             .chain(recorded)
             .chain(self.diagnoses.iter().map(diagnose::words))
+            .chain(self.matrices.iter().map(diagnose::matrix_words))
             .chain(self.profiles.iter().map(profile::words))
             .chain(self.sweeps.iter().map(sweep::words))
             .chain(self.comparisons.iter().map(super::compare::words))

@@ -5,7 +5,7 @@ use sustain::disk::units::{parse_duration, parse_size};
 
 use super::help::{self, group};
 use super::number::parse_number;
-use super::shared::{DirectionFlags, OutputFlags, RequestFlags, SafetyFlags};
+use super::shared::{OutputFlags, RequestFlags, SafetyFlags};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -13,6 +13,8 @@ Examples:
       Reads four disks: each alone, all together, and the combinations that the results call for.
   sustain diagnose /data1 /data2 --write --report walls.html
       Writes scratch files on two file systems, and also draws the answer as an HTML report.
+  sustain diagnose /dev/sdb /dev/sdc /dev/sdd --matrix all --report table.html
+      Also reads every combination of the three, and shows them as a table.
   sustain diagnose sim:machines/demo.toml
       A simulated machine with four disks; takes a moment.
 
@@ -45,8 +47,17 @@ pub(crate) struct DiagnoseFlags {
     #[arg(help_heading = None::<&str>)]
     #[arg(required = true, value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
-    #[command(flatten)]
-    pub(crate) direction: DirectionFlags,
+    /// Write. The default where nothing can be harmed: directories, --new-file, sim:.
+    #[arg(long)]
+    pub(crate) write: bool,
+    /// Read. The default on block devices and existing files. With --matrix, both directions can be
+    /// asked for.
+    #[arg(long)]
+    pub(crate) read: bool,
+    /// Measure these combinations of targets as well, and show them as a table: `all`, or a list
+    /// such as sdb,sdc,sdb+sdc. With --read and --write the table has a column for each.
+    #[arg(long, value_name = "all|LIST")]
+    pub(crate) matrix: Option<String>,
     /// How long each combination of targets is measured. Longer runs have less noise.
     #[arg(help_heading = group::HOW_LONG)]
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = parse_duration)]

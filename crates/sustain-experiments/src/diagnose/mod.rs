@@ -4,12 +4,14 @@
 
 mod advice;
 mod basis;
+mod combinations;
 mod conclude;
 mod diagnosed;
 mod elsewhere;
 mod event;
 mod explain;
 mod fall;
+mod matrix;
 mod member_limits;
 mod paused_rates;
 mod pauses;
@@ -26,6 +28,8 @@ mod topology_paths;
 mod tried;
 mod words;
 
+pub use combinations::Combinations;
 pub use event::{DiagnoseEvent, DiagnoseObserver, Measured, Measuring};
+pub use matrix::{diagnose_matrix, rehearse_matrix};
 pub use plan::DiagnosePlan;
 pub use run::{diagnose, rehearse_diagnosis};

@@ -4,6 +4,7 @@ use sustain_disk::target::DataPath;
 use sustain_document::setting::{PATH, TIME_PER_RUN};
 use sustain_load::plan::{LoadPlan, mixes_simulated_and_real};
 
+use super::combinations::Combinations;
 use crate::error::MeasureError;
 
 /// Shorter runs say nothing about a disk.
@@ -16,6 +17,8 @@ pub struct DiagnosePlan {
     pub load: LoadPlan,
     /// How long each subset is measured.
     pub time_per_run_ns: u64,
+    /// Combinations to measure beside those that the search needs.
+    pub combinations: Option<Combinations>,
     /// The arguments as typed.
     pub arguments: Vec<String>,
 }
@@ -26,6 +29,7 @@ impl DiagnosePlan {
         DiagnosePlan {
             load: LoadPlan::new(targets),
             time_per_run_ns: 3_000_000_000,
+            combinations: None,
             arguments: Vec::new(),
         }
     }

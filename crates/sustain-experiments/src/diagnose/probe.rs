@@ -11,12 +11,13 @@ use sustain_load::observer::of_phase;
 use sustain_load::phase::PhaseOutcome;
 use sustain_load::prepared::PreparedTargets;
 use sustain_load::setup::{Dummy, PhaseSetup};
-use sustain_statistics::walls::{Ask, Halt, Probe, SearchStep, SubsetReading};
+use sustain_statistics::walls::{Ask, Findings, Halt, Probe, SearchStep, SubsetReading};
 use sustain_targets::Stop;
 
 use super::event::{DiagnoseEvent, DiagnoseObserver, Measured, Measuring};
 use super::repeats::Repeats;
 use super::segments::{rate_with_pauses, reading_of_run};
+use super::sums::sums;
 use super::words;
 use crate::measure::media::flushed_runs;
 
@@ -265,6 +266,30 @@ impl SubsetProbe<'_, '_> {
             self.in_advance.insert(*target, readings);
         }
         Ok(())
+    }
+
+    /// Measures the combinations of these that the search has not measured, and adds them to its
+    /// findings. What has a target that failed is left out.
+    pub(super) fn measure_asked(&mut self, asked: &[Vec<usize>], findings: &mut Findings) {
+        let known = sums(findings);
+        let missing = asked.iter().filter(|set| !known.contains_key(&set[..]));
+        let missing: Vec<Vec<usize>> = missing.cloned().collect();
+        for (index, set) in missing.iter().enumerate() {
+            if set.iter().any(|target| findings.dropped.contains(target)) {
+                continue;
+            }
+            let remaining = missing.len() - index;
+            let what = Measuring {
+                number: self.measured + 1,
+                remaining,
+                remaining_s: remaining as f64 * self.time_per_run_ns as f64 / 1e9,
+                why: words::step(SearchStep::Asked).to_owned(),
+            };
+            let Ok(reading) = self.measure_now(&self.setup_of(set.clone()), what) else {
+                return;
+            };
+            findings.add_reading(set, &reading);
+        }
     }
 
     fn measure_now(&mut self, setup: &PhaseSetup, what: Measuring) -> Result<SubsetReading, Halt> {

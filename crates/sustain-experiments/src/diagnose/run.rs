@@ -53,6 +53,7 @@ pub fn rehearse_diagnosis(plan: &DiagnosePlan, roots: &Roots) -> Result<Vec<Stri
     });
     let targets = session.targets.len();
     check_count(targets)?;
+    let asked = asked_sets(plan, &session)?.len();
     statements.extend(shared_words(&session.targets, roots));
     let (few, many) = expected_readings(targets);
     let time = |readings: usize| seconds(readings as f64 * plan.time_per_run_ns as f64);
@@ -64,6 +65,13 @@ pub fn rehearse_diagnosis(plan: &DiagnosePlan, roots: &Roots) -> Result<Vec<Stri
         time(few),
         time(many)
     ));
+    if asked > 0 {
+        statements.push(format!(
+            "would measure those of the {asked} combinations asked for that are still missing then \
+             ({} for all of them)",
+            time(asked)
+        ));
+    }
     Ok(statements)
 }
 
@@ -79,20 +87,59 @@ pub fn diagnose(
     stop: &Stop,
     observer: &mut DiagnoseObserver<'_>,
 ) -> Result<DiagnoseResult, MeasureError> {
+    diagnose_with(plan, roots, stop, observer).map(|diagnosed| diagnosed.result)
+}
+
+/// A diagnosis, and what was measured beside it.
+pub(super) struct WithCombinations {
+    pub(super) result: DiagnoseResult,
+    /// The combinations that were asked for, by the names of their targets.
+    pub(super) combinations: Vec<Vec<String>>,
+}
+
+/// As [`diagnose`]; the combinations that the plan asks for are named.
+pub(super) fn diagnose_with(
+    plan: &DiagnosePlan,
+    roots: &Roots,
+    stop: &Stop,
+    observer: &mut DiagnoseObserver<'_>,
+) -> Result<WithCombinations, MeasureError> {
     check(plan, roots)?;
     let load = plan.load.in_runs_of(plan.time_per_run_ns);
     let mut session = Session::open(&load, roots)?;
     check_count(session.targets.len())?;
+    let asked = asked_sets(plan, &session)?;
+    let names = names(&session);
+    let named = |set: &Vec<usize>| set.iter().map(|target| names[*target].clone()).collect();
+    let combinations = asked.iter().map(named).collect();
     let diagnosis = Diagnosis {
         plan,
         load: &load,
         targets: session.targets.len(),
+        asked,
         dummy: add_dummy(&mut session)?,
         roots,
     };
-    run_watched(&mut session, roots, observer, |begun, observer| {
+    let result = run_watched(&mut session, roots, observer, |begun, observer| {
         diagnosis.run(begun, stop, observer)
+    })?;
+    Ok(WithCombinations {
+        result,
+        combinations,
     })
+}
+
+fn names(session: &Session) -> Vec<String> {
+    let targets = session.targets.iter();
+    targets.map(|target| target.target.name.clone()).collect()
+}
+
+/// The combinations that the plan asks for.
+fn asked_sets(plan: &DiagnosePlan, session: &Session) -> Result<Vec<Vec<usize>>, MeasureError> {
+    match &plan.combinations {
+        Some(combinations) => combinations.of_targets(&names(session), plan.time_per_run_ns),
+        None => Ok(Vec::new()),
+    }
 }
 
 fn check(plan: &DiagnosePlan, roots: &Roots) -> Result<(), MeasureError> {
@@ -148,6 +195,8 @@ struct Diagnosis<'a> {
     load: &'a LoadPlan,
     /// The number of targets, without the dummy.
     targets: usize,
+    /// The combinations that are measured beside those that the search needs.
+    asked: Vec<Vec<usize>>,
     dummy: Option<usize>,
     roots: &'a Roots,
 }
@@ -181,6 +230,7 @@ impl Diagnosis<'_> {
         // nothing.
         let _ = probe.repeat_some(&some);
         let mut findings = find(&self.setting(&ways), &mut probe);
+        probe.measure_asked(&self.asked, &mut findings);
         let advice = self.advise(&findings, &ways, &mut probe);
         let refuted = missed(&advice, findings.resolution);
         if let Some(refuted) = refuted.or_else(|| exceeded(&advice, &findings)) {

@@ -37,6 +37,7 @@ pub(super) fn step(step: SearchStep) -> &'static str {
         SearchStep::Ladder => "does the sum fall with more targets",
         SearchStep::Tool => "is the limit in this program",
         SearchStep::Predict => "does the prediction hold",
+        SearchStep::Asked => "a combination that was asked for",
     }
 }
 

@@ -12,6 +12,7 @@ mod effect_section;
 mod escape;
 mod histogram_chart;
 mod marks;
+mod matrix;
 mod measurements;
 mod overlay_chart;
 mod page;
@@ -32,6 +33,7 @@ mod where_tables;
 
 use sustain_document::compare::CompareResult;
 use sustain_document::diagnose::DiagnoseResult;
+use sustain_document::matrix::MatrixResult;
 use sustain_document::measure::MeasureResult;
 use sustain_document::profile::ProfileResult;
 use sustain_document::record::RecordResult;
@@ -101,6 +103,19 @@ pub fn record_html(results: &[RecordResult]) -> Result<String, ReportError> {
 /// # Errors
 /// [`ReportError::NoResults`] without a result.
 pub fn diagnose_html(results: &[DiagnoseResult]) -> Result<String, ReportError> {
+    if results.is_empty() {
+        return Err(ReportError::NoResults);
+    }
+    page::pages(results)
+}
+
+/// The page that shows these matrices, one section each: the rates of all combinations as figures
+/// and bars, and the diagnosis of each direction. Text from the results is escaped wherever it
+/// stands.
+///
+/// # Errors
+/// [`ReportError::NoResults`] without a result.
+pub fn matrix_html(results: &[MatrixResult]) -> Result<String, ReportError> {
     if results.is_empty() {
         return Err(ReportError::NoResults);
     }

@@ -26,6 +26,8 @@ pub enum SearchStep {
     Tool,
     /// To test a prediction on a subset that no limit was inferred from.
     Predict,
+    /// Because the user asked for it; the search did not need it.
+    Asked,
 }
 
 /// The next subset to measure.

@@ -57,31 +57,50 @@ pub(in crate::walls) struct SubsetLog {
 impl SubsetLog {
     /// Hands all subsets over to the findings, with the sums that the walls found allow.
     pub(in crate::walls) fn hand_over(self, findings: &mut Findings) {
-        let mut model = Model {
-            alone_bytes_per_s: findings
-                .alone
-                .iter()
-                .map(|rate| rate.unwrap_or(0.0))
-                .collect(),
-            walls: findings
-                .walls
-                .iter()
-                .map(|wall| SumLimit {
-                    members: wall.members.clone(),
-                    limit_bytes_per_s: wall.limit_bytes_per_s,
-                })
-                .collect(),
-        };
         findings.measurements = self.measurements;
-        for measurement in &mut findings.measurements {
-            let known = |&member: &usize| findings.alone[member].is_some();
-            let set = &measurement.members;
-            let told = set.iter().all(known) && fit_collapses(&mut model, &findings.walls, set);
-            measurement.predicted_bytes_per_s = told.then(|| model.predict(set));
-        }
+        findings.predict_sums();
         findings.dropped = self.dropped;
         findings.dropped.sort_unstable();
         findings.dropped.dedup();
+    }
+}
+
+impl Findings {
+    /// Adds a reading that the search did not ask for, of these targets, sorted. The walls stay
+    /// what they are; a target that failed in it is dropped.
+    pub fn add_reading(&mut self, members: &[usize], reading: &SubsetReading) {
+        self.measurements.push(MeasuredSubset {
+            members: members.to_vec(),
+            with_dummy: false,
+            step: SearchStep::Asked,
+            rates_bytes_per_s: reading.rates_bytes_per_s.clone(),
+            sum_bytes_per_s: reading.rates_bytes_per_s.iter().sum(),
+            predicted_bytes_per_s: None,
+            failed: !reading.failed.is_empty(),
+        });
+        self.predict_sums();
+        self.dropped.extend(&reading.failed);
+        self.dropped.sort_unstable();
+        self.dropped.dedup();
+    }
+
+    /// Computes for each subset the sum that the walls found allow.
+    fn predict_sums(&mut self) {
+        let limits = self.walls.iter().map(|wall| SumLimit {
+            members: wall.members.clone(),
+            limit_bytes_per_s: wall.limit_bytes_per_s,
+        });
+        let alone = self.alone.iter().map(|rate| rate.unwrap_or(0.0));
+        let mut model = Model {
+            alone_bytes_per_s: alone.collect(),
+            walls: limits.collect(),
+        };
+        for measurement in &mut self.measurements {
+            let known = |&member: &usize| self.alone[member].is_some();
+            let set = &measurement.members;
+            let told = set.iter().all(known) && fit_collapses(&mut model, &self.walls, set);
+            measurement.predicted_bytes_per_s = told.then(|| model.predict(set));
+        }
     }
 }
 

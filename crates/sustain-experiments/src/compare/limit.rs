@@ -11,7 +11,7 @@
 use sustain_document::compare::CompareLimit;
 use sustain_document::compare::LimitOutcome;
 
-use super::words;
+use super::comparison_words;
 
 /// One rate that the limit applies to.
 pub(super) struct LimitedFigures<'a> {
@@ -39,7 +39,7 @@ pub(super) fn judge(
     for one in watched {
         let Some([low, high]) = one.interval else {
             unknown = true;
-            why.push(words::limit_untold(one.name, one.how));
+            why.push(comparison_words::limit_untold(one.name, one.how));
             continue;
         };
         let (is_slower, is_held) = (high < least, low >= least);
@@ -48,7 +48,12 @@ pub(super) fn judge(
         }
         unknown |= !is_slower && !is_held;
         let told = (is_slower || is_held).then_some(is_held);
-        why.push(words::limit_held(one.name, told, [low, high], least));
+        why.push(comparison_words::limit_held(
+            one.name,
+            told,
+            [low, high],
+            least,
+        ));
     }
     let outcome = match (failed, slower.is_empty(), unknown) {
         (true, ..) => LimitOutcome::Failed,

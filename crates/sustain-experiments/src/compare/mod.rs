@@ -2,13 +2,13 @@
 //! turn until the answer is known (`trial`). Statistics -> rows -> answer -> result; only `trial`
 //! touches a disk.
 
+mod comparison_words;
 mod conclude;
 mod limit;
 mod rows;
 #[cfg(test)]
 mod sample;
 mod trial;
-mod words;
 mod work;
 
 pub use conclude::{ComparePlan, compare};

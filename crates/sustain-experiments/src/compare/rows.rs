@@ -9,7 +9,7 @@ use sustain_statistics::judge::curve::CumulativeBytes;
 use sustain_statistics::ratio::batches::{ratio_of_rates, ratio_of_typical, ratio_over_same_bytes};
 use sustain_statistics::ratio::effect::{Effect, OUTSIDE};
 
-use super::words;
+use super::comparison_words;
 
 /// Intervals whose lengths differ by more than this factor have different maxima for that reason
 /// alone.
@@ -135,7 +135,7 @@ pub(super) fn rates(a: &RunFigures<'_>, b: &RunFigures<'_>) -> Vec<ComparedQuant
         return vec![ComparedQuantity::plain(
             RATE,
             whole,
-            words::THROUGH_PAGE_CACHE,
+            comparison_words::THROUGH_PAGE_CACHE,
         )];
     }
     let (of_a, of_b) = (a.curve(), b.curve());
@@ -147,11 +147,12 @@ pub(super) fn rates(a: &RunFigures<'_>, b: &RunFigures<'_>) -> Vec<ComparedQuant
             metric: RATE,
             values,
             effect: Some(effect),
-            how: words::over_the_first(bytes as u64),
+            how: comparison_words::over_the_first(bytes as u64),
         })
     });
-    let over_bytes =
-        over_bytes.unwrap_or_else(|| ComparedQuantity::plain(RATE, whole, &words::few_in_common()));
+    let over_bytes = over_bytes.unwrap_or_else(|| {
+        ComparedQuantity::plain(RATE, whole, &comparison_words::few_in_common())
+    });
     let sustained = sustained(a, b, curves);
     if sustained.effect.is_some() {
         vec![sustained, over_bytes]
@@ -170,7 +171,7 @@ fn sustained(
         .into_iter()
         .find(|(_, seen)| !seen.sustained.reached);
     if let Some((side, seen)) = missing {
-        let how = words::not_reached(side, &seen.sustained.why);
+        let how = comparison_words::not_reached(side, &seen.sustained.why);
         return ComparedQuantity::plain(SUSTAINED_RATE, values, &how);
     }
     let began_faster = curves.map(|(one, other)| [began_faster(a, one), began_faster(b, other)]);
@@ -181,14 +182,14 @@ fn sustained(
         _ => None,
     });
     if let Some(sides) = may_still_fall {
-        let how = words::only_one_fell(sides);
+        let how = comparison_words::only_one_fell(sides);
         return ComparedQuantity::plain(SUSTAINED_RATE, values, &how);
     }
     let windows = curves.and_then(|(one, other)| {
         ratio_of_rates((one, a.sustained.from_s), (other, b.sustained.from_s))
     });
     let Some((effect, _)) = windows.filter(|_| values.iter().all(|rate| *rate > 0.0)) else {
-        return ComparedQuantity::plain(SUSTAINED_RATE, values, words::FEW_IN_WINDOW);
+        return ComparedQuantity::plain(SUSTAINED_RATE, values, comparison_words::FEW_IN_WINDOW);
     };
     ComparedQuantity {
         metric: SUSTAINED_RATE,
@@ -199,7 +200,7 @@ fn sustained(
             log: (values[1] / values[0]).ln(),
             ..effect
         }),
-        how: words::windows(a.sustained.from_s, b.sustained.from_s),
+        how: comparison_words::windows(a.sustained.from_s, b.sustained.from_s),
     }
 }
 
@@ -218,7 +219,7 @@ pub(super) fn latencies(a: &RunFigures<'_>, b: &RunFigures<'_>) -> Vec<ComparedQ
     let (Some(of_a), Some(of_b)) = (a.latency, b.latency) else {
         return Vec::new();
     };
-    let how = words::ONE_FIGURE;
+    let how = comparison_words::ONE_FIGURE;
     let plain = |name: Metric, one: u64, other: u64| {
         ComparedQuantity::plain(latency_metric(name), [one as f64, other as f64], how)
     };
@@ -252,20 +253,24 @@ fn typical_max(a: &RunFigures<'_>, b: &RunFigures<'_>) -> ComparedQuantity {
     let lengths = a.interval_lengths().into_iter().zip(b.interval_lengths());
     let is_alike = |(one, other): (f64, f64)| one.max(other) <= LENGTHS_ALIKE * one.min(other);
     if !lengths.into_iter().any(is_alike) {
-        return ComparedQuantity::plain(metric, values, words::LENGTHS_DIFFER);
+        return ComparedQuantity::plain(metric, values, comparison_words::LENGTHS_DIFFER);
     }
     match ratio_of_typical(&of_a, &of_b) {
-        None => ComparedQuantity::plain(metric, values, words::FEW_INTERVALS),
+        None => ComparedQuantity::plain(metric, values, comparison_words::FEW_INTERVALS),
         Some((effect, _)) => ComparedQuantity {
             metric,
             values,
             effect: Some(effect),
-            how: words::typical_latencies(a.interval_lengths()[0]),
+            how: comparison_words::typical_latencies(a.interval_lengths()[0]),
         },
     }
 }
 
 /// CPU of the whole process.
 pub(super) fn cpu(a: Option<f64>, b: Option<f64>) -> Option<ComparedQuantity> {
-    Some(ComparedQuantity::plain(CPU, [a?, b?], words::ONE_FIGURE))
+    Some(ComparedQuantity::plain(
+        CPU,
+        [a?, b?],
+        comparison_words::ONE_FIGURE,
+    ))
 }

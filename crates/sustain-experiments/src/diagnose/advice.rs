@@ -221,8 +221,8 @@ pub(super) fn split(all: &[usize], keep: impl Fn(usize) -> bool) -> (Vec<usize>,
 
 #[cfg(test)]
 mod tests {
+    use super::super::diagnosis_words;
     use super::super::fall::SeenFall;
-    use super::super::words;
     use super::*;
 
     /// The rank of nested walls: children first.
@@ -344,7 +344,7 @@ mod tests {
         let advice = advice(&facts);
         let stripe = of(&advice, is_stripe);
         assert!((stripe.expected_bytes_per_s - 120e6).abs() < 1.0);
-        let why = words::advice(&stripe.why);
+        let why = diagnosis_words::advice(&stripe.why);
         assert!(why.contains("held back by d2"), "{why}");
         let than = "64 % less than the 330 MB/s of independent queues";
         assert!(why.ends_with(than), "{why}");
@@ -367,7 +367,7 @@ mod tests {
         let advice = advice(&facts);
         let stripe = of(&advice, is_stripe);
         assert!((stripe.expected_bytes_per_s - 60e6).abs() < 1.0);
-        let why = words::advice(&stripe.why);
+        let why = diagnosis_words::advice(&stripe.why);
         let than = "40 % less than the 100 MB/s of independent queues on d0";
         assert!(why.ends_with(than), "{why}");
     }
@@ -407,7 +407,7 @@ mod tests {
             fewer: vec![0],
             fewer_sum: 35.0e6,
         });
-        let why = words::advice(&advice(&facts)[0].why);
+        let why = diagnosis_words::advice(&advice(&facts)[0].why);
         assert_eq!(
             why,
             "all of them together reached the most that was measured, though d0, d1 reached less \

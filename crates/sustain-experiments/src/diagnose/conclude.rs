@@ -13,6 +13,7 @@ use sustain_targets::others_words;
 
 use super::basis::{explained, is_doubted, rates_alone};
 use super::diagnosed::Diagnosed;
+use super::diagnosis_words;
 use super::explain::Explanation;
 use super::fall;
 use super::member_limits;
@@ -20,7 +21,6 @@ use super::paused_rates::paused_rates;
 use super::remarks;
 use super::suggestion::{KnownWall, SuggestedLayout, Suggestion};
 use super::sums::sums;
-use super::words;
 use crate::figures::time_of_day;
 use crate::others::others_untold;
 
@@ -139,7 +139,7 @@ impl Diagnosed<'_> {
         let (mut explained_by, mut not_explained) = (None, None);
         let (mut hop, mut share_of_hop) = (None, None);
         if wall.kind == WallKind::Tool {
-            explained_by = Some(words::OF_THE_TOOL.to_owned());
+            explained_by = Some(diagnosis_words::OF_THE_TOOL.to_owned());
         } else {
             match explained(wall, &self.findings.dropped, &self.ways) {
                 Explanation::Hop {
@@ -147,11 +147,13 @@ impl Diagnosed<'_> {
                     share_of_hop: share,
                     cause,
                 } => {
-                    explained_by = Some(words::hop(&found.name, &cause));
+                    explained_by = Some(diagnosis_words::hop(&found.name, &cause));
                     hop = Some(found);
                     share_of_hop = share;
                 }
-                Explanation::None(why) => not_explained = Some(words::not_explained(&why)),
+                Explanation::None(why) => {
+                    not_explained = Some(diagnosis_words::not_explained(&why));
+                }
             }
         }
         let doubted = is_doubted(wall, &self.findings);
@@ -260,7 +262,7 @@ impl Diagnosed<'_> {
             rates_bytes_per_s: rates.to_vec(),
             sum_bytes_per_s: measurement.sum_bytes_per_s,
             predicted_bytes_per_s: measurement.predicted_bytes_per_s,
-            step: words::step(measurement.step).to_owned(),
+            step: diagnosis_words::step(measurement.step).to_owned(),
             dummy_bytes_per_s: dummy.first().copied(),
             limited_by: Vec::new(),
             is_as_predicted: None,
@@ -286,13 +288,13 @@ impl Diagnosed<'_> {
                 order: self.names(&suggestion.order),
                 leave_out: self.names(&suggestion.leave_out),
                 move_elsewhere: self.names(&suggestion.move_elsewhere),
-                moved_from: suggestion.moved_from.as_ref().map(words::place),
+                moved_from: suggestion.moved_from.as_ref().map(diagnosis_words::place),
                 then_limited_by: suggestion.then_limited_by.iter().map(left).collect(),
                 expected_bytes_per_s: suggestion.expected_bytes_per_s,
                 is_at_most: suggestion.is_at_most,
                 is_at_least: suggestion.is_at_least,
                 measured_bytes_per_s: *measured,
-                why: words::advice(&suggestion.why),
+                why: diagnosis_words::advice(&suggestion.why),
             }
         };
         advice.map(named).collect()
@@ -301,7 +303,7 @@ impl Diagnosed<'_> {
     fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = others_words(&self.system.others).into_iter().collect();
         notes.extend(others_untold(&self.host));
-        notes.extend(remarks::remarks(self).iter().map(words::remark));
+        notes.extend(remarks::remarks(self).iter().map(diagnosis_words::remark));
         notes
     }
 

@@ -188,7 +188,7 @@ fn caution(
 
 #[cfg(test)]
 mod tests {
-    use super::super::words;
+    use super::super::diagnosis_words;
     use super::*;
 
     /// Four disks of 100 MB/s behind a wall of 200, two more beside it, all behind `host`.
@@ -250,7 +250,7 @@ mod tests {
         );
         assert!(!moved.is_at_most && !moved.is_at_least);
         assert_eq!(
-            words::advice(&moved.why),
+            diagnosis_words::advice(&moved.why),
             "move d3 from channel, which lets 200 MB/s through, to a free port that does not lead \
              through it (d4, d5 are connected that way); host then limits d0, d1, d2, d3, d4, d5 \
              to 450 MB/s; 12 % more"
@@ -262,7 +262,7 @@ mod tests {
         let mut facts = facts(Some(450e6), true);
         facts.alone[3] = 200e6;
         let moved = elsewhere(&facts, &foretell, 400e6).unwrap();
-        let said = words::advice(&moved.why);
+        let said = diagnosis_words::advice(&moved.why);
         assert!(said.contains("; d3 alone reached that limit"), "{said}");
         assert!(moved.is_at_least && !moved.is_at_most);
     }
@@ -276,7 +276,7 @@ mod tests {
     fn what_is_not_known_makes_an_upper_bound() {
         let moved = moved(None, false).unwrap();
         assert!(
-            moved.is_at_most && words::advice(&moved.why).contains("unless host"),
+            moved.is_at_most && diagnosis_words::advice(&moved.why).contains("unless host"),
             "{moved:?}"
         );
         assert!((moved.expected_bytes_per_s - 600e6).abs() < 1.0);

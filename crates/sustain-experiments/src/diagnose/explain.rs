@@ -143,7 +143,7 @@ fn shared_with_outsiders(nearest: &TopologyHop, outsiders: &[&TopologyPath]) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::words;
+    use super::super::diagnosis_words;
     use super::*;
 
     /// Hops as (name, rate in MB/s; 0 for unknown).
@@ -175,8 +175,8 @@ mod tests {
 
     fn words(members: &[usize], limit: f64, ways: &[TopologyPath]) -> String {
         match explain(members, limit * 1e6, ways) {
-            Explanation::Hop { hop, cause, .. } => words::hop(&hop.name, &cause),
-            Explanation::None(why) => format!("none: {}", words::not_explained(&why)),
+            Explanation::Hop { hop, cause, .. } => diagnosis_words::hop(&hop.name, &cause),
+            Explanation::None(why) => format!("none: {}", diagnosis_words::not_explained(&why)),
         }
     }
 

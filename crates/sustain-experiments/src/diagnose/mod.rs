@@ -7,6 +7,7 @@ mod basis;
 mod combinations;
 mod conclude;
 mod diagnosed;
+mod diagnosis_words;
 mod elsewhere;
 mod event;
 mod explain;
@@ -26,7 +27,6 @@ mod suggestion;
 mod sums;
 mod topology_paths;
 mod tried;
-mod words;
 
 pub use combinations::Combinations;
 pub use event::{DiagnoseEvent, DiagnoseObserver, Measured, Measuring};

@@ -14,11 +14,11 @@ use sustain_load::setup::{Dummy, PhaseSetup};
 use sustain_statistics::walls::{Ask, Findings, Halt, Probe, SearchStep, SubsetReading};
 use sustain_targets::Stop;
 
+use super::diagnosis_words;
 use super::event::{DiagnoseEvent, DiagnoseObserver, Measured, Measuring};
 use super::repeats::Repeats;
 use super::segments::{rate_with_pauses, reading_of_run};
 use super::sums::sums;
-use super::words;
 use crate::measure::media::flushed_runs;
 
 /// The dummy's pace, as a part of the last rate of all targets together.
@@ -224,7 +224,7 @@ impl SubsetProbe<'_, '_> {
             number: self.measured + 1,
             remaining: 1,
             remaining_s: time_ns as f64 / 1e9,
-            why: words::TRYING_ADVICE.to_owned(),
+            why: diagnosis_words::TRYING_ADVICE.to_owned(),
         };
         let reading = self.measure_now(&setup, what).ok()?;
         if !reading.failed.is_empty() {
@@ -258,7 +258,7 @@ impl SubsetProbe<'_, '_> {
                     number: self.measured + 1,
                     remaining,
                     remaining_s: remaining as f64 * self.time_per_run_ns as f64 / 1e9,
-                    why: words::REPEATING.to_owned(),
+                    why: diagnosis_words::REPEATING.to_owned(),
                 };
                 readings.push(self.measure_now(&self.setup_of(vec![*target]), what)?);
             }
@@ -283,7 +283,7 @@ impl SubsetProbe<'_, '_> {
                 number: self.measured + 1,
                 remaining,
                 remaining_s: remaining as f64 * self.time_per_run_ns as f64 / 1e9,
-                why: words::step(SearchStep::Asked).to_owned(),
+                why: diagnosis_words::step(SearchStep::Asked).to_owned(),
             };
             let Ok(reading) = self.measure_now(&self.setup_of(set.clone()), what) else {
                 return;
@@ -320,7 +320,7 @@ impl Probe for SubsetProbe<'_, '_> {
                     number: self.measured + 1,
                     remaining: ask.remaining,
                     remaining_s: ask.remaining as f64 * self.time_per_run_ns as f64 / 1e9,
-                    why: words::step(ask.step).to_owned(),
+                    why: diagnosis_words::step(ask.step).to_owned(),
                 };
                 self.measure_now(&self.setup(ask), what)?
             }

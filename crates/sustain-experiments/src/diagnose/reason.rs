@@ -1,4 +1,5 @@
-//! The reasons of advice as data, with the names of the targets. `words.rs` has their English.
+//! The reasons of advice as data, with the names of the targets. `diagnosis_words.rs` has
+//! their English.
 
 /// Why a use of the targets is advised.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,5 +1,5 @@
-//! Finds what a reader of a diagnosis must know in order to read it right, as data; `words.rs` has
-//! the English. Pure; `conclude` calls it.
+//! Finds what a reader of a diagnosis must know in order to read it right, as data;
+//! `diagnosis_words.rs` has the English. Pure; `conclude` calls it.
 
 use sustain_disk::target::Direction;
 use sustain_document::diagnose::PausedRates;

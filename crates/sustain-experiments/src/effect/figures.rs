@@ -11,7 +11,7 @@ use sustain_document::system::{KernelCounters, Sample};
 use super::board::{BoardPage, Entries, ObservedPhase as Number};
 use super::latencies::Latencies;
 use super::probes::ProbeObservations;
-use super::{copy, words};
+use super::{copy, effect_words};
 
 /// A stretch that is over.
 #[derive(Debug)]
@@ -156,7 +156,7 @@ pub(super) fn path_effect(
         memory_over_time,
         verdict: String::new(),
     };
-    effect.verdict = words::verdict(&effect, place, has_fewer_writes(&effect));
+    effect.verdict = effect_words::verdict(&effect, place, has_fewer_writes(&effect));
     effect
 }
 

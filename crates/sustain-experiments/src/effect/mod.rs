@@ -6,6 +6,7 @@
 mod board;
 mod copy;
 mod datagrams;
+mod effect_words;
 mod figures;
 mod latencies;
 mod pace;
@@ -13,7 +14,6 @@ mod place;
 mod probes;
 mod timer;
 mod watch;
-mod words;
 mod writes;
 
 use std::path::PathBuf;

@@ -11,10 +11,10 @@ use sustain_load::phase::PhaseOutcome;
 use sustain_load::session::Session;
 use sustain_statistics::judge::{Revisits, Step, steady};
 
+use super::measurement_words;
 use super::plan::MeasurePlan;
 use super::position::even_total;
 use super::statements::RemainingTargets;
-use super::words;
 use crate::figures::seconds;
 use crate::steady_words::steady_words;
 
@@ -114,7 +114,7 @@ pub(crate) fn unknown_through_memory(rate_bytes_per_s: f64) -> Sustained {
         ci95_bytes_per_s: [rate_bytes_per_s; 2],
         from_s: 0.0,
         to_s: None,
-        why: words::THROUGH_PAGE_CACHE.to_owned(),
+        why: measurement_words::THROUGH_PAGE_CACHE.to_owned(),
     }
 }
 
@@ -156,7 +156,7 @@ pub(crate) fn sustained_total(
     };
     match remaining(plan, session, outcome) {
         Some(remaining) => Sustained {
-            why: words::verdict_of_remaining(&verdict.why, &remaining),
+            why: measurement_words::verdict_of_remaining(&verdict.why, &remaining),
             ..verdict
         },
         None => verdict,

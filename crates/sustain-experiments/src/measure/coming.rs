@@ -7,10 +7,10 @@ use sustain_load::prepared::PreparedTargets;
 use sustain_load::session::Session;
 
 use super::confirm::{CONFIRM_NS_MAX, CONFIRM_RUNS_MAX, confirms};
+use super::measurement_words;
 use super::plan::MeasurePlan;
 use super::rewritten::{self, IN_TURN, TURN_NS};
 use super::statements::{ConfirmedSoFar, ForeseenParts, READ_BACK_RUNS};
-use super::words;
 use crate::figures::seconds;
 
 /// `None` for simulated machines, whose time passes in a moment, and for a run beside which
@@ -53,7 +53,7 @@ pub(super) fn foretold<'o, 'a>(
 ) -> impl FnMut(Event) + Send + use<'o, 'a> {
     let coming = coming(plan, prepared);
     if let Some(coming) = &coming {
-        observer(Event::Note(words::coming(coming)));
+        observer(Event::Note(measurement_words::coming(coming)));
     }
     let (mut so_far, mut elapsed_s) = (ConfirmedSoFar::default(), 0.0);
     move |mut event| {
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn all_parts_are_told_with_their_times() {
         assert_eq!(
-            words::coming(&half_a_minute()),
+            measurement_words::coming(&half_a_minute()),
             "to come: prewriting 4 GiB, 1 s of idle time, the run of 30 s, a flush, 1 s of idle \
              time again, 4 s with entirely new data in each write (to see whether the targets take \
              it more slowly), 1 to 6 confirming runs of 10 s each, until a rate holds; 46 s to 96 s \
@@ -110,7 +110,7 @@ mod tests {
             ..half_a_minute()
         };
         assert_eq!(
-            words::coming(&short),
+            measurement_words::coming(&short),
             "to come: 1 s of idle time, the run, whose bytes decide how long it takes, 1 s of idle \
              time again"
         );
@@ -120,7 +120,7 @@ mod tests {
             ..short
         };
         assert_eq!(
-            words::coming(&steady),
+            measurement_words::coming(&steady),
             "to come: 1 s of idle time, the run of at most 10 min, 1 s of idle time again; 2 s to \
              10 min in all"
         );
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(at(Phase::Flush, 1, 2), Some([40.0, 130.0]));
         assert_eq!(at(Phase::ReadAlone, 2, 0), Some([10.0, 60.0]));
         assert_eq!(at(Phase::Confirm, 2, 6), Some([0.0, 0.0]));
-        let words = words::coming(&coming);
+        let words = measurement_words::coming(&coming);
         let (_, last) = words.split_once("until a rate holds, ").unwrap_or_default();
         assert_eq!(
             last,
@@ -174,7 +174,9 @@ mod tests {
             run_s: None,
             ..coming
         };
-        assert!(words::coming(&by_bytes).contains("reading back for as long as the run"));
+        assert!(
+            measurement_words::coming(&by_bytes).contains("reading back for as long as the run")
+        );
         assert_eq!(
             by_bytes.after(Phase::ReadAlone, ConfirmedSoFar::default()),
             None

@@ -24,12 +24,12 @@ use super::active::{
     active_steps, begins_with_run, sustained, sustained_total, told, unknown_through_memory,
 };
 use super::common_cause;
-use super::held::{PacedOutcome, held};
 use super::measure_run::ERRORS_MAX;
+use super::paced_outcome::{PacedOutcome, paced_outcome};
 use super::plan::MeasurePlan;
 use super::position::places;
 use super::remarks::remarks;
-use super::{backlog, verdicts, words};
+use super::{backlog, measurement_words, verdicts};
 use crate::figures::{burst_of, intervals, latency, seconds, target_error, time_of_day};
 use crate::others::others_untold;
 
@@ -132,7 +132,7 @@ fn notes(
     notes.extend(others_words(&result.system.others));
     notes.extend(others_untold(&result.host));
     let remarks = remarks(plan, session, outcome, result);
-    notes.extend(remarks.iter().map(words::remark));
+    notes.extend(remarks.iter().map(measurement_words::remark));
     notes
 }
 
@@ -149,7 +149,7 @@ fn with_backlog_not_seen(
     let mut paths = effect.paths.iter().filter(|_| writes);
     let why = paths.find_map(|path| backlog::not_in_effect(path, size_bytes, host, targets));
     let mut unmeasured = effect.unmeasured;
-    unmeasured.extend(why.as_ref().map(words::effect_not_seen));
+    unmeasured.extend(why.as_ref().map(measurement_words::effect_not_seen));
     EffectResult {
         unmeasured,
         ..effect
@@ -249,7 +249,7 @@ fn total(
     let active = active_steps(plan, outcome);
     let active_bytes: u64 = active.iter().map(|step| step.bytes).sum();
     let backlog = collected.backlog_bytes_max.map(|bytes| bytes.ceil() as u64);
-    let held = backlog.map(|backlog| held(plan, session, targets, backlog, collected));
+    let held = backlog.map(|backlog| paced_outcome(plan, session, targets, backlog, collected));
     Total {
         bytes,
         seconds: seconds(last_ns),
@@ -282,7 +282,7 @@ fn total(
         rate_held: held.and_then(PacedOutcome::known),
         rate_undecided: held
             .and_then(PacedOutcome::why)
-            .map(|why| words::undecided(why, targets)),
+            .map(|why| measurement_words::undecided(why, targets)),
         backlog_max_bytes: backlog,
     }
 }

@@ -18,10 +18,10 @@ use sustain_statistics::judge::worst::{WORST_S, worst};
 
 use super::active::active_steps;
 use super::measure_run::MeasureRun;
+use super::measurement_words;
 use super::plan::MeasurePlan;
 use super::recommendation::{BufferAllowance, curve_of_run, curve_points, whole_steps};
 use super::statements::FailedAttempt;
-use super::words;
 use crate::error::MeasureError;
 
 /// A paced run is no longer than this.
@@ -322,7 +322,7 @@ impl RateSearch {
         let (rate_bytes_per_s, backlog_bytes) = last.map_or((0.0, 0), |attempt| {
             (attempt.rate_bytes_per_s, attempt.backlog_max_bytes)
         });
-        Event::Note(words::did_not_hold(&FailedAttempt {
+        Event::Note(measurement_words::did_not_hold(&FailedAttempt {
             rate_bytes_per_s,
             backlog_bytes,
             still_grew: backlog_bytes <= buffer_bytes,

@@ -1,5 +1,5 @@
-//! Finds what a reader must know in order to read a result's figures right, as data. `words.rs` has
-//! the English of each remark.
+//! Finds what a reader must know in order to read a result's figures right, as data.
+//! `measurement_words.rs` has the English of each remark.
 
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::meter::Meter;

@@ -21,7 +21,7 @@ use super::plan::{LoadPlan, MeasurePlan};
 use super::position;
 use super::recommendation::recommend;
 use super::statements::{Extent, Passes};
-use super::{coming, words};
+use super::{coming, measurement_words};
 use crate::effect::{self, Watch};
 use crate::error::MeasureError;
 
@@ -35,10 +35,11 @@ pub fn rehearse(plan: &MeasurePlan, roots: &Roots) -> Result<Vec<String>, Measur
     position::check(plan, &session)?;
     plan.check_with(&session)?;
     let is_used = |direction| session.direction == direction;
-    let mut statements =
-        session.would(verb(is_used), |target| words::extent(&extent(plan, target)));
+    let mut statements = session.would(verb(is_used), |target| {
+        measurement_words::extent(&extent(plan, target))
+    });
     if plan.read_back {
-        statements.push(words::WOULD_READ_BACK.to_owned());
+        statements.push(measurement_words::WOULD_READ_BACK.to_owned());
     }
     if let Some(effect) = &plan.effect {
         statements.extend(effect::rehearse(&plan.load, effect, &session, roots)?);

@@ -1,5 +1,5 @@
-//! What a measurement tells besides its figures, as data: who measures decides it, and `words.rs`
-//! has the English.
+//! What a measurement tells besides its figures, as data: who measures decides it, and
+//! `measurement_words.rs` has the English.
 
 use sustain_document::verdicts::{BacklogNotSeen, RhythmNotSeen};
 use sustain_load::event::Phase;

@@ -14,14 +14,14 @@ use sustain_targets::others_words;
 
 use super::failure::FailedPlace;
 use super::fit::{Fit, Flag, fit};
-use super::held::Lowering;
+use super::lasting_rate::Lowering;
 use super::noise::{drift, median};
 use super::outliers::{ShownPlace, outliers};
+use super::profile_words;
 use super::profiled::{Profiled, ProfiledPosition};
 use super::sample::{SampledCurve, in_place_bytes};
 use super::together::{Shared, Spot, least_loss, shared};
 use super::unseen::{SampledPlaces, closer, longest_unseen};
-use super::words;
 use crate::figures::time_of_day;
 use crate::others::others_untold;
 
@@ -171,7 +171,7 @@ impl Profiled<'_> {
             closer: unseen_bytes.and_then(|bytes| closer(self.plan, &self.sampled(number, bytes))),
             held: self.held(number, fit),
         };
-        target.verdict = words::of_target(&target, fit.shape, fit.can_tell_spots);
+        target.verdict = profile_words::of_target(&target, fit.shape, fit.can_tell_spots);
         target
     }
 
@@ -258,7 +258,7 @@ impl Profiled<'_> {
                     SharedLimitKind::Collapse => TogetherShape::Collapse,
                 },
             },
-            verdict: words::of_together(
+            verdict: profile_words::of_together(
                 &found,
                 fit,
                 &spots,
@@ -322,9 +322,9 @@ impl Profiled<'_> {
             .filter(|one| visits_twice(one))
             .count();
         if twice == 0 && !self.positions.is_empty() {
-            notes.push(words::OF_ONE_VISIT.to_owned());
+            notes.push(profile_words::OF_ONE_VISIT.to_owned());
         } else if self.is_cut_short && !is_interrupted && twice < self.positions.len() {
-            notes.push(words::of_cut_short(twice, self.positions.len()));
+            notes.push(profile_words::of_cut_short(twice, self.positions.len()));
         }
         notes.extend(self.note_on_trials(is_interrupted));
         for (number, curve) in self.curves.iter().enumerate() {
@@ -338,12 +338,12 @@ impl Profiled<'_> {
             if let Some(drift) = drift(&visits).filter(|_| curve.is_alone())
                 && (drift - 1.0).abs() > DRIFT_SAID
             {
-                notes.push(words::of_drift(&facts.name, drift, curve.direction));
+                notes.push(profile_words::of_drift(&facts.name, drift, curve.direction));
             }
         }
         for facts in &self.facts {
             if matches!(facts.kind, TargetKind::File | TargetKind::ScratchFile) {
-                notes.push(words::of_file(&facts.name));
+                notes.push(profile_words::of_file(&facts.name));
             }
         }
         let writes = self
@@ -351,7 +351,7 @@ impl Profiled<'_> {
             .iter()
             .any(|curve| curve.direction == Direction::Write);
         if writes {
-            notes.push(words::OF_WRITTEN.to_owned());
+            notes.push(profile_words::OF_WRITTEN.to_owned());
         }
         notes
     }
@@ -366,7 +366,7 @@ impl Profiled<'_> {
             let name = curve
                 .is_alone()
                 .then(|| &*self.facts[curve.members[0]].name);
-            let words = words::of_untried(curve.direction, name, *why);
+            let words = profile_words::of_untried(curve.direction, name, *why);
             if !whose.contains(&words) {
                 whose.push(words);
             }
@@ -379,15 +379,15 @@ impl Profiled<'_> {
         let shortest = self.held.iter().map(|run| run.elapsed_s).reduce(f64::min);
         match shortest {
             Some(shortest_s) => {
-                let untried = words::of_all_untried(
+                let untried = profile_words::of_all_untried(
                     &self.untried(),
                     self.untried.len(),
                     self.untried.len() + self.held.len(),
                 );
-                Some(words::of_trials(shortest_s, &untried))
+                Some(profile_words::of_trials(shortest_s, &untried))
             }
             None if is_interrupted || self.positions.is_empty() => None,
-            None => Some(words::of_no_trial()),
+            None => Some(profile_words::of_no_trial()),
         }
     }
 }

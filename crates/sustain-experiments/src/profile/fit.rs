@@ -10,13 +10,13 @@ use sustain_document::profile::{CurveShape, OutlierKind};
 use super::chance::{
     PlaceObservation, SuspectPlace, can_be_told, disturbed_share, longest_run, suspects,
 };
-use super::cut::ZoneCutter;
 use super::noise::noise;
 use super::repeats::repeats;
 use super::shape::shape;
 use super::spots::{BadSpot, bad_spot, runs, time_over};
 use super::visits::{VisitedPlace, is_far, scatter};
 use super::zone::FittedZone;
+use super::zone_cutter::ZoneCutter;
 
 /// A rate that is this near to a half, a third or a fourth counts as whole missed revolutions.
 const REVOLUTION_TOLERANCE: f64 = 0.06;

@@ -12,7 +12,7 @@ use sustain_load::setup::PhaseSetup;
 use super::clean::{MemberStretch, centred_start, clean_start, is_within, reaches};
 use super::event::{ProfileEvent, Sampling};
 use super::fit::fit;
-use super::held::{HeldRate, WhyUntried, promised_rate, zones_to_try};
+use super::lasting_rate::{HeldRate, WhyUntried, promised_rate, zones_to_try};
 use super::run::Profile;
 use super::sample::{SampledCurve, outcome_of, setup_of};
 use super::zone::FittedZone;

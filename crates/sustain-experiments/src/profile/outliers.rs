@@ -5,7 +5,7 @@ use sustain_document::profile::{OutlierKind, ProfileOutlier, ProfilePoint};
 
 use super::chance::PlaceObservation;
 use super::fit::Fit;
-use super::words;
+use super::profile_words;
 
 /// A position as it is shown.
 pub(super) struct ShownPlace {
@@ -51,7 +51,7 @@ pub(super) fn outliers(
         is_beside = true;
     }
     for (outlier, (_, seen)) in outliers.iter_mut().zip(&groups) {
-        outlier.words = words::of_outlier(outlier, *seen);
+        outlier.words = profile_words::of_outlier(outlier, *seen);
     }
     outliers
 }

@@ -8,7 +8,7 @@ use sustain_load::session::Session;
 
 use super::failure::FailedPlace;
 use super::fit::fit;
-use super::held::{HeldRate, WhyUntried};
+use super::lasting_rate::{HeldRate, WhyUntried};
 use super::plan::ProfilePlan;
 use super::sample::{SampleOutcome, SampledCurve};
 use super::visits::VisitedPlace;

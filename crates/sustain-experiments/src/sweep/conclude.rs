@@ -19,8 +19,8 @@ use super::axes::{Grid, LeftOut, direction_of_round};
 use super::plan::SweepPlan;
 use super::point::{LatencyTail, PointOutcome};
 use super::remark::SweepRemark;
+use super::remark_words;
 use super::setting::{Axis, Setting, layout_kind};
-use super::words;
 use crate::figures::time_of_day;
 use crate::others::others_untold;
 
@@ -115,7 +115,7 @@ impl Swept<'_> {
             notes: others_words(&system.others)
                 .into_iter()
                 .chain(others_untold(&self.host))
-                .chain(remarks.iter().map(words::remark))
+                .chain(remarks.iter().map(remark_words::remark))
                 .collect(),
             drift,
             answers: answers.iter().map(|answer| self.answer(answer)).collect(),

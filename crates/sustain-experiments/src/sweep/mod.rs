@@ -6,7 +6,6 @@ mod answer;
 mod array;
 pub(crate) mod axes;
 mod conclude;
-mod course;
 mod event;
 mod mdadm;
 pub(crate) mod open;
@@ -14,13 +13,14 @@ mod plan;
 pub(crate) mod point;
 mod range;
 mod remark;
+mod remark_words;
 mod run;
+mod run_times;
 mod schedule;
 pub(crate) mod setting;
 #[cfg(test)]
 mod tests;
 mod too_long;
-mod words;
 
 pub use answer::is_told_as_good;
 pub use axes::LayoutKind;

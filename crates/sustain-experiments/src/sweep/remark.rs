@@ -1,5 +1,5 @@
 //! What a reader of a sweep must know besides its figures, as data. The conclusion decides it, and
-//! `words.rs` has the English.
+//! `remark_words.rs` has the English.
 
 use sustain_disk::target::Direction;
 

@@ -24,11 +24,11 @@ use sustain_targets::{Monitor, Stop};
 use super::array::{ArrayCost, Arrays};
 use super::axes::{Grid, LeftOut};
 use super::conclude::{PointObservation, Swept};
-use super::course::{FirstRun, SweepCourse};
 use super::event::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
 use super::open::{announcement, left_out_note, names, open};
 use super::plan::SweepPlan;
 use super::point::{PointOutcome, outcome_of, run_point, setup_of};
+use super::run_times::{FirstRun, RunTimes};
 use super::schedule::{RoundsSoFar, Schedule};
 use super::setting::{Axis, Setting};
 use super::too_long::leave_out_long_windows;
@@ -250,19 +250,19 @@ impl Sweep<'_, '_> {
         first: &FirstRun,
     ) -> Result<Ended, MeasureError> {
         let start = self.session.clock.now();
-        let mut course = SweepCourse::new(self.plan, first, start, deadline);
-        let runs = course.runs_left(swept, start);
+        let mut times = RunTimes::new(self.plan, first, start, deadline);
+        let runs = times.runs_left(swept, start);
         let mut schedule = Schedule::new(swept.grid, self.plan.rounds, runs, self.plan.load.seed);
         self.note(announcement(
             self.plan,
             swept.grid,
             &schedule,
-            course.run_ns(swept, start),
+            times.run_ns(swept, start),
         ));
         for left_out in &swept.grid.left_out {
             self.note(left_out_note(left_out));
         }
-        course.planned = schedule.runs();
+        times.planned = schedule.runs();
         let mut out = BTreeSet::new();
         for round in 0.. {
             if self.stop.reason().is_some() {
@@ -275,17 +275,17 @@ impl Sweep<'_, '_> {
                 answers: &answers,
                 out: &out,
             };
-            let runs_left = course.runs_left(swept, self.session.clock.now());
+            let runs_left = times.runs_left(swept, self.session.clock.now());
             let Some(points) = schedule.next_round(&known, runs_left) else {
                 return Ok(Ended::Done);
             };
             // Of the rounds of all points, only whole ones count the points alike.
-            let must_fit = course.planned.is_some() && round > 0;
+            let must_fit = times.planned.is_some() && round > 0;
             if must_fit && runs_left.is_some_and(|runs| runs < points.len()) {
                 swept.is_cut_short = true;
                 return Ok(Ended::Done);
             }
-            if let Some(ended) = self.round(swept, &mut out, (round, &points), &course)? {
+            if let Some(ended) = self.round(swept, &mut out, (round, &points), &times)? {
                 return Ok(ended);
             }
         }
@@ -298,7 +298,7 @@ impl Sweep<'_, '_> {
         swept: &mut Swept<'_>,
         out: &mut BTreeSet<usize>,
         (round, points): (usize, &[usize]),
-        course: &SweepCourse<'_>,
+        times: &RunTimes<'_>,
     ) -> Result<Option<Ended>, MeasureError> {
         let clock = self.session.clock.clone();
         for &point in points {
@@ -308,19 +308,19 @@ impl Sweep<'_, '_> {
             }
             let now = clock.now();
             // There is always time for one: a budget shorter than that is refused.
-            if course.runs_left(swept, now) == Some(0) && !swept.measurements.is_empty() {
+            if times.runs_left(swept, now) == Some(0) && !swept.measurements.is_empty() {
                 swept.is_cut_short = true;
                 return Ok(Some(Ended::Done));
             }
             let measuring = MeasuringPoint {
                 number: swept.measurements.len() + 1,
-                of: course.planned,
-                remaining_s: course.remaining_s(swept, now),
+                of: times.planned,
+                remaining_s: times.remaining_s(swept, now),
                 setting: swept.words(&swept.grid.points[point].setting),
             };
-            let at_s = course.elapsed_s(now);
+            let at_s = times.elapsed_s(now);
             let setting = &swept.grid.points[point].setting;
-            let outcome = match self.measure(setting, &measuring, course.first) {
+            let outcome = match self.measure(setting, &measuring, times.first) {
                 Ok(Some(outcome)) => outcome,
                 Ok(None) => return Ok(Some(Ended::Interrupted)),
                 Err(refusal) => {
@@ -329,7 +329,7 @@ impl Sweep<'_, '_> {
                 }
             };
             swept.arrays = self.arrays.cost();
-            swept.elapsed_s = course.elapsed_s(clock.now());
+            swept.elapsed_s = times.elapsed_s(clock.now());
             self.take(swept, out, (point, round, at_s), &outcome);
             self.tell(measuring, &outcome);
             (self.keep)(&swept.result(true, System::default()));

@@ -12,7 +12,7 @@ use sustain_document::system::System;
 use sustain_targets::others_deeds;
 
 use super::frames::{histogram, latency};
-use super::{RecordPlan, SourcePlan, frames, words};
+use super::{RecordPlan, SourcePlan, frames, note_words};
 use crate::recorder::{
     LimitedBy, MarksStanding, MemberStanding, MemberState, OnFull, Recorded, RecordedBefore,
     StreamStanding, Taken, recording_end,
@@ -144,7 +144,7 @@ fn shared(samples: &[SampleResult], system: &System) -> Option<String> {
     };
     let deeds = others_deeds(&system.others)?;
     let had_all = !samples.iter().any(is_held);
-    Some(words::shared(&deeds, had_all))
+    Some(note_words::shared(&deeds, had_all))
 }
 
 fn plan_result(plan: &RecordPlan, recorded: &Recorded) -> PlanResult {
@@ -275,16 +275,16 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
     for (source, taken) in plan.sources.iter().zip(taken) {
         if let Some(errno) = taken.read_error {
             let errno = sustain_disk::error::IoFault::Kernel(errno.raw_os_error());
-            remarks.push(words::read_error(&source.typed, errno));
+            remarks.push(note_words::read_error(&source.typed, errno));
         }
         if let Some((cuts, error)) = &taken.framing_error {
             let later = taken.cuts - cuts;
             let before = (later > 0).then(|| recorded.recording.saturating_sub(later));
             let error = error.to_string();
-            remarks.push(words::framing_error(&source.stream, &error, before));
+            remarks.push(note_words::framing_error(&source.stream, &error, before));
         }
         if taken.offered_bytes == 0 && taken.ending == Ending::Source {
-            remarks.push(words::empty(&source.typed));
+            remarks.push(note_words::empty(&source.typed));
         }
     }
     for (source, stream) in plan.sources.iter().zip(&recorded.standing.streams) {
@@ -301,7 +301,7 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
         if slowness.times > 0 && member.state != MemberState::Failed {
             let slow_after_ns = plan.options.patience.slow_after_ns;
             let is_alone = members.len() == 1;
-            remarks.push(words::slow(
+            remarks.push(note_words::slow(
                 &member.name,
                 *slowness,
                 slow_after_ns,
@@ -309,14 +309,14 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
             ));
         }
         if let (MemberState::Failed, Some(error)) = (member.state, &member.error) {
-            remarks.push(words::failed(error, is_other_left, has_lost));
+            remarks.push(note_words::failed(error, is_other_left, has_lost));
         }
     }
     let pins = recorded.standing.pins.as_ref();
     if let Some(pins) = pins.filter(|pins| pins.leave_nothing) {
-        remarks.push(words::kept_by_pins(&pins.numbers));
+        remarks.push(note_words::kept_by_pins(&pins.numbers));
     } else if recorded.ended == Ending::Full {
-        remarks.push(words::full());
+        remarks.push(note_words::full());
     }
     remarks
 }
@@ -326,12 +326,12 @@ fn small_frames(plan: &RecordPlan, stream: &StreamStanding) -> Option<String> {
     const SMALL_BYTES: u64 = 64 << 10;
     let mean_bytes = stream.offered_bytes.checked_div(stream.frames)?;
     let is_small = plan.align_frames && mean_bytes < SMALL_BYTES;
-    is_small.then(|| words::small_aligned_frames(&stream.name, stream.frames, mean_bytes))
+    is_small.then(|| note_words::small_aligned_frames(&stream.name, stream.frames, mean_bytes))
 }
 
 /// A source in which no frame of its framing was found.
 fn without_frames(source: &SourcePlan, offered_bytes: u64, frames: u64) -> Option<String> {
     let is_framed = source.framing != Framing::None;
     (is_framed && frames == 0 && offered_bytes > 0)
-        .then(|| words::without_frames(&source.stream, offered_bytes, source.framing))
+        .then(|| note_words::without_frames(&source.stream, offered_bytes, source.framing))
 }

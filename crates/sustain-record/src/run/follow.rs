@@ -10,7 +10,7 @@ use sustain_targets::Monitor;
 
 use super::control::ControlService;
 use super::samples::Samples;
-use super::{RecordEvent, RecordObserver, sources, words};
+use super::{RecordEvent, RecordObserver, note_words, sources};
 use crate::recorder::{RecordingBoard, RecordingProgress};
 
 /// The state is reported at least this often, even if no flush does so.
@@ -51,7 +51,7 @@ impl FollowedRun<'_> {
                 tell_written(monitor, &last, &mut told);
                 told.clear();
                 *samples = Samples::default();
-                let note = words::split(&self.complete(last));
+                let note = note_words::split(&self.complete(last));
                 observer(RecordEvent::Note(note));
             }
             seen = (standing.recording, standing.flushes);

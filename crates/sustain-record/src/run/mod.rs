@@ -9,11 +9,11 @@ mod frames;
 mod hold_back;
 mod host;
 mod need;
+mod note_words;
 mod open;
 mod samples;
 mod share;
 mod sources;
-mod words;
 
 pub use control::check_pin_request;
 use control::{Commanded, ControlAhead};
@@ -172,7 +172,7 @@ pub fn record(
     let host = host::host(&store, &devices, roots);
     let mut monitor = Monitor::start(roots, &clock, &devices, once);
     if let Some(why) = monitor.unreadable() {
-        notes.push(words::kernel_log_unreadable(why));
+        notes.push(note_words::kernel_log_unreadable(why));
     }
     // A source that cannot wait may lose what it sends before it is read, and its pipe is soon
     // full.

@@ -9,7 +9,7 @@ use sustain_document::setting::{BUFFER, ENGINE, PATH};
 use sustain_host::Roots;
 use sustain_targets::{Stop, check_memory, neighbour_cautions};
 
-use super::{RecordEvent, RecordObserver, RecordPlan, places, share, sources, words};
+use super::{RecordEvent, RecordObserver, RecordPlan, note_words, places, share, sources};
 use crate::error::RecordError;
 use crate::format::SLOT_BYTES_MAX;
 use crate::recorder::{append_bytes, check_append_size};
@@ -104,12 +104,12 @@ fn notes_before(
 ) -> Vec<String> {
     let mut notes = store.notes.clone();
     if plan.size_bytes.is_some() && !is_new {
-        notes.push(words::size_not_used(&plan.members));
+        notes.push(note_words::size_not_used(&plan.members));
     }
     let appends_bytes = append_bytes(store, &plan.options);
     let append_size = &plan.options.append_size;
-    notes.extend(words::append_size(append_size, appends_bytes));
-    notes.extend(words::empty_rests(appends_bytes, store.slot_bytes));
+    notes.extend(note_words::append_size(append_size, appends_bytes));
+    notes.extend(note_words::empty_rests(appends_bytes, store.slot_bytes));
     for note in &notes {
         observer(RecordEvent::Note(note.clone()));
     }
@@ -142,7 +142,7 @@ fn rehearse(
     observer: &mut RecordObserver<'_>,
 ) {
     for source in &plan.sources {
-        let would = words::would_record(&source.typed, &source.stream, &plan.members);
+        let would = note_words::would_record(&source.typed, &source.stream, &plan.members);
         observer(RecordEvent::Note(would));
     }
     let (appends_bytes, slot_bytes) = match store {
@@ -152,10 +152,10 @@ fn rehearse(
             new_slot_bytes(plan),
         ),
     };
-    let would = words::would_append(appends_bytes, slot_bytes, plan.align_frames);
+    let would = note_words::would_append(appends_bytes, slot_bytes, plan.align_frames);
     observer(RecordEvent::Note(would));
     let share = share::rehearsed(plan, store, roots);
-    let would = words::would_take(&share_line(&share));
+    let would = note_words::would_take(&share_line(&share));
     observer(RecordEvent::Note(would));
 }
 

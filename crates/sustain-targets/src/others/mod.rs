@@ -8,10 +8,10 @@ use sustain_document::system::{Others, Sample};
 use crate::beneath::Beneath;
 use crate::counted_once::{Counted, CountedTarget};
 
+mod deed_words;
 mod deeds;
 mod device;
 mod moved;
-mod words;
 
 use deeds::{OthersDeeds, devices_of, mean};
 use device::DeviceWatch;
@@ -248,14 +248,14 @@ pub fn others_bytes_per_s(others: &[Others]) -> Option<f64> {
 /// `None` if there was no foreign I/O.
 #[must_use]
 pub fn others_words(others: &[Others]) -> Option<String> {
-    OthersDeeds::of(others).map(|deeds| words::of_measurement(&deeds))
+    OthersDeeds::of(others).map(|deeds| deed_words::of_measurement(&deeds))
 }
 
 /// Says what other programs did, where, when, and beside which load of this run; `None` if there
 /// was no foreign I/O.
 #[must_use]
 pub fn others_deeds(others: &[Others]) -> Option<String> {
-    OthersDeeds::of(others).map(|deeds| words::deeds(&deeds))
+    OthersDeeds::of(others).map(|deeds| deed_words::deeds(&deeds))
 }
 
 #[cfg(test)]

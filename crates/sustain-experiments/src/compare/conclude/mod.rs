@@ -9,9 +9,9 @@ use sustain_document::vocabulary::Ending;
 use sustain_document::vocabulary::{DataPath, Direction};
 use sustain_statistics::ratio::effect::OUTSIDE;
 
+use super::comparison_words;
 use super::limit::{self, LimitedFigures};
 use super::rows::{ComparedQuantity, RunFigures, cpu, latencies, rates};
-use super::words;
 use super::work::{remarks, same_work};
 use crate::error::MeasureError;
 
@@ -62,7 +62,7 @@ pub fn compare(
         .collect();
     let mut notes: Vec<String> = pairing.note.into_iter().collect();
     notes.extend(remarks(a, b));
-    notes.push(words::within_each_run());
+    notes.push(comparison_words::within_each_run());
     let rows = rows(&groups);
     Ok(CompareResult {
         schema: COMPARE_SCHEMA.to_owned(),
@@ -90,8 +90,10 @@ fn failure_of(a: &TargetResult, b: &TargetResult) -> Option<String> {
         return None;
     }
     let first = b.errors.first();
-    let why = first.map_or(words::ENDED_WITH_AN_ERROR, |error| error.message.as_str());
-    Some(words::failed_in_b(&b.name, why))
+    let why = first.map_or(comparison_words::ENDED_WITH_AN_ERROR, |error| {
+        error.message.as_str()
+    });
+    Some(comparison_words::failed_in_b(&b.name, why))
 }
 
 /// The quantities compared for a target, or for all together; the rate that answers comes first.

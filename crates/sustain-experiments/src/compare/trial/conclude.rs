@@ -5,8 +5,8 @@ use sustain_document::compare::{ComparedRow, TrialRun};
 use sustain_document::compare::{Metric, RowVerdict};
 use sustain_statistics::ratio::sequence::SequentialEstimate;
 
+use super::super::comparison_words;
 use super::super::rows::{CPU, Comparand, RATE, latency_metric};
-use super::super::words;
 
 /// A pair: A's run and B's.
 pub(super) type Pair = [TrialRun; 2];
@@ -60,9 +60,9 @@ fn row(metric: Comparand, pairs: &[Pair], value: impl Fn(&TrialRun) -> f64) -> C
         Some(_) => RowVerdict::Slower,
     };
     let how = if verdict == RowVerdict::NotJudged {
-        words::FEW_PAIRS.to_owned()
+        comparison_words::FEW_PAIRS.to_owned()
     } else {
-        words::of_pairs(pairs.len())
+        comparison_words::of_pairs(pairs.len())
     };
     ComparedRow {
         target: None,

@@ -21,8 +21,8 @@ use sustain_load::setup::PhaseSetup;
 use sustain_load::watched::run_watched;
 use sustain_targets::{Stop, others_words};
 
+use super::super::comparison_words;
 use super::super::limit::{self, LimitedFigures};
-use super::super::words;
 use super::PAIRS_MIN;
 use super::conclude::{Pair, of_rates, rows};
 use super::open::{announcement, open};
@@ -216,11 +216,11 @@ impl Trial<'_, '_> {
         let [a, b] = &self.plan.settings;
         let mut notes = Vec::new();
         if a.is_same(b) {
-            notes.push(words::SAME_SETTING.to_owned());
+            notes.push(comparison_words::SAME_SETTING.to_owned());
         }
-        notes.extend(self.cache_flush_s.map(words::into_caches));
+        notes.extend(self.cache_flush_s.map(comparison_words::into_caches));
         if tried.ended == TrialEnd::Time {
-            notes.push(words::time_was_over());
+            notes.push(comparison_words::time_was_over());
         }
         notes
     }
@@ -423,7 +423,11 @@ impl Trial<'_, '_> {
     fn look(&mut self, pairs: &[Pair]) -> Option<TrialEnd> {
         let standing = of_rates(pairs)?;
         if let Some(ends) = standing.interval() {
-            self.note(words::after_pairs(pairs.len(), standing.mean.exp(), ends));
+            self.note(comparison_words::after_pairs(
+                pairs.len(),
+                standing.mean.exp(),
+                ends,
+            ));
         }
         match (standing.is_shown(), standing.is_within(self.plan.alike)) {
             _ if pairs.len() < PAIRS_MIN => None,

@@ -10,7 +10,7 @@ use sustain_document::vocabulary::Direction;
 use sustain_document::vocabulary::Ending;
 use sustain_targets::others_bytes_per_s;
 
-use super::words;
+use super::comparison_words;
 use crate::error::MeasureError;
 
 /// Targets that belong together, A's and B's.
@@ -171,7 +171,7 @@ fn pairing(a: &[TargetResult], b: &[TargetResult]) -> Pairing {
     let renamed: Vec<(&str, &str)> = names.filter(|(one, other)| one != other).collect();
     Pairing {
         pairs: (0..a.len()).map(|number| [number, number]).collect(),
-        note: Some(words::in_order(&renamed)),
+        note: Some(comparison_words::in_order(&renamed)),
     }
 }
 
@@ -180,7 +180,7 @@ pub(super) fn remarks(a: &MeasureResult, b: &MeasureResult) -> Vec<String> {
     let mut notes = Vec::new();
     let mut differ = |what: &str, one: &str, other: &str| {
         if one != other && !one.is_empty() && !other.is_empty() {
-            notes.push(words::differs(what, one, other));
+            notes.push(comparison_words::differs(what, one, other));
         }
     };
     let (plan_a, plan_b) = (&a.plan, &b.plan);
@@ -217,7 +217,7 @@ pub(super) fn remarks(a: &MeasureResult, b: &MeasureResult) -> Vec<String> {
     differ("the capacity", &capacity(a), &capacity(b));
     if a.effect.is_some() != b.effect.is_some() {
         let side = if a.effect.is_some() { "A" } else { "B" };
-        notes.push(words::only_one_watched(side));
+        notes.push(comparison_words::only_one_watched(side));
     }
     notes.extend(troubles(a, b));
     notes
@@ -235,14 +235,14 @@ fn troubles(a: &MeasureResult, b: &MeasureResult) -> Vec<String> {
     let mut notes = Vec::new();
     for (side, result) in [("A", a), ("B", b)] {
         if result.total.tool_limited {
-            notes.push(words::no_cpu_time_left(side));
+            notes.push(comparison_words::no_cpu_time_left(side));
         }
         if let Some(rate) = others_bytes_per_s(&result.system.others) {
-            notes.push(words::shared_disks(side, rate));
+            notes.push(comparison_words::shared_disks(side, rate));
         }
         for target in &result.targets {
             if !target.errors.is_empty() {
-                notes.push(words::requests_failed(side, &target.name));
+                notes.push(comparison_words::requests_failed(side, &target.name));
             }
         }
         if result
@@ -250,11 +250,11 @@ fn troubles(a: &MeasureResult, b: &MeasureResult) -> Vec<String> {
             .iter()
             .any(|target| target.ended == Ending::Interrupted)
         {
-            notes.push(words::interrupted(side));
+            notes.push(comparison_words::interrupted(side));
         }
     }
     if a.plan.rate_bytes_per_s.is_some() {
-        notes.push(words::BOTH_PACED.to_owned());
+        notes.push(comparison_words::BOTH_PACED.to_owned());
     }
     notes
 }

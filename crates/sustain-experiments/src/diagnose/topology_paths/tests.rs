@@ -8,8 +8,8 @@ use sustain_host::device_named;
 use tempfile::TempDir;
 
 use super::*;
+use crate::diagnose::diagnosis_words;
 use crate::diagnose::explain::{Explanation, explain};
-use crate::diagnose::words;
 
 /// A made-up sysfs; its disks have numbers that no real device has.
 struct Machine {
@@ -89,8 +89,8 @@ impl Machine {
         let ways: Vec<TopologyPath> = devices.iter().map(way).collect();
         let members: Vec<usize> = (0..members).collect();
         match explain(&members, limit_mb_per_s * 1e6, &ways) {
-            Explanation::Hop { hop, cause, .. } => words::hop(&hop.name, &cause),
-            Explanation::None(why) => format!("none: {}", words::not_explained(&why)),
+            Explanation::Hop { hop, cause, .. } => diagnosis_words::hop(&hop.name, &cause),
+            Explanation::None(why) => format!("none: {}", diagnosis_words::not_explained(&why)),
         }
     }
 }

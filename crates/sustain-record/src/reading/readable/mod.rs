@@ -1,12 +1,12 @@
 //! Decides which part of a recording can be read as one: what was durable at one time if the
 //! recording goes on, and what a power cut has left of the oldest data if it is a ring.
 
-mod cut;
 mod live;
 mod lost;
 mod overwriting;
 mod pinned;
 mod reach;
+mod readable_start;
 mod stretch;
 mod whole;
 

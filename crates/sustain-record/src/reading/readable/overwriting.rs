@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::cut::RecordingCut;
 use super::lost::Doubt;
 use super::reach::CutReach;
+use super::readable_start::ReadableStart;
 use crate::error::RecordError;
 use crate::format::{AppendPlace, Descriptor, Kind, Position};
 use crate::member_io::MemberIo;
@@ -28,7 +28,7 @@ use crate::store::OpenMember;
 #[derive(Debug)]
 pub(super) enum Trace {
     /// A recording begins behind it.
-    Cut(RecordingCut),
+    Start(ReadableStart),
     /// Of the end mark of a recording. It costs nothing of it: any other end mark says the same.
     End { recording_id: Uuid, member: usize },
     /// All that a member had of a recording may be gone, before this sequence.
@@ -87,20 +87,20 @@ fn confirm(
     traces: &mut Vec<Trace>,
     observer: &mut dyn FnMut(u64),
 ) -> Result<(), RecordError> {
-    let mut is_cut = BTreeSet::new();
+    let mut with_start = BTreeSet::new();
     for SuspectBytes { trace, doubt } in suspects.into_iter().rev() {
-        if let Trace::Cut(cut) = &trace {
-            if is_cut.contains(&cut.recording_id) {
+        if let Trace::Start(start) = &trace {
+            if with_start.contains(&start.recording_id) {
                 continue;
             }
             let is_lost = match doubt {
-                Some(doubt) => doubt.is_lost(store, cut.recording_id, observer)?,
+                Some(doubt) => doubt.is_lost(store, start.recording_id, observer)?,
                 None => true,
             };
             if !is_lost {
                 continue;
             }
-            is_cut.insert(cut.recording_id);
+            with_start.insert(start.recording_id);
         }
         traces.push(trace);
     }
@@ -159,7 +159,7 @@ impl<'a> Seeker<'a> {
             .take_if(|start| origin.descriptor.start == Some(start.descriptor.place))
             && self.was_durable_start(&start, &origin.descriptor)
         {
-            self.cut_behind(&start, None);
+            self.start_behind(&start, None);
         }
         let last = self.last.replace(Arc::clone(origin));
         if let Some(last) = &last {
@@ -171,8 +171,8 @@ impl<'a> Seeker<'a> {
         }
         let is_lost = self.has_lost(append);
         match origin.descriptor.kind {
-            Kind::Data if is_lost => self.cut_behind(origin, Some(Doubt::torn(origin))),
-            Kind::Start if is_lost => self.cut_behind(origin, None),
+            Kind::Data if is_lost => self.start_behind(origin, Some(Doubt::torn(origin))),
+            Kind::Start if is_lost => self.start_behind(origin, None),
             Kind::Start if !append.damaged.is_empty() => self.start = Some(Arc::clone(origin)),
             Kind::End if is_lost => self.end_lost(origin),
             Kind::Data | Kind::Start | Kind::End => {}
@@ -252,12 +252,12 @@ impl<'a> Seeker<'a> {
         // any more, nor what this member had flushed: the others tell what was durable.
         let doubt = self.missing_behind(last, recording);
         let sequence = next.descriptor.sequence;
-        self.cut(last, place_behind(last), sequence, None, Some(doubt));
+        self.start_at(last, place_behind(last), sequence, None, Some(doubt));
     }
 
     /// Whether appends are missing before the first one that is found of a recording. What is older
-    /// than the lap is known to be overwritten. What a cut has hit without a trace is not: in the
-    /// first lap it may be all that came first.
+    /// than the lap is known to be overwritten. What a power cut has hit without a trace is not: in
+    /// the first lap it may be all that came first.
     fn look_before(&mut self, last: Option<&Origin>, first: &Origin) {
         let descriptor = &first.descriptor;
         let is_missing = descriptor.previous.is_some_and(|previous| {
@@ -354,7 +354,7 @@ impl<'a> Seeker<'a> {
             let positions = streams.map(|stream| descriptor.position_before(stream));
             let positions = positions.collect();
             let (place, sequence) = (descriptor.place, descriptor.sequence);
-            self.cut(next, place, sequence, Some(positions), doubt);
+            self.start_at(next, place, sequence, Some(positions), doubt);
         }
     }
 
@@ -362,15 +362,15 @@ impl<'a> Seeker<'a> {
         self.recordings.iter().find(|one| one.id == id)
     }
 
-    fn cut_behind(&mut self, origin: &Origin, doubt: Option<Doubt>) {
+    fn start_behind(&mut self, origin: &Origin, doubt: Option<Doubt>) {
         let descriptor = &origin.descriptor;
         let positions = Some(descriptor.positions.clone());
         let place = place_behind(origin);
-        self.cut(origin, place, descriptor.sequence + 1, positions, doubt);
+        self.start_at(origin, place, descriptor.sequence + 1, positions, doubt);
     }
 
     /// The recording of an append begins at a place, with a sequence.
-    fn cut(
+    fn start_at(
         &mut self,
         origin: &Origin,
         place: AppendPlace,
@@ -379,14 +379,14 @@ impl<'a> Seeker<'a> {
         doubt: Option<Doubt>,
     ) {
         let recording_id = origin.descriptor.recording_id;
-        let cut = RecordingCut {
+        let start = ReadableStart {
             recording_id,
             member: self.member,
             place,
             sequence,
             positions,
         };
-        let trace = Trace::Cut(cut);
+        let trace = Trace::Start(start);
         self.suspects.push(SuspectBytes { trace, doubt });
     }
 
@@ -410,10 +410,10 @@ fn place_behind(origin: &Origin) -> AppendPlace {
 }
 
 impl Trace {
-    /// What lies before a cut counts as written over.
+    /// What lies before a start counts as written over.
     pub(super) fn apply(self, recordings: &mut [Recording]) {
         match self {
-            Trace::Cut(cut) => cut.apply(recordings),
+            Trace::Start(start) => start.apply(recordings),
             Trace::End {
                 recording_id,
                 member,

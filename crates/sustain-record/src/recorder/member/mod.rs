@@ -1,7 +1,7 @@
 //! One member as the recorder sees it: where its next append goes, what is in flight on it, what is
 //! written and not flushed, and whether it still works.
 
-mod course;
+mod next_slot;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

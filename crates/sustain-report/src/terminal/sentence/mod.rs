@@ -5,8 +5,8 @@
 use sustain_document::measure::{MeasureResult, TargetResult, Total};
 use sustain_document::verdicts::IntoCache;
 use sustain_document::vocabulary::{DataPath, Ending, TargetKind};
+use sustain_experiments::measure::measurement_words::{backlog_not_seen, rhythm_not_seen};
 use sustain_experiments::measure::verdicts;
-use sustain_experiments::measure::words::{backlog_not_seen, rhythm_not_seen};
 
 use super::{SIMULATED, sentences, without_controls};
 use crate::format::{half_width, latency, memory, position, rate, stretch};

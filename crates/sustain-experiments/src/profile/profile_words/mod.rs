@@ -11,7 +11,7 @@ use sustain_disk::target::Direction;
 use sustain_document::setting::BUDGET;
 
 use self::short::percent;
-use super::held::WhyUntried;
+use super::lasting_rate::WhyUntried;
 
 pub(super) use outlier::of_outlier;
 pub(super) use target::of_target;

@@ -54,7 +54,7 @@ impl PacedOutcome {
 
 /// Whether the rate held, with a backlog of `backlog_bytes` at most. A run that is no proof that a
 /// rate holds may well prove that it does not.
-pub(crate) fn held(
+pub(crate) fn paced_outcome(
     plan: &MeasurePlan,
     session: &Session,
     targets: &[TargetResult],

@@ -8,7 +8,7 @@ use sustain_document::vocabulary::Direction;
 
 use super::outlier::{is_passing, of_pauses};
 use super::short::{of_short, percent};
-use crate::profile::course::{Course, course, slower_than_the_end};
+use crate::profile::rate_change::{RateChange, rate_change, slower_than_the_end};
 
 /// So many passing disturbances are listed one by one; more are summed up.
 const LISTED_MAX: usize = 3;
@@ -122,15 +122,15 @@ fn of_promise(target: &ProfileTarget, all: &str, mean: f64, inner: f64) -> Strin
 }
 
 /// Describes how the rate changes from the first zone to the last.
-fn of_course(target: &ProfileTarget, shape: CurveShape) -> Option<String> {
+fn of_rate_change(target: &ProfileTarget, shape: CurveShape) -> Option<String> {
     let (outer, end) = (target.zones.first()?, target.zones.last()?);
     let (outer, end) = (Rate(outer.rate_bytes_per_s), Rate(end.rate_bytes_per_s));
     let how = match shape {
         CurveShape::Zones => format!("in {} zones", target.zones.len()),
         _ => "smoothly, without zones that these samples could show".to_owned(),
     };
-    Some(match course(target)? {
-        Course::EndsAlike {
+    Some(match rate_change(target)? {
+        RateChange::EndsAlike {
             is_known,
             as_far_as,
         } => {
@@ -148,13 +148,13 @@ fn of_course(target: &ProfileTarget, shape: CurveShape) -> Option<String> {
                 far.unwrap_or_default()
             )
         }
-        Course::UpAndDown { least, most } => format!(
+        RateChange::UpAndDown { least, most } => format!(
             "the rate changes {how}, up and down between {} and {}: {outer} at its start, {end} \
              at its end",
             Rate(least),
             Rate(most)
         ),
-        Course::OneWay { change } => {
+        RateChange::OneWay { change } => {
             let (verb, than) = match change < 0.0 {
                 true => ("falls", "less"),
                 false => ("rises", "more"),
@@ -204,7 +204,7 @@ pub(in crate::profile) fn of_target(
         )),
         CurveShape::Zones | CurveShape::Smooth => {
             words.push(of_promise(target, all, mean, inner));
-            words.extend(of_course(target, shape));
+            words.extend(of_rate_change(target, shape));
             words.extend(of_slowest(target));
         }
     }

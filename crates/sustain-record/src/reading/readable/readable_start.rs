@@ -7,7 +7,7 @@ use crate::opening::Recording;
 
 /// Where a recording begins by now, as one member tells.
 #[derive(Debug)]
-pub(super) struct RecordingCut {
+pub(super) struct ReadableStart {
     pub(super) recording_id: Uuid,
     /// Place of the member in the table of members.
     pub(super) member: usize,
@@ -18,7 +18,7 @@ pub(super) struct RecordingCut {
     pub(super) positions: Option<Vec<Position>>,
 }
 
-impl RecordingCut {
+impl ReadableStart {
     /// Lets the recording begin there, if it began before.
     pub(super) fn apply(self, recordings: &mut [Recording]) {
         let mut recordings = recordings.iter_mut();

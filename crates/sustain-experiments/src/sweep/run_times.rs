@@ -15,7 +15,7 @@ pub(super) struct FirstRun {
 }
 
 /// The time in which the points are measured.
-pub(super) struct SweepCourse<'a> {
+pub(super) struct RunTimes<'a> {
     time_per_point_ns: u64,
     pub(super) first: &'a FirstRun,
     start: Timestamp,
@@ -24,14 +24,14 @@ pub(super) struct SweepCourse<'a> {
     pub(super) planned: Option<usize>,
 }
 
-impl<'a> SweepCourse<'a> {
+impl<'a> RunTimes<'a> {
     pub(super) fn new(
         plan: &SweepPlan,
         first: &'a FirstRun,
         start: Timestamp,
         deadline: Option<Timestamp>,
-    ) -> SweepCourse<'a> {
-        SweepCourse {
+    ) -> RunTimes<'a> {
+        RunTimes {
             time_per_point_ns: plan.time_per_point_ns,
             first,
             start,

@@ -10,7 +10,7 @@ const ENDS_ALIKE: f64 = 0.005;
 
 /// How the rate changes between the ends. Rates are in bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Course {
+pub(super) enum RateChange {
     /// The ends do not differ, as far as the samples can tell.
     EndsAlike {
         /// Whether the samples could have shown a difference worth a word.
@@ -25,25 +25,25 @@ pub(super) enum Course {
 }
 
 /// `None` without a zone.
-pub(super) fn course(target: &ProfileTarget) -> Option<Course> {
+pub(super) fn rate_change(target: &ProfileTarget) -> Option<RateChange> {
     let rates = || target.zones.iter().map(|zone| zone.rate_bytes_per_s);
     let (outer, end) = (rates().next()?, rates().next_back()?);
     let change = end / outer - 1.0;
     if change.abs() < ENDS_ALIKE.max(target.resolution) {
         let far = |rate: &f64| (rate / outer).ln().abs();
         let farthest = rates().max_by(|one, other| far(one).total_cmp(&far(other)))?;
-        return Some(Course::EndsAlike {
+        return Some(RateChange::EndsAlike {
             is_known: target.resolution < STEP_MIN,
             as_far_as: (far(&farthest) > change.abs()).then_some(farthest),
         });
     }
     if !is_one_way(target) {
-        return Some(Course::UpAndDown {
+        return Some(RateChange::UpAndDown {
             least: rates().reduce(f64::min)?,
             most: rates().reduce(f64::max)?,
         });
     }
-    Some(Course::OneWay { change })
+    Some(RateChange::OneWay { change })
 }
 
 fn is_one_way(target: &ProfileTarget) -> bool {

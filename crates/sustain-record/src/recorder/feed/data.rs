@@ -6,7 +6,7 @@ use sustain_disk::driver::Ending;
 use sustain_disk::engine::{Completion, Operation, Request, Vectors};
 
 use super::duty::member_offset;
-use super::{AppendInFlight, RecordFeed};
+use super::{RecordFeed, RequestPurpose};
 use crate::format::{AppendPlace, Descriptor, crc32c};
 use crate::recorder::filled::{Filled, PayloadMemory};
 use crate::recorder::frame_meter::FrameMeter;
@@ -270,7 +270,7 @@ impl<I: Inlet> RecordFeed<I> {
         // The checksums are kept in case the append must go to another member.
         filled.checksums = descriptor.checksums;
         self.data_in_flight += 1;
-        let data = AppendInFlight::Data {
+        let data = RequestPurpose::Data {
             payload: PayloadView::of(&vectors, filled.payload_bytes),
             filled,
             place,

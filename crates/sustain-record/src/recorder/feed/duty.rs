@@ -5,7 +5,7 @@ use sustain_disk::clock::Timestamp;
 use sustain_disk::engine::{Operation, Request};
 use uuid::Uuid;
 
-use super::{AppendInFlight, CONTROL_BYTES, RecordFeed, RecordSetup};
+use super::{CONTROL_BYTES, RecordFeed, RecordSetup, RequestPurpose};
 use crate::format::{
     AppendPlace, CONTROL_STREAM, Descriptor, EndNote, Kind, PieceChecksums, PlaceNote, StartNote,
     StreamNote, StreamTotal, append_bytes_for, crc32c, payload_room,
@@ -31,7 +31,7 @@ impl<I: Inlet> RecordFeed<I> {
         }
         if self.is_flush_due(queue, now) {
             self.members[queue].begin_flush();
-            return Some(self.enter(Request::flush(queue), AppendInFlight::Flush, now));
+            return Some(self.enter(Request::flush(queue), RequestPurpose::Flush, now));
         }
         if self.is_end_due(queue) {
             let note = self.end_note();
@@ -189,7 +189,7 @@ impl<I: Inlet> RecordFeed<I> {
             durable: true,
             ..Request::flush(queue)
         };
-        let mark = AppendInFlight::Mark {
+        let mark = RequestPurpose::Control {
             kind,
             place,
             bytes,

@@ -72,7 +72,7 @@ struct Flying {
     first_at: Timestamp,
     last_at: Timestamp,
     tries: u32,
-    flight: AppendInFlight,
+    purpose: RequestPurpose,
 }
 
 /// What a request in flight is for.
@@ -80,7 +80,7 @@ struct Flying {
     clippy::large_enum_variant,
     reason = "moving a few hundred bytes is nothing beside an append"
 )]
-enum AppendInFlight {
+enum RequestPurpose {
     Data {
         filled: Filled,
         place: AppendPlace,
@@ -92,8 +92,8 @@ enum AppendInFlight {
         /// Whether they lie in a buffer of the pool.
         is_lent: bool,
     },
-    /// A start or an end.
-    Mark {
+    /// A control record: a start or an end.
+    Control {
         kind: Kind,
         place: AppendPlace,
         bytes: u32,
@@ -399,7 +399,7 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     /// Enters a request that is about to be in flight, and marks it.
-    fn enter(&mut self, mut request: Request, flight: AppendInFlight, now: Timestamp) -> Request {
+    fn enter(&mut self, mut request: Request, purpose: RequestPurpose, now: Timestamp) -> Request {
         request.token = self.next_token;
         self.next_token += 1;
         let flying = Flying {
@@ -409,7 +409,7 @@ impl<I: Inlet> RecordFeed<I> {
             first_at: now,
             last_at: now,
             tries: 1,
-            flight,
+            purpose,
         };
         self.in_flight.insert(request.token, flying);
         request

@@ -9,7 +9,7 @@ use sustain_disk::engine::{Operation, Request, Vector, Vectors};
 use sustain_document::setting::RING;
 
 use super::pin_refusals::{check_times, no_room};
-use super::{AppendInFlight, RecordFeed};
+use super::{RecordFeed, RequestPurpose};
 use crate::format::{BLOCK_BYTES, Kind, PINS_MAX, Pin, SlotCourse, Superblock};
 use crate::opening::PATIENCE_SLOTS;
 use crate::recorder::inlet::Inlet;
@@ -345,7 +345,7 @@ impl<I: Inlet> RecordFeed<I> {
             durable: true,
             ..Request::flush(queue)
         };
-        Some(self.enter(request, AppendInFlight::Superblock, now))
+        Some(self.enter(request, RequestPurpose::Superblock, now))
     }
 
     /// Notes that a copy of a superblock is durable, or that its member has failed.

@@ -2,7 +2,7 @@
 
 use sustain_disk::clock::Timestamp;
 
-use super::{AppendInFlight, Flying, HANGS_NS, RecordFeed, SHORT_SHOWN_NS, WAITS_NS};
+use super::{Flying, HANGS_NS, RecordFeed, RequestPurpose, SHORT_SHOWN_NS, WAITS_NS};
 use crate::recorder::filled::Filled;
 use crate::recorder::inlet::Inlet;
 use crate::recorder::member::MemberWriter;
@@ -74,12 +74,12 @@ impl<I: Inlet> RecordFeed<I> {
     /// Whether appends wait for members, not only for this thread to look at them.
     pub(in crate::recorder) fn has_backlog(&self, now: Timestamp) -> bool {
         let is_as_old = |filled: &Filled, age_ns| now.since_ns(filled.accepted_at) >= age_ns;
-        let hangs = |flying: &Flying| match &flying.flight {
-            AppendInFlight::Data { filled, .. } => is_as_old(filled, HANGS_NS),
-            AppendInFlight::Mark { .. }
-            | AppendInFlight::Flush
-            | AppendInFlight::Superblock
-            | AppendInFlight::Abandoned { .. } => false,
+        let hangs = |flying: &Flying| match &flying.purpose {
+            RequestPurpose::Data { filled, .. } => is_as_old(filled, HANGS_NS),
+            RequestPurpose::Control { .. }
+            | RequestPurpose::Flush
+            | RequestPurpose::Superblock
+            | RequestPurpose::Abandoned { .. } => false,
         };
         let oldest = self.pending.front();
         oldest.is_some_and(|filled| is_as_old(filled, WAITS_NS))

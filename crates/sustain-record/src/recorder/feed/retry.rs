@@ -7,7 +7,7 @@ use sustain_disk::clock::Timestamp;
 use sustain_disk::engine::{Completion, Operation, Request, Vectors};
 use sustain_disk::error::IoFault;
 
-use super::{AppendInFlight, RecordFeed};
+use super::{RecordFeed, RequestPurpose};
 use crate::recorder::inlet::Inlet;
 use crate::recorder::write;
 
@@ -74,12 +74,12 @@ impl<I: Inlet> RecordFeed<I> {
         let Some(flying) = self.in_flight.get_mut(&request.token) else {
             return request;
         };
-        let AppendInFlight::Data {
+        let RequestPurpose::Data {
             filled,
             payload,
             is_lent,
             ..
-        } = &mut flying.flight
+        } = &mut flying.purpose
         else {
             return request;
         };

@@ -4,7 +4,7 @@
 use sustain_disk::engine::{Completion, Operation, Vectors};
 
 use super::data::Written;
-use super::{AppendInFlight, RecordFeed};
+use super::{RecordFeed, RequestPurpose};
 use crate::format::CONTROL_STREAM;
 use crate::recorder::inlet::Inlet;
 use crate::recorder::write;
@@ -22,11 +22,11 @@ impl<I: Inlet> RecordFeed<I> {
         let is_short =
             completion.request.operation == Operation::Write && completion.bytes < wanted;
         // A file that was deleted or cut off takes every write and flush.
-        let is_harmed = self.makes_durable(&flying.flight) && self.is_harmed(queue, now);
+        let is_harmed = self.makes_durable(&flying.purpose) && self.is_harmed(queue, now);
         let has_failed = completion.error.is_some() || is_short || is_harmed;
         let is_unwritten = self.is_kernels_own(queue, &completion);
-        let is_fatal = match flying.flight {
-            AppendInFlight::Data { place, .. } if is_unwritten => {
+        let is_fatal = match flying.purpose {
+            RequestPurpose::Data { place, .. } if is_unwritten => {
                 self.members[queue].note_never_taken(place)
             }
             _ => true,
@@ -34,8 +34,8 @@ impl<I: Inlet> RecordFeed<I> {
         if has_failed && is_fatal {
             self.fail(queue, &completion);
         }
-        match flying.flight {
-            AppendInFlight::Flush => {
+        match flying.purpose {
+            RequestPurpose::Flush => {
                 // Of copies only, it brings nothing nearer.
                 let mut flushed = self.members[queue].flushing.iter().flatten();
                 if flushed.any(|one| one.is_sole) {
@@ -43,7 +43,7 @@ impl<I: Inlet> RecordFeed<I> {
                 }
                 self.flushed(queue, now, !has_failed);
             }
-            AppendInFlight::Mark {
+            RequestPurpose::Control {
                 kind,
                 place,
                 bytes,
@@ -54,7 +54,7 @@ impl<I: Inlet> RecordFeed<I> {
                 self.members[queue].landed(place, bytes);
                 self.marked(queue, kind, place, sequence);
             }
-            AppendInFlight::Data {
+            RequestPurpose::Data {
                 filled,
                 place,
                 sequence,
@@ -73,11 +73,11 @@ impl<I: Inlet> RecordFeed<I> {
                 };
                 self.landed(queue, written, completion);
             }
-            AppendInFlight::Superblock => {
+            RequestPurpose::Superblock => {
                 self.give_back_own(queue, completion.request.vectors);
                 self.superblock_written(queue, has_failed);
             }
-            AppendInFlight::Abandoned { stream, is_own, .. } => {
+            RequestPurpose::Abandoned { stream, is_own, .. } => {
                 if let Some(memory) = write::take_apart(completion.request.vectors, is_own) {
                     self.give_back(queue, stream, memory);
                 }
@@ -86,13 +86,13 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     /// Whether all that was written before is durable if this has come back without an error.
-    fn makes_durable(&self, flight: &AppendInFlight) -> bool {
-        match flight {
-            AppendInFlight::Flush | AppendInFlight::Mark { .. } | AppendInFlight::Superblock => {
+    fn makes_durable(&self, purpose: &RequestPurpose) -> bool {
+        match purpose {
+            RequestPurpose::Flush | RequestPurpose::Control { .. } | RequestPurpose::Superblock => {
                 true
             }
-            AppendInFlight::Data { .. } => self.setup.durability.each,
-            AppendInFlight::Abandoned { .. } => false,
+            RequestPurpose::Data { .. } => self.setup.durability.each,
+            RequestPurpose::Abandoned { .. } => false,
         }
     }
 

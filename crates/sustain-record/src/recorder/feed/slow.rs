@@ -7,7 +7,7 @@
 
 use sustain_disk::clock::Timestamp;
 
-use super::{AppendInFlight, Flying, HANGS_NS, RecordFeed};
+use super::{Flying, HANGS_NS, RecordFeed, RequestPurpose};
 use crate::member_io::GIVEN_UP_AFTER_NS;
 use crate::recorder::filled::Filled;
 use crate::recorder::inlet::Inlet;
@@ -42,10 +42,10 @@ impl Default for Patience {
 impl Flying {
     /// The age of the write of an append, from its handing over on.
     pub(super) fn write_ns(&self, now: Timestamp) -> Option<u64> {
-        let accepted_at = match &self.flight {
-            AppendInFlight::Data { filled, .. } => Some(filled.accepted_at),
-            AppendInFlight::Abandoned { accepted_at, .. } => *accepted_at,
-            AppendInFlight::Mark { .. } | AppendInFlight::Flush | AppendInFlight::Superblock => {
+        let accepted_at = match &self.purpose {
+            RequestPurpose::Data { filled, .. } => Some(filled.accepted_at),
+            RequestPurpose::Abandoned { accepted_at, .. } => *accepted_at,
+            RequestPurpose::Control { .. } | RequestPurpose::Flush | RequestPurpose::Superblock => {
                 None
             }
         };
@@ -113,15 +113,15 @@ impl<I: Inlet> RecordFeed<I> {
     /// up. It comes back only when they answer.
     pub(super) fn note_kept(&mut self) {
         let keeps = |member: &MemberWriter| member.is_slow || member.is_given_up;
-        let is_kept = |flying: &&Flying| match &flying.flight {
-            AppendInFlight::Data {
+        let is_kept = |flying: &&Flying| match &flying.purpose {
+            RequestPurpose::Data {
                 filled, is_lent, ..
             } => {
                 let ledger = &self.ledgers[usize::from(filled.stream)];
                 *is_lent && ledger.has_for_good(filled.start_bytes())
             }
-            AppendInFlight::Abandoned { is_lent, .. } => *is_lent,
-            AppendInFlight::Mark { .. } | AppendInFlight::Flush | AppendInFlight::Superblock => {
+            RequestPurpose::Abandoned { is_lent, .. } => *is_lent,
+            RequestPurpose::Control { .. } | RequestPurpose::Flush | RequestPurpose::Superblock => {
                 false
             }
         };
@@ -146,14 +146,14 @@ impl<I: Inlet> RecordFeed<I> {
         let (mut copies, mut accounts) = (Vec::new(), Vec::new());
         for flying in self.in_flight.values_mut() {
             let Flying {
-                last_at, flight, ..
+                last_at, purpose, ..
             } = flying;
-            let AppendInFlight::Data {
+            let RequestPurpose::Data {
                 filled,
                 payload,
                 is_sole,
                 ..
-            } = flight
+            } = purpose
             else {
                 continue;
             };
@@ -226,9 +226,9 @@ impl<I: Inlet> RecordFeed<I> {
             if !self.members[flying.queue].works() {
                 continue;
             }
-            if let AppendInFlight::Data {
+            if let RequestPurpose::Data {
                 filled, is_sole, ..
-            } = &mut flying.flight
+            } = &mut flying.purpose
                 && !*is_sole
                 && filled.stream == stream
                 && filled.start_bytes() == start_bytes
@@ -280,26 +280,26 @@ impl<I: Inlet> RecordFeed<I> {
             if flying.queue != queue {
                 continue;
             }
-            let mut abandoned = AppendInFlight::Abandoned {
+            let mut abandoned = RequestPurpose::Abandoned {
                 stream: 0,
                 is_own: true,
                 is_lent: false,
                 accepted_at: None,
             };
-            if let AppendInFlight::Data {
+            if let RequestPurpose::Data {
                 filled, is_lent, ..
-            } = &flying.flight
+            } = &flying.purpose
             {
-                abandoned = AppendInFlight::Abandoned {
+                abandoned = RequestPurpose::Abandoned {
                     stream: filled.stream,
                     is_own: filled.payload_bytes == 0,
                     is_lent: *is_lent,
                     accepted_at: Some(filled.accepted_at),
                 };
             }
-            if let AppendInFlight::Data {
+            if let RequestPurpose::Data {
                 filled, is_sole, ..
-            } = std::mem::replace(&mut flying.flight, abandoned)
+            } = std::mem::replace(&mut flying.purpose, abandoned)
             {
                 self.data_in_flight -= 1;
                 if is_sole {
@@ -330,8 +330,8 @@ impl<I: Inlet> RecordFeed<I> {
         let seconds = now.since_s(oldest.last_at);
         let (operation, offset) = (oldest.operation, oldest.offset_bytes);
         let only_there: u64 = of_queue()
-            .map(|one| match &one.flight {
-                AppendInFlight::Data { filled, .. } => {
+            .map(|one| match &one.purpose {
+                RequestPurpose::Data { filled, .. } => {
                     let ledger = &self.ledgers[usize::from(filled.stream)];
                     let is_safe = ledger.has_for_good(filled.start_bytes());
                     u64::from(filled.payload_bytes) * u64::from(!is_safe)

@@ -44,7 +44,7 @@ pub(super) fn open(
     }
     let mut store = Store::open(&plan.members, Mode::Record, roots)?;
     store.take_path(plan.path, roots)?;
-    store.check_room(plan.options.ring)?;
+    store.require_room(plan.options.ring)?;
     check_append_size(&store, &plan.options)?;
     let notes = notes_before(plan, &store, is_new, roots, observer);
     check_buffer(plan, roots)?;

@@ -176,9 +176,9 @@ impl Store {
 
     /// Fails if a recording could not even write its start on any member. Everything it read would
     /// be lost, with no account of it on any member.
-    pub(crate) fn check_room(&self, ring: bool) -> Result<(), RecordError> {
+    pub(crate) fn require_room(&self, ring: bool) -> Result<(), RecordError> {
         if ring {
-            return self.check_room_beside_pins();
+            return self.require_room_beside_pins();
         }
         if !self.is_full() {
             return Ok(());

@@ -263,7 +263,7 @@ impl Store {
     }
 
     /// Fails if pins leave too little of some member for a ring.
-    pub(super) fn check_room_beside_pins(&self) -> Result<(), RecordError> {
+    pub(super) fn require_room_beside_pins(&self) -> Result<(), RecordError> {
         for (member, tail) in self.members.iter().zip(&self.tails) {
             let course = member.superblock.course();
             let free = course.free_slots(tail.next_slot_serial);

@@ -27,9 +27,9 @@ pub(super) struct Written {
 }
 
 impl<I: Inlet> RecordFeed<I> {
-    /// The next append for this member, if there is one.
-    pub(super) fn data(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
-        if let Some(request) = self.account(queue, now) {
+    /// Begins the write of the next append, if it is for this member.
+    pub(super) fn begin_data(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
+        if let Some(request) = self.begin_account(queue, now) {
             return Some(request);
         }
         self.drop_what_is_done();
@@ -55,7 +55,7 @@ impl<I: Inlet> RecordFeed<I> {
                 None
             }
             None => {
-                self.check_room(bytes, now);
+                self.end_if_out_of_room(bytes, now);
                 None
             }
         }
@@ -77,7 +77,7 @@ impl<I: Inlet> RecordFeed<I> {
     /// Ends the recording when no member can ever take an append of `bytes`, unless it outlasts the
     /// pins that keep all of them. Behind its last byte only a pin that is being freed is waited
     /// for.
-    fn check_room(&mut self, bytes: u32, now: Timestamp) {
+    fn end_if_out_of_room(&mut self, bytes: u32, now: Timestamp) {
         let may_come = self.ending.is_none() || self.pinning.is_changing();
         let waits = may_come && self.may_outlast_pins();
         if !self.can_ever_take(bytes) && !waits {
@@ -152,8 +152,8 @@ impl<I: Inlet> RecordFeed<I> {
         }
     }
 
-    /// Writes the account of a gap to a member that can hold it.
-    fn account(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
+    /// Begins to write the account of a gap, if this member can hold it.
+    fn begin_account(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
         let ledgers = &self.ledgers;
         self.accounts.retain(|account| {
             !ledgers[usize::from(account.stream)].has_for_good(account.start_bytes())

@@ -18,14 +18,14 @@ use crate::recorder::write;
 use crate::recorder::{earlier, recording_end};
 
 impl<I: Inlet> RecordFeed<I> {
-    /// The next request for this member that is not data.
-    pub(super) fn duty(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
-        if let Some(request) = self.superblock_request(queue, now) {
+    /// Begins what this member needs next besides data, if anything.
+    pub(super) fn begin_duty(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
+        if let Some(request) = self.begin_superblock(queue, now) {
             return Some(request);
         }
         if self.members[queue].needs_start(self.waiting_bytes(queue))
             && self.may_make_durable(queue)
-            && let Some(request) = self.start_request(queue, now)
+            && let Some(request) = self.begin_start(queue, now)
         {
             return Some(request);
         }
@@ -35,7 +35,7 @@ impl<I: Inlet> RecordFeed<I> {
         }
         if self.is_end_due(queue) {
             let note = self.end_note();
-            let request = self.mark_request(queue, Kind::End, &note, now);
+            let request = self.begin_control(queue, Kind::End, &note, now);
             if request.is_none() {
                 // A member without space for an end mark ends without one; the others have it.
                 self.close_member(queue);
@@ -53,7 +53,7 @@ impl<I: Inlet> RecordFeed<I> {
         account.max(data.filter(|bytes| self.members[queue].has_room_for_data(*bytes)))
     }
 
-    fn start_request(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
+    fn begin_start(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
         if !self.members[queue].begin_slot_for_start() {
             return None;
         }
@@ -61,7 +61,7 @@ impl<I: Inlet> RecordFeed<I> {
         let room_bytes = payload_room(start_room_bytes(self.slot_bytes()) as usize);
         earlier::tell_of(&self.setup.earlier, &self.members, &mut start, room_bytes);
         let note = start.to_json();
-        let request = self.mark_request(queue, Kind::Start, &note, now);
+        let request = self.begin_control(queue, Kind::Start, &note, now);
         if request.is_none() && !self.members[queue].has_room_for_start(note.len()) {
             self.members[queue].state = MemberState::Full;
         }
@@ -145,8 +145,8 @@ impl<I: Inlet> RecordFeed<I> {
         .to_json()
     }
 
-    /// Builds a start or an end mark, if it fits. It is durable when it completes.
-    fn mark_request(
+    /// Begins the write of a start or an end mark, if it fits. It is durable when it completes.
+    fn begin_control(
         &mut self,
         queue: usize,
         kind: Kind,

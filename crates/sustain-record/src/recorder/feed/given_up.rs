@@ -76,15 +76,15 @@ impl LostAppend {
         };
         let before = self.gap.map(|gap| {
             let end_frame = self.end_frame.map(|end| end - self.frames_begun);
-            self.account(gap, self.end_bytes - payload.bytes, end_frame)
+            self.account_of(gap, self.end_bytes - payload.bytes, end_frame)
         });
         let of_payload =
-            (payload.bytes > 0).then(|| self.account(payload, self.end_bytes, self.end_frame));
+            (payload.bytes > 0).then(|| self.account_of(payload, self.end_bytes, self.end_frame));
         before.into_iter().chain(of_payload).collect()
     }
 
     /// The account of a gap that ends at this byte, and before this frame.
-    fn account(&self, gap: Gap, end_bytes: u64, end_frame: Option<u64>) -> Filled {
+    fn account_of(&self, gap: Gap, end_bytes: u64, end_frame: Option<u64>) -> Filled {
         Filled {
             stream: self.stream,
             stream_offset_bytes: end_bytes,

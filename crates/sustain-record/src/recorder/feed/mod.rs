@@ -337,10 +337,10 @@ impl<I: Inlet> Feed for RecordFeed<I> {
         if let Some(request) = self.retry(queue, now) {
             return Next::Request(request);
         }
-        if let Some(request) = self.duty(queue, now) {
+        if let Some(request) = self.begin_duty(queue, now) {
             return Next::Request(request);
         }
-        match self.data(queue, now) {
+        match self.begin_data(queue, now) {
             Some(request) => Next::Request(request),
             None => Next::WaitUntil(self.look_at(queue, now)),
         }

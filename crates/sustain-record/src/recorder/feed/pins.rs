@@ -326,8 +326,9 @@ impl<I: Inlet> RecordFeed<I> {
         self.has_changed = true;
     }
 
-    /// The next copy of a superblock that is to be written. It is durable when it completes.
-    pub(super) fn superblock_request(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
+    /// Begins the write of the next copy of a superblock, if one is due. It is durable when it
+    /// completes.
+    pub(super) fn begin_superblock(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
         self.members[queue].renewing.as_ref()?;
         if !self.may_make_durable(queue) {
             return None;

@@ -307,7 +307,7 @@ fn check(
     streams: &[StreamSetup],
     options: &RecordOptions,
 ) -> Result<(), RecordError> {
-    store.check_room(options.ring)?;
+    store.require_room(options.ring)?;
     check_append_size(store, options)?;
     let usage = |why: String| Err(RecordError::Usage(why));
     if streams.is_empty() || streams.len() > STREAMS_MAX {

@@ -35,6 +35,9 @@ use crate::usage_error::UsageError;
 
 pub(crate) fn run(flags: &RecordFlags) -> anyhow::Result<Exit> {
     let plan = plan(flags)?;
+    standard_streams::check(Given::Members(&flags.members))?;
+    check_are_there(&flags.members)?;
+    refuse_result_of_dry_run(flags)?;
     check_outputs(flags)?;
     let forecast = forecast(flags)?;
     let stop = Stop::default();
@@ -119,69 +122,79 @@ fn append_size(flags: &RecordFlags) -> Result<AppendSize, UsageError> {
     }
 }
 
-/// Checks the outputs. Hours of recording must not end at a path that cannot be written, nor with a
-/// result in the place of what was recorded, or of a source.
-fn check_outputs(flags: &RecordFlags) -> Result<(), UsageError> {
-    standard_streams::check(Given::Members(&flags.members))?;
-    check_is_there(&flags.members)?;
-    let usage = |why: String| Err(UsageError(why));
+/// Refuses a dry run that is to write a result.
+fn refuse_result_of_dry_run(flags: &RecordFlags) -> Result<(), UsageError> {
     let result = [
         ("--json", flags.json.is_some()),
         ("--report", flags.report.is_some()),
     ];
-    if let Some((flag, _)) = result
-        .iter()
-        .find(|(_, is_given)| flags.dry_run && *is_given)
-    {
-        return usage(format!(
+    let mut given = result.iter().filter(|(_, is_given)| *is_given);
+    match given.next() {
+        Some((flag, _)) if flags.dry_run => Err(UsageError(format!(
             "--dry-run records nothing, so there is no result for {flag}: use only one of them"
-        ));
+        ))),
+        _ => Ok(()),
     }
+}
+
+/// Checks the outputs. Hours of recording must not end at a path that cannot be written, nor with a
+/// result in the place of what was recorded, or of a source.
+fn check_outputs(flags: &RecordFlags) -> Result<(), UsageError> {
     let outputs = [
         ("--json", flags.json.as_deref(), OutputKind::Json),
         ("--report", flags.report.as_deref(), OutputKind::Page),
         ("--status", flags.status.as_deref(), OutputKind::Json),
     ];
     let mut before: Vec<(&str, &Path)> = Vec::new();
-    for (flag, path, document) in outputs {
+    for (flag, path, kind) in outputs {
         let Some(path) = path else {
             continue;
         };
         if output::is_standard_output(path) {
-            // For a status, - is standard error.
-            if flag == "--report" {
-                let why = "--report needs the name of a file, such as --report sustain.html";
-                return usage(why.to_owned());
-            }
-            if flag == "--json" {
-                output::check_standard_output()?;
-            }
+            check_dash(flag)?;
             continue;
         }
         if let Some((other, _)) = before.iter().find(|(_, one)| output::is_same(one, path)) {
-            return usage(format!(
-                "{other} and {flag} name the same file: use two different files"
-            ));
+            return Err(same_file(other, flag));
         }
-        stores::check_no_member(path, &flags.members)?;
-        if flags.from.iter().any(|from| is_source(from, path)) {
-            let path = path.display();
-            return usage(format!(
-                "{path} is a source: write the result to another file"
-            ));
-        }
-        output::check(path, document)?;
+        check_output_file(path, kind, flags)?;
         before.push((flag, path));
     }
     let socket = flags.control.as_deref();
     let is_socket =
         |(_, path): &&(&str, &Path)| socket.is_some_and(|one| output::is_same(one, path));
     match before.iter().find(is_socket) {
-        Some((flag, _)) => usage(format!(
-            "{flag} and --control name the same file: use two different files"
-        )),
+        Some((flag, _)) => Err(same_file(flag, "--control")),
         None => Ok(()),
     }
+}
+
+/// Checks a flag for which - is given. For a status that is standard error, which is always there.
+fn check_dash(flag: &str) -> Result<(), UsageError> {
+    match flag {
+        "--report" => Err(UsageError(
+            "--report needs the name of a file, such as --report sustain.html".to_owned(),
+        )),
+        "--json" => output::check_standard_output(),
+        _ => Ok(()),
+    }
+}
+
+fn same_file(one: &str, other: &str) -> UsageError {
+    UsageError(format!(
+        "{one} and {other} name the same file: use two different files"
+    ))
+}
+
+fn check_output_file(path: &Path, kind: OutputKind, flags: &RecordFlags) -> Result<(), UsageError> {
+    stores::check_no_member(path, &flags.members)?;
+    if flags.from.iter().any(|from| is_source(from, path)) {
+        let path = path.display();
+        return Err(UsageError(format!(
+            "{path} is a source: write the result to another file"
+        )));
+    }
+    output::check(path, kind)
 }
 
 fn is_source(from: &SourceSpecArgument, path: &Path) -> bool {
@@ -260,7 +273,7 @@ fn hold_back(flags: &RecordFlags) -> Result<Option<SupervisorCommand>, UsageErro
 
 /// A store is made in a directory that has none, but a directory is not. What looks like a device
 /// is refused where it is opened.
-fn check_is_there(members: &[String]) -> Result<(), UsageError> {
+fn check_are_there(members: &[String]) -> Result<(), UsageError> {
     let is_gone = |name: &&String| {
         let found = Path::new(name.as_str()).symlink_metadata();
         !name.starts_with("/dev/") && found.is_err_and(|error| error.kind() == ErrorKind::NotFound)

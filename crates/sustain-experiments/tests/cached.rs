@@ -79,8 +79,8 @@ fn a_setting_that_a_cache_carried_is_no_faster_than_the_medium() {
         assert_eq!(answer.alike.len() + 1, cached, "{seed}: {answer:#?}");
         let best = &found.points[answer.best].setting;
         assert_eq!((best.depth, best.record_size_bytes), (1, 1 << 20), "{seed}");
-        let is_told = |note: &&String| note.contains("volatile caches had taken part");
-        let told: Vec<&String> = found.notes.iter().filter(is_told).collect();
+        let is_reported = |note: &&String| note.contains("volatile caches had taken part");
+        let told: Vec<&String> = found.notes.iter().filter(is_reported).collect();
         let [note] = told[..] else {
             panic!("{:#?}", found.notes)
         };
@@ -120,8 +120,8 @@ fn a_trial_finds_no_setting_faster_because_a_cache_carried_it() {
     let row = &found.rows[0];
     assert_eq!(row.verdict, RowVerdict::NoDifferenceShown, "{row:#?}");
     assert!(row.a < 1.02 * MEDIUM && row.b < 1.02 * MEDIUM, "{row:#?}");
-    let is_told = |note: &String| note.contains("volatile caches had taken part");
-    assert!(found.notes.iter().any(is_told), "{:#?}", found.notes);
+    let is_reported = |note: &String| note.contains("volatile caches had taken part");
+    assert!(found.notes.iter().any(is_reported), "{:#?}", found.notes);
 }
 
 /// Four disks behind one limit, with caches that a run of three seconds about fills.
@@ -160,9 +160,9 @@ fn a_diagnosis_names_the_caches_that_took_a_part_of_its_runs() {
         assert_eq!(found.walls[0].members.len(), 4);
         let limit = found.walls[0].limit_bytes_per_s;
         assert!((limit / 400e6 - 1.0).abs() < 0.02, "{limit}");
-        let is_told = |note: &String| note.starts_with("volatile caches of d0, d1, d2, d3 had");
+        let is_reported = |note: &String| note.starts_with("volatile caches of d0, d1, d2, d3 had");
         assert_eq!(
-            found.notes.iter().any(is_told),
+            found.notes.iter().any(is_reported),
             is_cached,
             "{:#?}",
             found.notes

@@ -260,10 +260,10 @@ fn check_advice(text: &str) -> usize {
             };
             let Some(came) = came else { continue };
             let is_refuted = advice.why.starts_with("when tried, it reached only");
-            let is_as_foretold = (came / expected - 1.0).abs() < 0.05;
+            let is_as_predicted = (came / expected - 1.0).abs() < 0.05;
             let is_bound = advice.is_at_most && came < expected * 1.05;
             assert!(
-                is_as_foretold || is_bound || is_refuted,
+                is_as_predicted || is_bound || is_refuted,
                 "{came}: {advice:#?}"
             );
         }

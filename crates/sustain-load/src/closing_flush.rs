@@ -13,7 +13,7 @@ const EVERY_NS: u64 = 2_000_000_000;
 #[derive(Debug, Default)]
 pub struct ClosingFlush {
     due_at: Option<Timestamp>,
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl ClosingFlush {
@@ -30,7 +30,7 @@ impl ClosingFlush {
             || "it is not known how much is left".to_owned(),
             |bytes| format!("{} left, for all programs together", Size(bytes)),
         );
-        if std::mem::replace(&mut self.is_told, true) {
+        if std::mem::replace(&mut self.is_reported, true) {
             return Some(format!("interrupted: flushing the page cache, {left}"));
         }
         Some(format!(

@@ -51,7 +51,7 @@ impl PreparedTargets<'_> {
             return Ok(());
         }
         let setup = flushing(ran, &places);
-        let mut tell = |event: Event| {
+        let mut report = |event: Event| {
             if let Event::Live(live) = event {
                 observer(Event::Live(Live {
                     then_s: None,
@@ -61,7 +61,7 @@ impl PreparedTargets<'_> {
                 }));
             }
         };
-        let (flushed, _) = self.run_phase(&setup, &mut tell)?;
+        let (flushed, _) = self.run_phase(&setup, &mut report)?;
         let parts = flushed.collected.targets.iter().zip(&flushed.meters);
         for ((series, meter), place) in parts.zip(places) {
             let written = &mut outcome.collected.targets[place];

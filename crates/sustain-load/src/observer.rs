@@ -56,15 +56,15 @@ pub fn beside<E: RunObserver, T>(
     std::thread::scope(|scope| {
         scope.spawn(move || events.iter().for_each(observer));
         // The sender is dropped when the work ends, which ends the thread.
-        let mut tell = move |event: E| {
+        let mut report = move |event: E| {
             let dropped = event.is_passing() && sender.len() >= EVENTS_WAITING_MAX;
             if !dropped {
                 // The receiver closes early only if the observer has panicked.
                 let _ = sender.send(event);
             }
         };
-        let result = work(&mut tell);
-        drop(tell);
+        let result = work(&mut report);
+        drop(report);
         result
     })
 }

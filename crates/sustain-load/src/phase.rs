@@ -127,7 +127,7 @@ fn run_virtually(
             meters,
             outcome,
         } => finished.push((driver, meters, outcome)),
-        CollectorMessage::Ready { engine, why } => tell_engine(job, engine, &why, observer),
+        CollectorMessage::Ready { engine, why } => report_engine(job, engine, &why, observer),
         CollectorMessage::Failed(_) => {}
     })?;
     let elapsed_ns = clock.now().since_ns(start);
@@ -185,7 +185,7 @@ fn await_ready(
     for index in 0..jobs.len() {
         match inbox.recv() {
             Ok(CollectorMessage::Ready { engine, why }) if index == 0 => {
-                tell_engine(&jobs[0], engine, &why, observer);
+                report_engine(&jobs[0], engine, &why, observer);
             }
             Ok(CollectorMessage::Ready { .. }) => {}
             Ok(CollectorMessage::Failed(error)) => return Err(error),
@@ -196,7 +196,7 @@ fn await_ready(
 }
 
 /// Reports which engine drives the run, and why, before the run begins.
-fn tell_engine(job: &DriverJob<'_>, engine: &str, why: &str, observer: &mut Observer<'_>) {
+fn report_engine(job: &DriverJob<'_>, engine: &str, why: &str, observer: &mut Observer<'_>) {
     if job.setup.phase == Phase::Measure {
         observer(Event::Note(format!("engine {engine}: {why}")));
     }

@@ -50,7 +50,7 @@ impl PreparedTargets<'_> {
 
     /// Watches the system for so long without the run's own load.
     pub fn idle(&mut self, phase: Phase, for_ns: u64, observer: &mut Observer<'_>) {
-        let mut tell = |idle: Idle| {
+        let mut report = |idle: Idle| {
             observer(Event::Live(Live {
                 phase,
                 elapsed_s: idle.elapsed_s,
@@ -60,7 +60,7 @@ impl PreparedTargets<'_> {
                 targets: Vec::new(),
             }));
         };
-        self.monitor.idle(for_ns, self.stop, &mut tell);
+        self.monitor.idle(for_ns, self.stop, &mut report);
     }
 
     /// Whether the session reads or writes.
@@ -145,10 +145,12 @@ impl PreparedTargets<'_> {
         let own = names.iter().map(|name| (*name, direction));
         let read_back = names.iter().map(|name| (*name, Direction::Read));
         let members: Vec<(&str, Direction)> = own.chain(read_back).collect();
-        let mut told = vec![0; members.len()];
-        let mut tell = |monitor: &mut Monitor, bytes: &[u64]| {
-            for (((name, direction), told), bytes) in members.iter().zip(&mut told).zip(bytes) {
-                let more = bytes.saturating_sub(std::mem::replace(told, *bytes));
+        let mut reported = vec![0; members.len()];
+        let mut report = |monitor: &mut Monitor, bytes: &[u64]| {
+            for (((name, direction), reported), bytes) in
+                members.iter().zip(&mut reported).zip(bytes)
+            {
+                let more = bytes.saturating_sub(std::mem::replace(reported, *bytes));
                 monitor.drove(name, *direction, more);
             }
         };
@@ -164,7 +166,7 @@ impl PreparedTargets<'_> {
         let mut unwritten = keeps.then(|| stop.flush());
         let mut tick = |start: Timestamp, now: Timestamp, bytes: &[u64]| {
             started = start;
-            tell(monitor, bytes);
+            report(monitor, bytes);
             monitor.tick(now);
             let waits = fills_cache && stop.reason().is_some();
             if waits {
@@ -179,7 +181,7 @@ impl PreparedTargets<'_> {
             .iter()
             .chain(read_back.flat_map(|read| &read.meters));
         let bytes: Vec<u64> = meters.map(Meter::bytes).collect();
-        tell(self.monitor, &bytes);
+        report(self.monitor, &bytes);
         let mut targets = outcome.collected.targets.iter();
         let is_flushed = setup.flush_at_end && targets.all(|series| series.failures.is_empty());
         if through_memory && is_flushed {

@@ -36,7 +36,7 @@ pub(crate) struct StoreView {
     /// It is never locked for long: whoever reads needs it.
     shown: Mutex<ShownStore>,
     /// What was told last of all recordings. It is never locked for long.
-    told: Mutex<Option<Arc<ListDocument>>>,
+    listed: Mutex<Option<Arc<ListDocument>>>,
     /// Threads that wait for one that looks.
     pub(crate) waiting: AtomicUsize,
     clock: Clock,
@@ -56,7 +56,7 @@ pub(crate) struct ViewState {
     /// What this mount has met, in this order.
     met: Vec<MetRecording>,
     /// Whether nothing has changed since what was told last.
-    is_told: bool,
+    is_listed: bool,
     looked_at: Timestamp,
 }
 
@@ -83,7 +83,7 @@ struct ShownOfPin {
     /// Notes for the user on frames that are left out.
     notes: Vec<String>,
     /// What was told of it.
-    told: OnceLock<ListDocument>,
+    listed: OnceLock<ListDocument>,
 }
 
 impl ShownRecording {
@@ -125,14 +125,14 @@ impl StoreView {
             live,
             beside,
             met: Vec::new(),
-            is_told: false,
+            is_listed: false,
             looked_at: clock.now(),
         };
         let shown = Mutex::new(Ok(state.shown()));
         Ok(StoreView {
             state: Mutex::new(state),
             shown,
-            told: Mutex::new(None),
+            listed: Mutex::new(None),
             waiting: AtomicUsize::new(0),
             clock,
         })
@@ -202,10 +202,10 @@ impl StoreView {
             // What is shown stays the same thing as long as nothing changes: readers go by that.
             Ok(has_changed) if *has_changed || was_recorded_to != is_recorded_to => {
                 *lock(&self.shown) = Ok(state.shown());
-                state.is_told = false;
+                state.is_listed = false;
             }
             // Of a recorder more is told than how far it can be read.
-            Ok(_) if is_recorded_to => state.is_told = false,
+            Ok(_) if is_recorded_to => state.is_listed = false,
             Ok(_) => {}
             Err(RecordError::Replaced(_)) => *lock(&self.shown) = Err(StoreReplaced),
             // What cannot be looked at now stays as it was, and reading it fails by itself.
@@ -222,17 +222,17 @@ impl StoreView {
     ) -> Result<Option<ListDocument>, RecordError> {
         if let Some(pinned) = &shown.pinned {
             let state = || self.state_awaited();
-            return tell_of_pin(pinned, shown, state);
+            return list_of_pin(pinned, shown, state);
         }
         let mut state = self.state_now();
         if state.is_none() {
-            if let Some(last) = self.told_last(shown) {
+            if let Some(last) = self.listed_last(shown) {
                 return Ok(Some(last));
             }
             state = self.state_awaited();
         }
-        let told = state.map(|mut state| self.tell(&mut state, shown));
-        told.transpose()
+        let listed = state.map(|mut state| self.list(&mut state, shown));
+        listed.transpose()
     }
 
     /// The same without waiting, and without telling anew what a recorder changes all the time.
@@ -242,77 +242,78 @@ impl StoreView {
     ) -> Result<Option<ListDocument>, RecordError> {
         if let Some(pinned) = &shown.pinned {
             let state = || self.state_now();
-            return tell_of_pin(pinned, shown, state);
+            return list_of_pin(pinned, shown, state);
         }
-        let last = self.told_last(shown);
+        let last = self.listed_last(shown);
         let Some(mut state) = self.state_now() else {
             return Ok(last);
         };
         match last {
-            Some(last) if state.is_told || state.live.is_recorded_to() => Ok(Some(last)),
-            _ => self.tell(&mut state, shown).map(Some),
+            Some(last) if state.is_listed || state.live.is_recorded_to() => Ok(Some(last)),
+            _ => self.list(&mut state, shown).map(Some),
         }
     }
 
     /// Tells of one recording what is known now.
-    fn tell(
+    fn list(
         &self,
         state: &mut ViewState,
         shown: &ShownRecording,
     ) -> Result<ListDocument, RecordError> {
-        let last = lock(&self.told).clone().filter(|_| state.is_told);
-        let told = match last {
+        let last = lock(&self.listed).clone().filter(|_| state.is_listed);
+        let listed = match last {
             Some(last) => last,
             None => {
                 let live = &state.live;
-                let told = Arc::new(list_document(live.store(), live.listed())?);
-                *lock(&self.told) = Some(Arc::clone(&told));
-                state.is_told = true;
-                told
+                let listed = Arc::new(list_document(live.store(), live.listed())?);
+                *lock(&self.listed) = Some(Arc::clone(&listed));
+                state.is_listed = true;
+                listed
             }
         };
-        Ok(part_of(&told, shown))
+        Ok(part_of(&listed, shown))
     }
 
     /// What was told last, if that has this recording.
-    fn told_last(&self, shown: &ShownRecording) -> Option<ListDocument> {
-        let last = lock(&self.told).clone()?;
-        Some(part_of(&last, shown)).filter(|told| !told.recordings.is_empty())
+    fn listed_last(&self, shown: &ShownRecording) -> Option<ListDocument> {
+        let last = lock(&self.listed).clone()?;
+        Some(part_of(&last, shown)).filter(|listed| !listed.recordings.is_empty())
     }
 }
 
 /// What is told of what a pin keeps. It stays so until the pin changes, or until somebody begins or
 /// ends to record.
-fn tell_of_pin<'a>(
+fn list_of_pin<'a>(
     pinned: &ShownOfPin,
     shown: &ShownRecording,
     state: impl FnOnce() -> Option<MutexGuard<'a, ViewState>>,
 ) -> Result<Option<ListDocument>, RecordError> {
-    if let Some(told) = pinned.told.get() {
-        return Ok(Some(told.clone()));
+    if let Some(listed) = pinned.listed.get() {
+        return Ok(Some(listed.clone()));
     }
     let Some(state) = state() else {
         return Ok(None);
     };
     let kept = std::slice::from_ref(&shown.recording);
-    let mut told = list_document(state.live.store(), kept)?;
-    told.notes.extend_from_slice(&pinned.notes);
+    let mut listed = list_document(state.live.store(), kept)?;
+    listed.notes.extend_from_slice(&pinned.notes);
     let newest = state.live.recordings().first();
     if !newest.is_some_and(|newest| newest.id == shown.recording.id && newest.open_end) {
         // Whatever is being recorded is another recording, or this one has ended behind the pin.
-        told.recordings
+        listed
+            .recordings
             .iter_mut()
             .for_each(|one| one.running = Some(false));
     }
-    Ok(Some(pinned.told.get_or_init(|| told).clone()))
+    Ok(Some(pinned.listed.get_or_init(|| listed).clone()))
 }
 
 /// What is told of one recording.
-fn part_of(told: &ListDocument, shown: &ShownRecording) -> ListDocument {
+fn part_of(listed: &ListDocument, shown: &ShownRecording) -> ListDocument {
     let is_it = |one: &&ListedRecording| one.recording == shown.recording.number;
     ListDocument {
-        recordings: told.recordings.iter().filter(is_it).cloned().collect(),
-        ..told.clone()
+        recordings: listed.recordings.iter().filter(is_it).cloned().collect(),
+        ..listed.clone()
     }
 }
 
@@ -366,7 +367,7 @@ fn shown_of_pin(
             pinned: Some(ShownOfPin {
                 stretches: stretches.clone(),
                 notes: kept.cut_notices(recording.number),
-                told: OnceLock::new(),
+                listed: OnceLock::new(),
             }),
         }))
     });

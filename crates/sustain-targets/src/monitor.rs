@@ -168,13 +168,13 @@ impl Monitor {
         }
     }
 
-    /// Watches an idle system for this long, or until `stop`; `tell` is called about 20 times a
+    /// Watches an idle system for this long, or until `stop`; `report` is called about 20 times a
     /// second. In virtual time there is nothing to wait for.
-    pub fn idle(&mut self, for_ns: u64, stop: &Stop, tell: &mut dyn FnMut(Idle)) {
+    pub fn idle(&mut self, for_ns: u64, stop: &Stop, report: &mut dyn FnMut(Idle)) {
         self.idle_while(for_ns, &mut |idle| {
             let goes_on = stop.reason().is_none();
             if goes_on {
-                tell(idle);
+                report(idle);
             }
             goes_on
         });

@@ -11,7 +11,7 @@ use crate::guard::{Permission, folder_of, inspect};
 use crate::writers::is_written_meanwhile;
 
 /// If another run holds the target for longer than this, the user is told.
-const WAIT_TOLD_NS: u64 = 500_000_000;
+const WAIT_REPORTED_NS: u64 = 500_000_000;
 
 /// Opens the device, file or directory at `path` as [`open_path`] does; something that exists and
 /// would be written must pass the guard first. `name` is the target as typed. Nothing is written
@@ -32,7 +32,7 @@ pub fn open_under_guard(
     let mut guard = |candidate: &WriteCandidate<'_>| inspect(candidate, permission, roots, notes);
     let target = open_path(name, path, request, &mut guard)?;
     let waited_ns = target.lock.as_ref().map_or(0, |lock| lock.waited_ns());
-    if waited_ns >= WAIT_TOLD_NS {
+    if waited_ns >= WAIT_REPORTED_NS {
         notes.push(format!(
             "{name}: another run of sustain held it for {:.1} s more; a run that was killed \
              holds it until the disk has completed its last requests",

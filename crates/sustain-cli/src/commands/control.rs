@@ -173,10 +173,10 @@ fn stretch(flags: &ControlFlags) -> Option<(Option<String>, Option<String>)> {
     if flags.command != CommandWord::Pin || is_given_twice {
         return None;
     }
-    let told = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     match text.split_once("..") {
-        Some((from, to)) => Some((told(from), told(to))),
-        None => text.starts_with('-').then(|| (told(text), None)),
+        Some((from, to)) => Some((given(from), given(to))),
+        None => text.starts_with('-').then(|| (given(text), None)),
     }
 }
 

@@ -85,12 +85,12 @@ fn in_background(flags: &MountFlags) -> anyhow::Result<Exit> {
         .stdout(Stdio::piped())
         .spawn()
         .context("cannot start this program again, to go to the background")?;
-    let mut told = Vec::new();
+    let mut output_bytes = Vec::new();
     let process = child.id();
     if let Some(mut output) = child.stdout.take() {
-        output.read_to_end(&mut told)?;
+        output.read_to_end(&mut output_bytes)?;
     }
-    if told == READY {
+    if output_bytes == READY {
         let directory = flags.directory.display();
         say(&format!(
             "mounted at {directory} by process {process}; `fusermount3 -u {directory}`, or `umount \

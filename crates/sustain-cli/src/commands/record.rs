@@ -54,7 +54,7 @@ pub(crate) fn run(flags: &RecordFlags) -> anyhow::Result<Exit> {
         RecordEvent::Standing(standing) => {
             view.update(&standing);
             if is_status_asked.swap(false, Ordering::Relaxed) {
-                view.tell();
+                view.print_status();
             }
             if let Some(failure) = status.write(&standing) {
                 view.note(&failure);

@@ -25,7 +25,7 @@ pub(crate) fn run(flags: &RecoverFlags) -> anyhow::Result<Exit> {
         drop(store);
         store = stores::open(&flags.members, Mode::Read)?;
         store.notes = found;
-        tell_readable(&mut recordings, &store.recordings()?);
+        take_readable(&mut recordings, &store.recordings()?);
     }
     let document = recover_document(&store, &recordings, &recovered);
     let text = recover_text(&document, output::width());
@@ -37,7 +37,7 @@ pub(crate) fn run(flags: &RecoverFlags) -> anyhow::Result<Exit> {
 }
 
 /// Takes over from where on the streams can be read now.
-fn tell_readable(recordings: &mut [Recording], now: &[Recording]) {
+fn take_readable(recordings: &mut [Recording], now: &[Recording]) {
     for recording in recordings {
         let Some(found) = now.iter().find(|one| one.number == recording.number) else {
             continue;

@@ -22,7 +22,7 @@ const STATUS_EVERY_S: f64 = 1.0;
 /// Lines that wait while what they go to does not take them. More are left out.
 const WAITING_MAX: usize = 1024;
 /// After so long without a line taken it is told.
-const TOLD_AFTER_S: f64 = 5.0;
+const REPORTED_AFTER_S: f64 = 5.0;
 /// At the end lines are waited for as long as a member is for a write.
 const GIVEN_UP_AFTER_S: f64 = 30.0;
 const PAUSE_NS: u64 = 20_000_000;
@@ -42,7 +42,7 @@ pub(super) struct StatusWriter {
     /// Lines taken when it was looked last, and since when there were no more.
     taken: u64,
     still_since_s: f64,
-    is_told: bool,
+    is_reported: bool,
     /// Why no more status is written, if so.
     failure: Option<String>,
 }
@@ -129,17 +129,17 @@ impl StatusWriter {
             left_out: 0,
             taken: 0,
             still_since_s: 0.0,
-            is_told: false,
+            is_reported: false,
             failure: None,
         })
     }
 
     /// Hands a line on if one is due. Returns what the user should know, once.
     pub(super) fn write(&mut self, standing: &RecordingProgress) -> Option<String> {
-        let told = self.look(standing.time_s);
+        let reported = self.look(standing.time_s);
         let is_due = standing.time_s >= self.written_at_s + STATUS_EVERY_S;
         if !is_due && standing.flushes == self.flushes && !standing.is_over {
-            return told;
+            return reported;
         }
         self.written_at_s = standing.time_s;
         self.flushes = standing.flushes;
@@ -152,7 +152,7 @@ impl StatusWriter {
                 Ok(()) | Err(TrySendError::Disconnected(_)) => {}
             }
         }
-        told
+        reported
     }
 
     /// Whether lines are taken; if not, why not, once.
@@ -166,14 +166,14 @@ impl StatusWriter {
             self.taken = thread.taken();
             self.still_since_s = now_s;
         }
-        if self.is_told || now_s - self.still_since_s < TOLD_AFTER_S {
+        if self.is_reported || now_s - self.still_since_s < REPORTED_AFTER_S {
             return None;
         }
-        self.is_told = true;
+        self.is_reported = true;
         Some(format!(
-            "{} has taken no line of the status for {TOLD_AFTER_S:.0} s: its file system may be \
-             frozen, or nobody may read it. The recording goes on; {WAITING_MAX} lines wait, and \
-             more are left out",
+            "{} has taken no line of the status for {REPORTED_AFTER_S:.0} s: its file system may \
+             be frozen, or nobody may read it. The recording goes on; {WAITING_MAX} lines wait, \
+             and more are left out",
             self.name
         ))
     }
@@ -208,7 +208,7 @@ impl StatusWriter {
             waited_s += PAUSE_NS as f64 / 1e9;
             if thread.taken() != taken {
                 waited_s = 0.0;
-            } else if before_s < TOLD_AFTER_S && waited_s >= TOLD_AFTER_S {
+            } else if before_s < REPORTED_AFTER_S && waited_s >= REPORTED_AFTER_S {
                 say(&format!(
                     "note: the recording is over, and {} takes no line of its status: it is \
                      waited for up to {GIVEN_UP_AFTER_S:.0} s",
@@ -327,13 +327,13 @@ mod tests {
         // One line is being written, unless its thread has not come to it yet, and so many wait.
         let left_out = 7;
         let seconds = 1 + WAITING_MAX + left_out;
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for second in 0..seconds {
-            told.extend(status.write(&standing(second as f64, false)));
+            reported.extend(status.write(&standing(second as f64, false)));
         }
-        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!(reported.len(), 1, "{reported:?}");
         let words = "status.jsonl has taken no line of the status for 5 s: ";
-        assert!(told[0].starts_with(words), "{told:?}");
+        assert!(reported[0].starts_with(words), "{reported:?}");
         // The last line finds no room either, and is waited for.
         assert_eq!(status.write(&standing(seconds as f64, true)), None);
         drop(hold);
@@ -357,10 +357,10 @@ mod tests {
         ] {
             let mut status = status_to(Refusing(refusal));
             assert_eq!(status.write(&standing(0.0, false)), None);
-            let told = status.finish();
-            assert_eq!(told.is_some(), is_named, "{refusal}: {told:?}");
+            let reported = status.finish();
+            assert_eq!(reported.is_some(), is_named, "{refusal}: {reported:?}");
             let words = "cannot write the status to status.jsonl: ";
-            assert!(told.is_none_or(|told| told.starts_with(words)));
+            assert!(reported.is_none_or(|reported| reported.starts_with(words)));
         }
     }
 

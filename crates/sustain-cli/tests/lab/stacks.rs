@@ -68,8 +68,8 @@ fn the_chunk_and_the_order_of_an_array_matter_where_little_is_in_flight() {
         let result = json_of(&guest.place.read("json"));
         let notes = result["notes"].to_string();
         // The way back may begin on the array with which the way there has ended.
-        let is_told = |times| notes.contains(&format!("were built {times} times"));
-        assert!(is_told(7) || is_told(8), "{notes}");
+        let is_reported = |times| notes.contains(&format!("were built {times} times"));
+        assert!(is_reported(7) || is_reported(8), "{notes}");
         let (small, large) = (64 << 10, 4 << 20);
         let [near, apart] = ["a,b,c,d", "a,c,b,d"].map(|order| {
             let of = |chunk| rate(&result, "md-raid0", chunk, order);

@@ -55,10 +55,10 @@ fn a_rate_that_rests_on_bytes_that_lie_still_is_said_to_do_so() {
         return;
     }
     // A machine that takes 10 s for it has tried new bytes, too.
-    let is_told =
+    let is_reported =
         notes_of(&result).contains("this run did not try entirely new data for each write");
     assert_eq!(
-        is_told,
+        is_reported,
         result["rewritten"].is_null(),
         "{}",
         notes_of(&result)

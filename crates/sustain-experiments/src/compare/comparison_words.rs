@@ -85,7 +85,7 @@ pub(super) fn failed_in_b(target: &str, why: &str) -> String {
 }
 
 /// A rate that the limit applies to and that has no interval.
-pub(super) fn limit_untold(name: &str, why: &str) -> String {
+pub(super) fn limit_undecided(name: &str, why: &str) -> String {
     format!("{name}: cannot be told, {why}")
 }
 

@@ -39,7 +39,7 @@ pub(super) fn judge(
     for one in watched {
         let Some([low, high]) = one.interval else {
             unknown = true;
-            why.push(comparison_words::limit_untold(one.name, one.how));
+            why.push(comparison_words::limit_undecided(one.name, one.how));
             continue;
         };
         let (is_slower, is_held) = (high < least, low >= least);
@@ -47,10 +47,10 @@ pub(super) fn judge(
             slower.push(one.name.to_owned());
         }
         unknown |= !is_slower && !is_held;
-        let told = (is_slower || is_held).then_some(is_held);
+        let decided = (is_slower || is_held).then_some(is_held);
         why.push(comparison_words::limit_held(
             one.name,
-            told,
+            decided,
             [low, high],
             least,
         ));

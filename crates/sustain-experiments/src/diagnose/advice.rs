@@ -5,7 +5,7 @@
 use super::elsewhere::elsewhere;
 use super::reason::{AdviceReason, LockstepLoss, WallPlace};
 use super::suggestion::{
-    AdviceBasis, Foretell, KnownWall, NOT_FORETOLD, SuggestedLayout, Suggestion, WORTH_MOVING,
+    AdviceBasis, KnownWall, NOT_PREDICTED, Predict, SuggestedLayout, Suggestion, WORTH_MOVING,
 };
 
 /// A target that adds less than this part of the sum may as well be left out.
@@ -25,11 +25,11 @@ pub(super) fn weighed(suggestion: &Suggestion, rate: f64) -> f64 {
 }
 
 /// All advice, the highest expected rate first; advice that needs other cables comes last.
-pub(super) fn advise(facts: &AdviceBasis, foretell: &Foretell<'_>) -> Vec<Suggestion> {
-    let independent = independent(facts, foretell);
+pub(super) fn advise(facts: &AdviceBasis, predict: &Predict<'_>) -> Vec<Suggestion> {
+    let independent = independent(facts, predict);
     let stripe = stripe(facts, &independent);
     let span = span(facts, &independent);
-    let moved = elsewhere(facts, foretell, independent.expected_bytes_per_s);
+    let moved = elsewhere(facts, predict, independent.expected_bytes_per_s);
     let mut suggestions = vec![independent, stripe, span];
     let rank = |suggestion: &Suggestion| weighed(suggestion, suggestion.expected_bytes_per_s);
     suggestions.sort_by(|one, other| rank(other).total_cmp(&rank(one)));
@@ -37,7 +37,7 @@ pub(super) fn advise(facts: &AdviceBasis, foretell: &Foretell<'_>) -> Vec<Sugges
     suggestions
 }
 
-fn independent(facts: &AdviceBasis, foretell: &Foretell<'_>) -> Suggestion {
+fn independent(facts: &AdviceBasis, predict: &Predict<'_>) -> Suggestion {
     let all = &facts.hang;
     let of_kept = |kept: &[usize]| split(all, |target| kept.contains(&target));
     let layout = SuggestedLayout::Independent;
@@ -65,10 +65,10 @@ fn independent(facts: &AdviceBasis, foretell: &Foretell<'_>) -> Suggestion {
         let why = AdviceReason::OnlyMeasured;
         return suggestion(of_kept(kept), sum_bytes_per_s, why);
     }
-    let sum = foretell(&facts.walls, all);
-    let kept = without_idlers(facts, foretell, sum);
-    let expected = foretell(&facts.walls, &kept);
-    if *measured > expected * (1.0 + NOT_FORETOLD) {
+    let sum = predict(&facts.walls, all);
+    let kept = without_idlers(facts, predict, sum);
+    let expected = predict(&facts.walls, &kept);
+    if *measured > expected * (1.0 + NOT_PREDICTED) {
         let why = AdviceReason::FasterThanPredicted;
         return suggestion(of_kept(fastest), *measured, why);
     }
@@ -86,7 +86,7 @@ fn independent(facts: &AdviceBasis, foretell: &Foretell<'_>) -> Suggestion {
 }
 
 /// All targets except those that add nothing: leaving out each is tried, the slowest first.
-fn without_idlers(facts: &AdviceBasis, foretell: &Foretell<'_>, sum: f64) -> Vec<usize> {
+fn without_idlers(facts: &AdviceBasis, predict: &Predict<'_>, sum: f64) -> Vec<usize> {
     let mut kept = facts.hang.clone();
     let mut by_rate = kept.clone();
     by_rate.sort_by(|one, other| facts.alone[*one].total_cmp(&facts.alone[*other]));
@@ -97,7 +97,7 @@ fn without_idlers(facts: &AdviceBasis, foretell: &Foretell<'_>, sum: f64) -> Vec
             .filter(|kept| *kept != target)
             .collect();
         let enough = sum * (1.0 - ADDS_NOTHING);
-        if !rest.is_empty() && foretell(&facts.walls, &rest) >= enough {
+        if !rest.is_empty() && predict(&facts.walls, &rest) >= enough {
             kept = rest;
         }
     }
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     /// The rank of nested walls: children first.
-    fn foretell(alone: &[f64]) -> impl Fn(&[KnownWall], &[usize]) -> f64 {
+    fn predict(alone: &[f64]) -> impl Fn(&[KnownWall], &[usize]) -> f64 {
         move |walls, members| {
             let mut parts: Vec<(Vec<usize>, f64)> = members
                 .iter()
@@ -276,7 +276,7 @@ mod tests {
     }
 
     fn advice(facts: &AdviceBasis) -> Vec<Suggestion> {
-        advise(facts, &foretell(&facts.alone))
+        advise(facts, &predict(&facts.alone))
     }
 
     fn of(advice: &[Suggestion], wanted: fn(&Suggestion) -> bool) -> &Suggestion {

@@ -64,7 +64,7 @@ pub(super) fn advised(
         record_bytes: plan.load.record_bytes,
     };
     let alone = facts.alone.clone();
-    let foretell = |walls: &[KnownWall], members: &[usize]| {
+    let predict = |walls: &[KnownWall], members: &[usize]| {
         let limits = walls.iter().map(|wall| SumLimit {
             members: wall.members.clone(),
             limit_bytes_per_s: wall.limit_bytes_per_s,
@@ -75,7 +75,7 @@ pub(super) fn advised(
         };
         model.predict(members)
     };
-    advise(&facts, &foretell)
+    advise(&facts, &predict)
 }
 
 /// The subset that brought the most of all that were measured, and its sum.

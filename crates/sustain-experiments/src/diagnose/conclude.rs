@@ -22,7 +22,7 @@ use super::remarks;
 use super::suggestion::{KnownWall, SuggestedLayout, Suggestion};
 use super::sums::sums;
 use crate::figures::time_of_day;
-use crate::others::others_untold;
+use crate::others::others_unseen;
 
 /// A share below this part of the fair one counts as clearly below it.
 const BELOW_FAIR: f64 = 0.9;
@@ -302,7 +302,7 @@ impl Diagnosed<'_> {
 
     fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = others_words(&self.system.others).into_iter().collect();
-        notes.extend(others_untold(&self.host));
+        notes.extend(others_unseen(&self.host));
         notes.extend(remarks::remarks(self).iter().map(diagnosis_words::remark));
         notes
     }

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 
 use super::reason::{AdviceReason, LimitAfterMove, MoveCaution, MoveReason};
 use super::suggestion::{
-    AdviceBasis, FULL, Foretell, KnownWall, Link, SuggestedLayout, Suggestion, WORTH_MOVING,
+    AdviceBasis, FULL, KnownWall, Link, Predict, SuggestedLayout, Suggestion, WORTH_MOVING,
 };
 
 /// A nominal rate is not believed if more than this many times as much was seen to pass.
@@ -23,14 +23,14 @@ struct MovedTargets {
 /// Moves members of the most costly wall out of it, one by one, as long as that pays.
 pub(super) fn elsewhere(
     facts: &AdviceBasis,
-    foretell: &Foretell<'_>,
+    predict: &Predict<'_>,
     now: f64,
 ) -> Option<Suggestion> {
     if facts.walls.iter().any(|wall| !wall.is_likely) {
         return None;
     }
     let walls = facts.walls.iter().filter(|wall| wall.is_of_places);
-    let moves = walls.filter_map(|wall| Some((wall, out_of(wall, facts, foretell, now)?)));
+    let moves = walls.filter_map(|wall| Some((wall, out_of(wall, facts, predict, now)?)));
     let most = |one: &(&KnownWall, MovedTargets), other: &(&KnownWall, MovedTargets)| {
         one.1.sum_bytes_per_s.total_cmp(&other.1.sum_bytes_per_s)
     };
@@ -39,7 +39,7 @@ pub(super) fn elsewhere(
     if sum < now * (1.0 + WORTH_MOVING) {
         return None;
     }
-    let then = then_limited_by(&moved, foretell);
+    let then = then_limited_by(&moved, predict);
     let outside = facts.hang.iter().copied();
     let outside: Vec<usize> = outside.filter(|one| !wall.members.contains(one)).collect();
     let limit_after = |limit: &KnownWall| LimitAfterMove {
@@ -59,7 +59,7 @@ pub(super) fn elsewhere(
             let held: Vec<usize> = moved.filter(|one| facts.fills_alone(*one, wall)).collect();
             facts.named(&held)
         },
-        caution: caution(wall, &moved, facts, foretell),
+        caution: caution(wall, &moved, facts, predict),
     };
     Some(Suggestion {
         layout: SuggestedLayout::Independent,
@@ -77,7 +77,7 @@ pub(super) fn elsewhere(
 
 /// The limits that are full after the targets have moved; of those inside another full one, the
 /// outer one decides.
-fn then_limited_by(moved: &MovedTargets, foretell: &Foretell<'_>) -> Vec<KnownWall> {
+fn then_limited_by(moved: &MovedTargets, predict: &Predict<'_>) -> Vec<KnownWall> {
     let mut limits = moved.limits.clone();
     limits.sort_by_key(|limit| Reverse(limit.members.len()));
     let mut full: Vec<KnownWall> = Vec::new();
@@ -86,7 +86,7 @@ fn then_limited_by(moved: &MovedTargets, foretell: &Foretell<'_>) -> Vec<KnownWa
             let mut members = limit.members.iter();
             members.all(|member| other.members.contains(member))
         };
-        let passes = foretell(&moved.limits, &limit.members);
+        let passes = predict(&moved.limits, &limit.members);
         let is_full = limit.members.len() > 1 && passes >= FULL * limit.limit_bytes_per_s;
         if is_full && !full.iter().any(is_inside) {
             full.push(limit);
@@ -98,7 +98,7 @@ fn then_limited_by(moved: &MovedTargets, foretell: &Foretell<'_>) -> Vec<KnownWa
 fn out_of(
     wall: &KnownWall,
     facts: &AdviceBasis,
-    foretell: &Foretell<'_>,
+    predict: &Predict<'_>,
     now: f64,
 ) -> Option<MovedTargets> {
     let mut limits = facts.walls.clone();
@@ -106,7 +106,7 @@ fn out_of(
         facts
             .links
             .iter()
-            .filter_map(|link| as_limit(link, facts, foretell)),
+            .filter_map(|link| as_limit(link, facts, predict)),
     );
     let mut moved = MovedTargets {
         targets: Vec::new(),
@@ -120,7 +120,7 @@ fn out_of(
         let target = *left.iter().max_by(by_rate)?;
         let mut limits = moved.limits.clone();
         leave(&mut limits, &wall.members, target);
-        let sum_bytes_per_s = foretell(&limits, &facts.hang);
+        let sum_bytes_per_s = predict(&limits, &facts.hang);
         if sum_bytes_per_s < moved.sum_bytes_per_s * (1.0 + WORTH_MOVING / 2.0) {
             break;
         }
@@ -133,9 +133,9 @@ fn out_of(
 }
 
 /// A link of known rate as a limit, unless more was seen to pass through it.
-fn as_limit(link: &Link, facts: &AdviceBasis, foretell: &Foretell<'_>) -> Option<KnownWall> {
+fn as_limit(link: &Link, facts: &AdviceBasis, predict: &Predict<'_>) -> Option<KnownWall> {
     let rate = link.rate_bytes_per_s?;
-    let passed = foretell(&facts.walls, &link.members);
+    let passed = predict(&facts.walls, &link.members);
     (passed <= rate * BELIEVED).then(|| KnownWall {
         place: Some(link.name.clone()),
         members: link.members.clone(),
@@ -160,7 +160,7 @@ fn caution(
     wall: &KnownWall,
     moved: &MovedTargets,
     facts: &AdviceBasis,
-    foretell: &Foretell<'_>,
+    predict: &Predict<'_>,
 ) -> Option<MoveCaution> {
     // The links that the moved targets share with others wherever they are connected.
     let is_outer = |link: &&Link| {
@@ -172,7 +172,7 @@ fn caution(
     };
     let outer: Vec<&Link> = facts.links.iter().filter(is_outer).collect();
     let is_full = |link: &&&Link| {
-        let fills = |rate| foretell(&moved.limits, &link.members) >= FULL * rate;
+        let fills = |rate| predict(&moved.limits, &link.members) >= FULL * rate;
         link.rate_bytes_per_s.is_some_and(fills)
     };
     if let Some(full) = outer.iter().find(is_full) {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     /// Disjoint walls, then those around them.
-    fn foretell(limits: &[KnownWall], members: &[usize]) -> f64 {
+    fn predict(limits: &[KnownWall], members: &[usize]) -> f64 {
         let mut rates = [0.0; 6];
         members.iter().for_each(|member| rates[*member] = 100e6);
         let mut limits = limits.to_vec();
@@ -238,7 +238,7 @@ mod tests {
     }
 
     fn moved(host: Option<f64>, is_exact: bool) -> Option<Suggestion> {
-        elsewhere(&facts(host, is_exact), &foretell, 400e6)
+        elsewhere(&facts(host, is_exact), &predict, 400e6)
     }
 
     #[test]
@@ -261,7 +261,7 @@ mod tests {
     fn a_target_that_is_held_alone_may_be_faster_elsewhere() {
         let mut facts = facts(Some(450e6), true);
         facts.alone[3] = 200e6;
-        let moved = elsewhere(&facts, &foretell, 400e6).unwrap();
+        let moved = elsewhere(&facts, &predict, 400e6).unwrap();
         let said = diagnosis_words::advice(&moved.why);
         assert!(said.contains("; d3 alone reached that limit"), "{said}");
         assert!(moved.is_at_least && !moved.is_at_most);

@@ -117,10 +117,11 @@ impl SubsetProbe<'_, '_> {
         what: &Measuring,
     ) -> Result<PhaseOutcome, Error> {
         let moment = |live| DiagnoseEvent::Live(what.clone(), live);
-        let mut tell = of_phase(self.observer, moment);
-        let (mut outcome, _) = self.prepared.run_phase(setup, &mut tell)?;
+        let mut report = of_phase(self.observer, moment);
+        let (mut outcome, _) = self.prepared.run_phase(setup, &mut report)?;
         if self.stop.reason().is_none() {
-            self.prepared.flush_after(setup, &mut outcome, &mut tell)?;
+            self.prepared
+                .flush_after(setup, &mut outcome, &mut report)?;
         }
         Ok(outcome)
     }
@@ -189,7 +190,7 @@ impl SubsetProbe<'_, '_> {
 }
 
 impl SubsetProbe<'_, '_> {
-    fn tell(&mut self, measuring: Measuring, setup: &PhaseSetup, reading: &SubsetReading) {
+    fn report(&mut self, measuring: Measuring, setup: &PhaseSetup, reading: &SubsetReading) {
         let names = setup.targets.iter();
         let names = names.map(|target| self.prepared.session.targets[*target].target.name.clone());
         (self.observer)(DiagnoseEvent::Measured(Measured {
@@ -302,7 +303,7 @@ impl SubsetProbe<'_, '_> {
         if let ([target], [rate]) = (&setup.targets[..], &reading.rates_bytes_per_s[..]) {
             self.repeats.add(*target, *rate);
         }
-        self.tell(what, setup, &reading);
+        self.report(what, setup, &reading);
         Ok(reading)
     }
 }

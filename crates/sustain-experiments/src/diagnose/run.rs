@@ -348,8 +348,8 @@ impl Diagnosis<'_> {
         prepared: &mut PreparedTargets<'_>,
         observer: &mut DiagnoseObserver<'_>,
     ) -> Result<u32, MeasureError> {
-        let mut tell = of_phase(observer, DiagnoseEvent::Preparing);
-        prepared.prewrite(&mut tell)?;
+        let mut report = of_phase(observer, DiagnoseEvent::Preparing);
+        prepared.prewrite(&mut report)?;
         let warm_up = |setup: PhaseSetup| PhaseSetup {
             positions_bytes: vec![0; self.targets],
             lap_bytes: vec![None; self.targets],
@@ -358,9 +358,9 @@ impl Diagnosis<'_> {
             wraps: Some(true),
             ..setup
         };
-        let (mut outcome, threads, _) = prepared.run_with_threads(warm_up, &mut tell)?;
+        let (mut outcome, threads, _) = prepared.run_with_threads(warm_up, &mut report)?;
         let setup = warm_up(prepared.setup(threads));
-        prepared.flush_after(&setup, &mut outcome, &mut tell)?;
+        prepared.flush_after(&setup, &mut outcome, &mut report)?;
         Ok(threads)
     }
 

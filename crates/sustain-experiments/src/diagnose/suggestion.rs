@@ -9,7 +9,7 @@ pub(super) const FULL: f64 = 0.98;
 /// Another port is worth the effort from this gain on.
 pub(super) const WORTH_MOVING: f64 = 0.05;
 /// A measured subset that is faster by this part than the best prediction is better advice.
-pub(super) const NOT_FORETOLD: f64 = 0.03;
+pub(super) const NOT_PREDICTED: f64 = 0.03;
 
 /// The facts about the targets on which advice rests.
 #[derive(Debug, Clone)]
@@ -63,7 +63,7 @@ pub(super) struct KnownWall {
 }
 
 /// The sum that a subset is predicted to reach under these walls.
-pub(super) type Foretell<'a> = dyn Fn(&[KnownWall], &[usize]) -> f64 + 'a;
+pub(super) type Predict<'a> = dyn Fn(&[KnownWall], &[usize]) -> f64 + 'a;
 
 /// One piece of advice, its targets by number.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,7 +101,7 @@ impl AdviceBasis {
     pub(super) fn most_measured(&self) -> (&[usize], f64) {
         let (fastest, most) = &self.fastest;
         match self.together_bytes_per_s {
-            Some(sum) if sum * (1.0 + NOT_FORETOLD) >= *most => (&self.hang, sum),
+            Some(sum) if sum * (1.0 + NOT_PREDICTED) >= *most => (&self.hang, sum),
             _ => (fastest, *most),
         }
     }

@@ -119,11 +119,11 @@ pub(crate) fn unknown_through_memory(rate_bytes_per_s: f64) -> Sustained {
 }
 
 pub(crate) fn sustained(steps: &[Step], revisits: Revisits) -> Sustained {
-    told(&steady::judge(steps, revisits), steps)
+    of_verdict(&steady::judge(steps, revisits), steps)
 }
 
 /// The verdict on `steps` in the form of the result document.
-pub(crate) fn told(verdict: &steady::SteadyVerdict, steps: &[Step]) -> Sustained {
+pub(crate) fn of_verdict(verdict: &steady::SteadyVerdict, steps: &[Step]) -> Sustained {
     Sustained {
         reached: verdict.reached,
         rate_bytes_per_s: verdict.rate_bytes_per_s,
@@ -151,7 +151,7 @@ pub(crate) fn sustained_total(
     };
     let active = active_steps(plan, outcome);
     let verdict = match even_total(plan, session, outcome, &active) {
-        Some(even) => told(&steady::judge_even(&even), &active),
+        Some(even) => of_verdict(&steady::judge_even(&even), &active),
         None => sustained(&active, Revisits { lap_bytes }),
     };
     match remaining(plan, session, outcome) {

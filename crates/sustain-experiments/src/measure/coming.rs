@@ -46,7 +46,7 @@ fn coming(plan: &MeasurePlan, prepared: &PreparedTargets<'_>) -> Option<Foreseen
 
 /// Says what is to come, and returns an observer that tells in each moment how long the rest of the
 /// measurement takes.
-pub(super) fn foretold<'o, 'a>(
+pub(super) fn with_time_left<'o, 'a>(
     plan: &MeasurePlan,
     prepared: &PreparedTargets<'_>,
     observer: &'o mut Observer<'a>,

@@ -21,7 +21,7 @@ use sustain_statistics::judge::{Revisits, steady};
 use sustain_targets::others_words;
 
 use super::active::{
-    active_steps, begins_with_run, sustained, sustained_total, told, unknown_through_memory,
+    active_steps, begins_with_run, of_verdict, sustained, sustained_total, unknown_through_memory,
 };
 use super::common_cause;
 use super::measure_run::ERRORS_MAX;
@@ -31,7 +31,7 @@ use super::position::places;
 use super::remarks::remarks;
 use super::{backlog, measurement_words, verdicts};
 use crate::figures::{burst_of, intervals, latency, seconds, target_error, time_of_day};
-use crate::others::others_untold;
+use crate::others::others_unseen;
 
 /// Stalls listed in the result.
 const STALLS_MAX: usize = 64;
@@ -130,7 +130,7 @@ fn notes(
 ) -> Vec<String> {
     let mut notes = session.notes.clone();
     notes.extend(others_words(&result.system.others));
-    notes.extend(others_untold(&result.host));
+    notes.extend(others_unseen(&result.host));
     let remarks = remarks(plan, session, outcome, result);
     notes.extend(remarks.iter().map(measurement_words::remark));
     notes
@@ -172,7 +172,7 @@ fn target_result(
     let sustained = match places {
         Some(places) => {
             let even = even_steps(&[(steps.clone(), places)], &steps);
-            told(&steady::judge_even(&even), &steps)
+            of_verdict(&steady::judge_even(&even), &steps)
         }
         None => sustained(&steps, revisits),
     };

@@ -108,7 +108,7 @@ impl MeasureRun<'_> {
             if !search.step_down(step, &BufferAllowance::of(self.plan, self.prepared.session)) {
                 break;
             }
-            observer(search.told(self.plan.buffer_bytes));
+            observer(search.note_of_attempt(self.plan.buffer_bytes));
             search.positions_bytes =
                 self.prepared
                     .positions_after(&search.positions_bytes, &like.regions, &paced);
@@ -317,7 +317,7 @@ impl RateSearch {
     }
 
     /// What did not hold, and what is tried next.
-    fn told(&self, buffer_bytes: u64) -> Event {
+    fn note_of_attempt(&self, buffer_bytes: u64) -> Event {
         let last = self.recommended.attempts.last();
         let (rate_bytes_per_s, backlog_bytes) = last.map_or((0.0, 0), |attempt| {
             (attempt.rate_bytes_per_s, attempt.backlog_max_bytes)

@@ -106,7 +106,7 @@ fn buffered_write(remark: &MeasureRemark) -> String {
         is_flushed_each_lap,
         dirty_bytes,
         writeback_bytes,
-        are_others_untold,
+        are_others_unseen,
     } = remark
     else {
         return String::new();
@@ -115,7 +115,7 @@ fn buffered_write(remark: &MeasureRemark) -> String {
         true => "data was flushed before it was overwritten, and ",
         false => "",
     };
-    let others = match are_others_untold {
+    let others = match are_others_unseen {
         true => "; whether other programs used the same disks during the run is not known here",
         false => "",
     };

@@ -251,8 +251,8 @@ pub(super) fn into_cache(result: &MeasureResult) -> Option<IntoCache> {
     let parts = apart(is_independent, parts.collect());
     let cached_bytes: f64 = parts.iter().map(MediaPart::cached_bytes).sum();
     let flush_s = parts.iter().map(|part| part.flush_s).fold(0.0, f64::max);
-    let is_told = parts.iter().any(MediaPart::has_long_flush);
-    is_told.then(|| IntoCache {
+    let is_reported = parts.iter().any(MediaPart::has_long_flush);
+    is_reported.then(|| IntoCache {
         bytes: cached_bytes as u64,
         flush_s,
         flushed_bytes_per_s: parts.iter().map(MediaPart::flushed_bytes_per_s).sum(),

@@ -113,7 +113,7 @@ fn buffered(plan: &MeasurePlan, session: &Session, system: &System) -> Option<Me
         is_flushed_each_lap: plan.load.rate_bytes_per_s.is_none(),
         dirty_bytes: most(|memory| memory.dirty_bytes),
         writeback_bytes: most(|memory| memory.writeback_bytes),
-        are_others_untold: !session.clock.is_virtual() && !system.others_can_be_told,
+        are_others_unseen: !session.clock.is_virtual() && !system.others_can_be_told,
     })
 }
 

@@ -117,8 +117,8 @@ fn measure_on(
         monitor: begun.monitor,
     };
     let mut run = MeasureRun::new(plan, prepared);
-    let mut foretold = coming::foretold(plan, &run.prepared, observer);
-    let observer: &mut Observer<'_> = &mut foretold;
+    let mut with_time_left = coming::with_time_left(plan, &run.prepared, observer);
+    let observer: &mut Observer<'_> = &mut with_time_left;
     run.prepared.prewrite(observer)?;
     if is_switched(plan) {
         session.switch_path(plan.load.path)?;

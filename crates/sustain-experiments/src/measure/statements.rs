@@ -29,7 +29,7 @@ pub(super) enum MeasureRemark {
         dirty_bytes: u64,
         writeback_bytes: u64,
         /// Whether foreign I/O could not be seen.
-        are_others_untold: bool,
+        are_others_unseen: bool,
     },
     /// A target is no disk.
     NotADisk,

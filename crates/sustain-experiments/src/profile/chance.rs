@@ -76,7 +76,7 @@ fn expected(places: usize, share: f64, visits: usize) -> f64 {
 }
 
 /// Whether a bad spot could be told from chance at all.
-pub(super) fn can_be_told(places: usize, share: f64) -> bool {
+pub(super) fn can_be_distinguished(places: usize, share: f64) -> bool {
     expected(places, share, VISITS_MAX) < RARE
 }
 

@@ -23,7 +23,7 @@ use super::sample::{SampledCurve, in_place_bytes};
 use super::together::{Shared, Spot, least_loss, shared};
 use super::unseen::{SampledPlaces, closer, longest_unseen};
 use crate::figures::time_of_day;
-use crate::others::others_untold;
+use crate::others::others_unseen;
 
 /// A change between the passes that is smaller than this is not mentioned.
 const DRIFT_SAID: f64 = 0.05;
@@ -54,7 +54,7 @@ impl Profiled<'_> {
                 .collect(),
             notes: others_words(&system.others)
                 .into_iter()
-                .chain(others_untold(&self.host))
+                .chain(others_unseen(&self.host))
                 .chain(self.notes(is_interrupted))
                 .collect(),
             ended: if is_interrupted {
@@ -171,7 +171,7 @@ impl Profiled<'_> {
             closer: unseen_bytes.and_then(|bytes| closer(self.plan, &self.sampled(number, bytes))),
             held: self.held(number, fit),
         };
-        target.verdict = profile_words::of_target(&target, fit.shape, fit.can_tell_spots);
+        target.verdict = profile_words::of_target(&target, fit.shape, fit.can_distinguish_spots);
         target
     }
 

@@ -8,7 +8,7 @@
 use sustain_document::profile::{CurveShape, OutlierKind};
 
 use super::chance::{
-    PlaceObservation, SuspectPlace, can_be_told, disturbed_share, longest_run, suspects,
+    PlaceObservation, SuspectPlace, can_be_distinguished, disturbed_share, longest_run, suspects,
 };
 use super::noise::noise;
 use super::repeats::repeats;
@@ -70,7 +70,7 @@ pub(super) struct Fit {
     /// and the runs of positions that were slow at every visit, whether bad or by chance.
     pub(super) suspects: Vec<SuspectPlace>,
     /// Whether disturbances are so rare that bad spots can be told from them.
-    pub(super) can_tell_spots: bool,
+    pub(super) can_distinguish_spots: bool,
 }
 
 impl Fit {
@@ -89,7 +89,7 @@ impl Fit {
             .collect();
         self.suspects = suspects(runs(&always), &self.seen);
         let visited = self.values.iter().flatten().count();
-        self.can_tell_spots = can_be_told(visited, disturbed_share(&self.seen));
+        self.can_distinguish_spots = can_be_distinguished(visited, disturbed_share(&self.seen));
         for suspect in self.suspects.iter().filter(|suspect| !suspect.is_bad) {
             self.flags[suspect.places.clone()].fill(Some(Flag::Uncertain));
         }
@@ -204,7 +204,7 @@ pub(super) fn fit(places: &[VisitedPlace]) -> Fit {
         bad_spots: Vec::new(),
         seen: Vec::new(),
         suspects: Vec::new(),
-        can_tell_spots: true,
+        can_distinguish_spots: true,
     };
     let around = places.iter().zip(zones_around);
     fit.held_against = around

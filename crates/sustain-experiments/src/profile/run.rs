@@ -253,7 +253,7 @@ impl Profile<'_, '_> {
             curve.time_ns = curve.time_ns.max(FIRST_NS_MIN);
         }
         session.machines.begin_run();
-        let mut tell = of_phase(self.observer, ProfileEvent::Preparing);
+        let mut report = of_phase(self.observer, ProfileEvent::Preparing);
         let change = |like: PhaseSetup| PhaseSetup {
             // It ends by time, so that a driver without CPU time left is noticed.
             bytes: None,
@@ -261,7 +261,7 @@ impl Profile<'_, '_> {
             may_start_anew: like.may_start_anew,
             ..setup_of(&curve, 0.0, session, &like)
         };
-        let (phase, threads, _) = self.prepared.run_with_threads(change, &mut tell)?;
+        let (phase, threads, _) = self.prepared.run_with_threads(change, &mut report)?;
         self.threads = self.threads.max(threads);
         self.profiled.remember(&phase);
         let least = self.profiled.plan.sample_bytes_min() as f64;
@@ -431,8 +431,8 @@ impl Profile<'_, '_> {
         let like = self.prepared.setup(self.threads);
         let setup = setup_of(curve, sampling.position, session, &like);
         let moment = |live| ProfileEvent::Live(sampling.clone(), live);
-        let mut tell = of_phase(self.observer, moment);
-        let (phase, _) = self.prepared.run_phase(&setup, &mut tell)?;
+        let mut report = of_phase(self.observer, moment);
+        let (phase, _) = self.prepared.run_phase(&setup, &mut report)?;
         if self.prepared.stop.reason().is_some() {
             return Ok(None);
         }

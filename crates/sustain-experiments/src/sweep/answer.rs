@@ -32,7 +32,7 @@ pub struct Answer {
     pub alike: Vec<usize>,
     /// All settings that cannot be told from it because they were measured once and their noise is
     /// not known.
-    pub untold: Vec<usize>,
+    pub undecided: Vec<usize>,
     /// Within 2 % of the best: the one of the least depth, and of several, the one with the least
     /// CPU time.
     pub cheapest: usize,
@@ -73,7 +73,7 @@ pub fn is_as_good(share: f64) -> bool {
 /// Whether a point or value of a document is as good as the best in use, also if the document is
 /// older than the key.
 #[must_use]
-pub fn is_told_as_good(against: &AgainstBest) -> bool {
+pub fn is_as_good_in_document(against: &AgainstBest) -> bool {
     against
         .is_as_good
         .unwrap_or_else(|| is_as_good(against.share))
@@ -108,10 +108,10 @@ fn answer(
     };
     let best = simplest_tie(grid, judgement, &known, fastest(&known)?);
     let against = |point: usize| judgement.compare(point, best, known.len());
-    let noise = |is_untold: bool| {
+    let noise = |is_undecided: bool| {
         let is_so = move |point: &usize| {
             let difference = against(*point).filter(|difference| difference.is_noise);
-            *point != best && difference.is_some_and(|found| found.is_untold() == is_untold)
+            *point != best && difference.is_some_and(|found| found.is_undecided() == is_undecided)
         };
         known.iter().copied().filter(is_so).collect()
     };
@@ -147,7 +147,7 @@ fn answer(
         direction,
         best,
         alike: noise(false),
-        untold: noise(true),
+        undecided: noise(true),
         cheapest: cheapest.unwrap_or(best),
         axes: axes.collect(),
     })
@@ -159,7 +159,7 @@ fn simplest_tie(grid: &Grid, judgement: &Judgement, known: &[usize], fastest: us
     let compare = |one: usize, other: usize| judgement.compare(one, other, known.len());
     let is_tie = |point: &usize| {
         compare(*point, fastest).is_some_and(|difference| {
-            difference.is_noise && !difference.is_untold() && difference.share >= -TIE_SHARE
+            difference.is_noise && !difference.is_undecided() && difference.share >= -TIE_SHARE
         })
     };
     let mut ties: Vec<usize> = known.iter().copied().filter(is_tie).collect();

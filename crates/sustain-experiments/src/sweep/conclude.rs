@@ -22,7 +22,7 @@ use super::remark::SweepRemark;
 use super::remark_words;
 use super::setting::{Axis, Setting, layout_kind};
 use crate::figures::time_of_day;
-use crate::others::others_untold;
+use crate::others::others_unseen;
 
 /// A smaller drift is not mentioned.
 const DRIFT_SAID: f64 = 0.03;
@@ -114,7 +114,7 @@ impl Swept<'_> {
             measurements: self.measurements.clone(),
             notes: others_words(&system.others)
                 .into_iter()
-                .chain(others_untold(&self.host))
+                .chain(others_unseen(&self.host))
                 .chain(remarks.iter().map(remark_words::remark))
                 .collect(),
             drift,
@@ -247,7 +247,7 @@ impl Swept<'_> {
             direction: answer.direction,
             best: answer.best,
             alike: answer.alike.clone(),
-            measured_once: answer.untold.clone(),
+            measured_once: answer.undecided.clone(),
             cheapest: answer.cheapest,
             axes: axes.collect(),
         }

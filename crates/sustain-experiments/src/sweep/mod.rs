@@ -22,7 +22,7 @@ pub(crate) mod setting;
 mod tests;
 mod too_long;
 
-pub use answer::is_told_as_good;
+pub use answer::is_as_good_in_document;
 pub use axes::LayoutKind;
 pub use event::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
 pub use mdadm::Mdadm;

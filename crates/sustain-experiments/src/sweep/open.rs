@@ -23,7 +23,7 @@ use super::setting::Setting;
 use crate::error::MeasureError;
 
 /// A flush that takes less than this part of a point is not mentioned.
-const FLUSH_TOLD_SHARE: f64 = 0.02;
+const FLUSH_REPORTED_SHARE: f64 = 0.02;
 
 /// Says what `sweep` would do, write and destroy, and does nothing.
 ///
@@ -195,12 +195,12 @@ pub(super) fn announcement(
     };
     let mut each = Duration(plan.time_per_point_ns).to_string();
     let flush_ns = run_ns.saturating_sub(plan.time_per_point_ns);
-    let is_told = flush_ns as f64 > plan.time_per_point_ns as f64 * FLUSH_TOLD_SHARE;
-    if is_told {
+    let is_reported = flush_ns as f64 > plan.time_per_point_ns as f64 * FLUSH_REPORTED_SHARE;
+    if is_reported {
         let flush_s = flush_ns as f64 / 1e9;
         let _ = write!(each, " and about {flush_s:.1} s for the flush after it");
     }
-    let run_ns = if is_told {
+    let run_ns = if is_reported {
         run_ns
     } else {
         plan.time_per_point_ns

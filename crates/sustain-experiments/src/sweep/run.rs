@@ -160,14 +160,14 @@ impl Sweep<'_, '_> {
     }
 
     fn prewrite(&mut self) -> Result<(), MeasureError> {
-        let mut tell = of_phase(self.observer, SweepEvent::Preparing);
+        let mut report = of_phase(self.observer, SweepEvent::Preparing);
         let mut prepared = PreparedTargets {
             plan: self.load,
             session: self.session,
             stop: self.stop,
             monitor: self.monitor,
         };
-        Ok(prepared.prewrite(&mut tell)?)
+        Ok(prepared.prewrite(&mut report)?)
     }
 
     /// Makes a run that does not count: caches fill, disks wake up, and the run shows how fast they
@@ -200,7 +200,7 @@ impl Sweep<'_, '_> {
             time_ns = time_ns.max(FIRST_NS_MIN);
         }
         let bytes = (setting.path == DataPath::Buffered).then_some(FIRST_BUFFERED_BYTES);
-        let mut tell = of_phase(self.observer, SweepEvent::Preparing);
+        let mut report = of_phase(self.observer, SweepEvent::Preparing);
         session.machines.begin_run();
         let change = |like| setup_of(&setting, session, time_ns, bytes, &like);
         let mut prepared = PreparedTargets {
@@ -209,12 +209,12 @@ impl Sweep<'_, '_> {
             stop: self.stop,
             monitor: self.monitor,
         };
-        let (mut phase, threads, _) = prepared.run_with_threads(change, &mut tell)?;
+        let (mut phase, threads, _) = prepared.run_with_threads(change, &mut report)?;
         self.threads = threads;
         let setup = change(prepared.setup(threads));
         let ended = session.clock.now();
         if self.stop.reason().is_none() {
-            prepared.flush_after(&setup, &mut phase, &mut tell)?;
+            prepared.flush_after(&setup, &mut phase, &mut report)?;
         }
         let flush_ns = session.clock.now().since_ns(ended);
         let rate = outcome_of(&setting, &setup, session, &phase).rate_bytes_per_s;
@@ -331,7 +331,7 @@ impl Sweep<'_, '_> {
             swept.arrays = self.arrays.cost();
             swept.elapsed_s = times.elapsed_s(clock.now());
             self.take(swept, out, (point, round, at_s), &outcome);
-            self.tell(measuring, &outcome);
+            self.report(measuring, &outcome);
             (self.keep)(&swept.result(true, System::default()));
         }
         Ok(None)
@@ -360,7 +360,7 @@ impl Sweep<'_, '_> {
             (each / setting.record_bytes).max(1) * setting.record_bytes
         });
         let moment = |live| SweepEvent::Live(measuring.clone(), live);
-        let mut tell = of_phase(self.observer, moment);
+        let mut report = of_phase(self.observer, moment);
         let mut run =
             |setting: &Setting, session: &Session| -> Result<PointOutcome, MeasureError> {
                 let mut prepared = PreparedTargets {
@@ -371,7 +371,7 @@ impl Sweep<'_, '_> {
                 };
                 let like = prepared.setup(self.threads);
                 let setup = setup_of(setting, session, time_ns, bytes, &like);
-                let phase = run_point(&mut prepared, &setup, &mut tell)?;
+                let phase = run_point(&mut prepared, &setup, &mut report)?;
                 Ok(outcome_of(setting, &setup, session, &phase))
             };
         let outcome = match setting.array_shape() {
@@ -459,7 +459,7 @@ impl Sweep<'_, '_> {
         });
     }
 
-    fn tell(&mut self, measuring: MeasuringPoint, outcome: &PointOutcome) {
+    fn report(&mut self, measuring: MeasuringPoint, outcome: &PointOutcome) {
         (self.observer)(SweepEvent::Measured(MeasuredPoint {
             measuring,
             rate_bytes_per_s: outcome.rate_bytes_per_s,

@@ -200,7 +200,7 @@ impl<'a> Schedule<'a> {
         let best = &self.grid.points[answer.best];
         for (point, candidate) in self.grid.points.iter().enumerate() {
             let of_group = |other: &&usize| self.grid.points[**other].group == candidate.group;
-            let mut alike = answer.alike.iter().chain(&answer.untold);
+            let mut alike = answer.alike.iter().chain(&answer.undecided);
             let is_alike = alike.any(|other| of_group(&other));
             let is_there = candidate.place == best.place;
             if is_there && is_alike && repeats(known, point) == 0 {
@@ -216,7 +216,7 @@ impl<'a> Schedule<'a> {
             let estimate = known.judgement.estimate(point);
             estimate.map_or(0.0, |estimate| estimate.rate_bytes_per_s)
         };
-        let mut alike = [&answer.alike[..], &answer.untold].concat();
+        let mut alike = [&answer.alike[..], &answer.undecided].concat();
         alike.sort_by(|one, other| rate(*other).total_cmp(&rate(*one)));
         alike.truncate(CONTENDERS_MAX);
         alike.retain(|point| repeats(known, *point) < self.rounds as usize);

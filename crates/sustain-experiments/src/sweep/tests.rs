@@ -218,7 +218,7 @@ fn what_was_measured_once_is_not_said_to_be_noise() {
     let answer = answer_to(&grid, &once);
     assert_eq!(answer.best, 1, "nothing says that a slower one is a tie");
     assert_eq!(answer.alike, [0; 0]);
-    assert_eq!(answer.untold, [0, 2]);
+    assert_eq!(answer.undecided, [0, 2]);
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn readings_far_apart_tell_nothing_and_have_no_interval() {
     let readings = readings.map(|(point, round, rate)| reading(point, round, rate));
     let answer = answer_to(&grid, &readings);
     assert_eq!(
-        (answer.best, answer.alike, answer.untold),
+        (answer.best, answer.alike, answer.undecided),
         (1, vec![], vec![0])
     );
     let estimate = Judgement::of(&[0, 0], &readings).estimate(1).unwrap();
@@ -251,7 +251,7 @@ fn what_is_slower_by_any_noise_seen_is_slower_even_when_measured_once() {
     // Through the page cache nothing was measured twice yet.
     readings.extend([reading(4, 0, 6e5), reading(5, 0, 1.00e8)]);
     let answer = answer_to(&grid, &readings);
-    assert_eq!(answer.untold, [0; 0]);
+    assert_eq!(answer.undecided, [0; 0]);
     assert!(!answer.alike.contains(&4), "a hundredth of the rate");
     assert!(answer.alike.contains(&5), "as fast as the others");
 }
@@ -639,9 +639,14 @@ fn what_cannot_be_measured_is_left_out_with_the_reason() {
 }
 
 /// The readings of a sweep over settings that are all alike, on a disk that stalls for `stall_s` each
-/// 3.1 s: so regularly that a point which meets one in a round meets one in each. Where `is_told` is
-/// false the judge is not told of the stalls.
-fn on_a_stalling_disk(grid: &Grid, seed: u64, stall_s: f64, is_told: bool) -> Vec<PointReading> {
+/// 3.1 s: so regularly that a point which meets one in a round meets one in each. Where
+/// `is_reported` is false the judge is not told of the stalls.
+fn on_a_stalling_disk(
+    grid: &Grid,
+    seed: u64,
+    stall_s: f64,
+    is_reported: bool,
+) -> Vec<PointReading> {
     const FIRST_S: f64 = 0.9;
     const POINT_S: f64 = 1.098;
     let mut schedule = Schedule::new(grid, 4, None, seed);
@@ -663,7 +668,7 @@ fn on_a_stalling_disk(grid: &Grid, seed: u64, stall_s: f64, is_told: bool) -> Ve
             let share = if is_stalled { stall_s } else { 0.0 };
             let jitter = 1.0 + ((seed * 7 + readings.len() as u64 * 13) % 11) as f64 * 1e-4;
             readings.push(PointReading {
-                stall_share: if is_told { share } else { 0.0 },
+                stall_share: if is_reported { share } else { 0.0 },
                 ..reading(point, round, 200e6 * (1.0 - share) * jitter)
             });
         }
@@ -674,15 +679,18 @@ fn on_a_stalling_disk(grid: &Grid, seed: u64, stall_s: f64, is_told: bool) -> Ve
 #[test]
 fn stalls_that_hit_some_settings_each_time_are_not_taken_for_a_difference() {
     let grid = axes(&[MIB / 2, MIB, 2 * MIB], &[2, 4, 8, 16]).grid(&FACTS);
-    let with_a_claim = |is_told: bool| {
+    let with_a_claim = |is_reported: bool| {
         let claims = |seed: &u64| {
-            let answer = answer_to(&grid, &on_a_stalling_disk(&grid, *seed, 0.2, is_told));
-            answer.alike.len() + answer.untold.len() + 1 < grid.points.len()
+            let answer = answer_to(&grid, &on_a_stalling_disk(&grid, *seed, 0.2, is_reported));
+            answer.alike.len() + answer.undecided.len() + 1 < grid.points.len()
         };
         (0..50).filter(claims).count()
     };
-    let (untold, told) = (with_a_claim(false), with_a_claim(true));
-    assert!(untold > 10 && told <= 2, "{untold}, {told} of 50 sweeps");
+    let (undecided, told) = (with_a_claim(false), with_a_claim(true));
+    assert!(
+        undecided > 10 && told <= 2,
+        "{undecided}, {told} of 50 sweeps"
+    );
     // What is slower without a stall still is.
     let mut readings = on_a_stalling_disk(&grid, 1, 0.2, true);
     for one in readings.iter_mut().filter(|one| one.point == 0) {
@@ -708,7 +716,7 @@ fn a_stall_explains_no_more_than_it_lasted() {
     // One reading among many that stalled for nearly all of its time.
     (readings[2].stall_share, readings[2].rate_bytes_per_s) = (0.9, 20e6);
     let answer = answer_to(&grid, &readings);
-    let alike = [&answer.alike[..], &answer.untold].concat();
+    let alike = [&answer.alike[..], &answer.undecided].concat();
     assert!(!alike.contains(&0), "{answer:?}");
     assert!((4..12).all(|point| point == answer.best || alike.contains(&point)));
 }
@@ -727,7 +735,10 @@ fn two_settings_that_never_vary_are_told_apart() {
         let readings: Vec<PointReading> = readings.collect();
         let judgement = Judgement::of(&grid.kinds(), &readings);
         let found = judgement.compare(0, 1, 2).unwrap();
-        assert!(!found.is_noise && !found.is_untold(), "{jitter}: {found:?}");
+        assert!(
+            !found.is_noise && !found.is_undecided(),
+            "{jitter}: {found:?}"
+        );
     }
 }
 

@@ -201,11 +201,13 @@ pub(super) fn with_transfer_mode(disk: Hop, way: &SysfsPath) -> Hop {
         return disk;
     };
     let is_serial = is_serial(link, links.unit, adapter_limit(way));
-    let is_told = !is_serial || matches!(mode, AtaMode::Pio(_));
+    let is_reported = !is_serial || matches!(mode, AtaMode::Pio(_));
     let own = attribute(&facts.join("id")).and_then(|identity| AtaDrive::parse(&identity));
-    let slow = own.filter(|_| is_told).and_then(|own| why_slow(mode, own));
+    let slow = own
+        .filter(|_| is_reported)
+        .and_then(|own| why_slow(mode, own));
     Hop {
-        transfer_mode: is_told.then(|| mode.name()),
+        transfer_mode: is_reported.then(|| mode.name()),
         slow,
         ..disk
     }

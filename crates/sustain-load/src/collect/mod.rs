@@ -99,7 +99,7 @@ pub(crate) struct Collector {
 struct Arrivals {
     waiting: VecDeque<Arrival>,
     /// No completion earlier than this will be reported.
-    told_until_ns: u64,
+    reported_until_ns: u64,
     ended: bool,
 }
 
@@ -160,7 +160,7 @@ impl Collector {
         }
         let arrivals = &mut self.arrivals[driver];
         arrivals.waiting.extend(progress.arrivals);
-        arrivals.told_until_ns = at_ns;
+        arrivals.reported_until_ns = at_ns;
         arrivals.ended = ended;
         self.merge();
         self.decide(at_ns, cpu_share);
@@ -228,14 +228,14 @@ impl Collector {
 
     /// Merges the completions of all drivers up to the time that all of them have reported.
     fn merge(&mut self) {
-        let told = |arrivals: &Arrivals| {
+        let reported = |arrivals: &Arrivals| {
             if arrivals.ended {
                 u64::MAX
             } else {
-                arrivals.told_until_ns
+                arrivals.reported_until_ns
             }
         };
-        let until_ns = self.arrivals.iter().map(told).min().unwrap_or(0);
+        let until_ns = self.arrivals.iter().map(reported).min().unwrap_or(0);
         loop {
             let earliest = self
                 .arrivals

@@ -77,13 +77,13 @@ impl Pin {
     }
 
     pub(super) fn of_bytes(bytes: &PinBytes) -> Pin {
-        let told = |slot: U64| Some(slot.get()).filter(|slot| *slot != NOT_YET);
+        let known = |slot: U64| Some(slot.get()).filter(|slot| *slot != NOT_YET);
         Pin {
             number: bytes.number.get(),
             from_slot: bytes.from_slot.get(),
-            end_slot: told(bytes.end_slot),
+            end_slot: known(bytes.end_slot),
             end_sequence: bytes.end_sequence.get(),
-            freed_slot: told(bytes.freed_slot),
+            freed_slot: known(bytes.freed_slot),
             from_time_ns: bytes.from_time.get(),
             to_time_ns: bytes.to_time.get(),
         }

@@ -25,7 +25,7 @@ use orders::{BUFFER_BYTES, OrderPart};
 pub use orders::{ReadOrder, WriteOrder};
 pub use patience::on_long_wait;
 pub(crate) use patience::{
-    GIVEN_UP_AFTER_NS, LONG_WAIT_NS, READS_ARE_GIVEN, tell_long_wait, words_of_silence,
+    GIVEN_UP_AFTER_NS, LONG_WAIT_NS, READS_ARE_GIVEN, report_long_wait, words_of_silence,
     words_of_silent,
 };
 pub(crate) use steps::{MemberStep, StepsEnd, StepsPatience};
@@ -360,7 +360,7 @@ impl MemberIo {
         let mut completions = Vec::new();
         let mut answered_at = self.clock.now();
         let patience_ns = self.patience_for(parts);
-        let mut is_told = false;
+        let mut is_reported = false;
         while submitted < parts.len() || !under_way.is_empty() {
             let engine = self.engine.as_mut().expect("it is not broken");
             while submitted < parts.len() && under_way.len() < self.in_flight_max {
@@ -372,7 +372,7 @@ impl MemberIo {
             }
             let waits_ns = patience_ns.unwrap_or(WAIT_NS);
             let until = answered_at
-                + if is_told {
+                + if is_reported {
                     waits_ns
                 } else {
                     LONG_WAIT_NS.min(waits_ns)
@@ -384,9 +384,9 @@ impl MemberIo {
                 answered_at = now;
             } else if patience_ns.is_some_and(|patience_ns| waited_ns >= patience_ns) {
                 return Err(self.give_up(parts, &under_way, now));
-            } else if waited_ns >= LONG_WAIT_NS && !is_told {
-                is_told = true;
-                self.tell(parts, &under_way, now);
+            } else if waited_ns >= LONG_WAIT_NS && !is_reported {
+                is_reported = true;
+                self.report_wait(parts, &under_way, now);
             }
             for completion in completions.drain(..) {
                 let index = completion.request.token as usize;
@@ -438,13 +438,18 @@ impl MemberIo {
     }
 
     /// Says what is waited for, and until when.
-    fn tell(&self, parts: &[OrderPart], under_way: &BTreeMap<usize, Timestamp>, now: Timestamp) {
+    fn report_wait(
+        &self,
+        parts: &[OrderPart],
+        under_way: &BTreeMap<usize, Timestamp>,
+        now: Timestamp,
+    ) {
         let (part, begun_at) = oldest(parts, under_way);
         let until = self.patience_for(parts).map_or_else(
             || "it is waited for".to_owned(),
             |patience_ns| format!("it is given up after {} s", patience_ns / 1_000_000_000),
         );
-        tell_long_wait(&format!(
+        report_long_wait(&format!(
             "{} on {} at byte {} has not returned for {:.0} s: over a bad sector a disk may take \
              minutes. {until}; the kernel log (dmesg) may tell more",
             part.operation,

@@ -21,7 +21,7 @@ pub fn on_long_wait(listener: fn(&str)) {
 }
 
 /// Tells whoever listens what is waited for.
-pub(crate) fn tell_long_wait(words: &str) {
+pub(crate) fn report_long_wait(words: &str) {
     if let Some(listener) = LISTENER.get() {
         listener(words);
     }

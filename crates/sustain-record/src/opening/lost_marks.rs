@@ -70,7 +70,7 @@ pub(super) fn end_durability(
     let is_recovered = end.is_some_and(|end| end.ended == EndNote::RECOVERED);
     let is_of_older = own.is_some_and(|start| start.follows_end.is_none());
     let lies_in = |end_slot: Option<u64>| end_slot == Some(last.place.slot_serial);
-    let (is_told, is_older) = match next.and_then(|next| next.start.as_ref()) {
+    let (is_reported, is_older) = match next.and_then(|next| next.start.as_ref()) {
         Some(start) => (
             start.follows_end == Some(true) || lies_in(start.end_slot),
             // A newer recorder can only pass on what the older one has told.
@@ -81,7 +81,7 @@ pub(super) fn end_durability(
             own.is_none() || is_of_older,
         ),
     };
-    match (is_told, is_older && !is_recovered) {
+    match (is_reported, is_older && !is_recovered) {
         (true, _) => EndDurability::Told,
         (false, true) => EndDurability::Assumed,
         (false, false) => EndDurability::Unknown,

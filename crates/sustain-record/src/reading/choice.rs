@@ -204,7 +204,7 @@ impl Chooser {
     /// window.
     pub(super) fn finish(&mut self, frames: Option<u64>, is_end_of_stream: bool) {
         let after = self.side.at_end(is_end_of_stream);
-        self.tell_overwritten(after);
+        self.report_overwritten(after);
         self.settle(frames.filter(|_| self.is_framed), after);
         self.ready.extend(self.end.take());
         self.is_finished = true;
@@ -284,7 +284,7 @@ impl Chooser {
     }
 
     fn begin(&mut self, number: Option<u64>, side: ChoiceSide) {
-        self.tell_overwritten(side);
+        self.report_overwritten(side);
         self.settle(number, side);
         self.side = side;
         self.number = number;
@@ -294,7 +294,7 @@ impl Chooser {
 
     /// Reports an overwritten range before the first frame. If the first frame that is left lies
     /// before those that are wanted, none of them was overwritten.
-    fn tell_overwritten(&mut self, side: ChoiceSide) {
+    fn report_overwritten(&mut self, side: ChoiceSide) {
         let overwritten = self.overwritten_before.take();
         if let Some(offset_bytes) = overwritten.filter(|_| side != ChoiceSide::Before) {
             self.ready.push_back(StreamPart::Overwritten {

@@ -164,7 +164,7 @@ impl Joiner {
         self.damage(None);
         self.close();
         let after = self.side.at_end(is_end_of_stream);
-        self.tell_overwritten(after);
+        self.report_overwritten(after);
         if let Some(frames) = frames {
             self.miss(frames, after, end_bytes);
         }
@@ -173,7 +173,7 @@ impl Joiner {
     fn begin(&mut self, number: u64, time_ns: i64, offset_bytes: u64) {
         let choice = self.choice.as_ref();
         let side = choice.map_or(ChoiceSide::Inside, |choice| choice.side(number, time_ns));
-        self.tell_overwritten(side);
+        self.report_overwritten(side);
         self.miss(number, side, offset_bytes);
         self.next_number = Some(number.saturating_add(1));
         self.side = side;
@@ -193,7 +193,7 @@ impl Joiner {
 
     /// Reports overwritten frames before the first frame. If the first frame that is left lies
     /// before those that are wanted, none of them was overwritten.
-    fn tell_overwritten(&mut self, side: ChoiceSide) {
+    fn report_overwritten(&mut self, side: ChoiceSide) {
         let overwritten = self.overwritten.take();
         self.ready
             .extend(overwritten.filter(|_| side != ChoiceSide::Before));

@@ -116,7 +116,7 @@ impl Parts {
     fn advance(&mut self) -> Result<Option<(u16, StreamPart)>, RecordError> {
         loop {
             if let Some((stream, part)) = self.ready.pop_front() {
-                let part = self.told_apart(stream, part);
+                let part = self.distinguished(stream, part);
                 match self.scope.ends_at_bytes(stream) {
                     Some(end_bytes) => match part.until(end_bytes) {
                         Some(part) => return Ok(Some((stream, part))),
@@ -138,9 +138,9 @@ impl Parts {
 
     /// Tells what a ring may have written over from what a member has lost. Where a part is of
     /// both, the first piece is returned, and the rest is next.
-    fn told_apart(&mut self, stream: u16, part: StreamPart) -> StreamPart {
+    fn distinguished(&mut self, stream: u16, part: StreamPart) -> StreamPart {
         let missed = self.missed.as_mut();
-        let Some((first_end_bytes, told)) = missed.and_then(|missed| missed.why(stream, &part))
+        let Some((first_end_bytes, cause)) = missed.and_then(|missed| missed.why(stream, &part))
         else {
             return part;
         };
@@ -151,7 +151,7 @@ impl Parts {
         }
         let mut part = part.within(&(range.start..first_end_bytes));
         if let StreamPart::Hole { why, .. } = &mut part {
-            *why = told;
+            *why = cause;
         }
         part
     }

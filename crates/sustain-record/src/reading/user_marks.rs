@@ -108,7 +108,7 @@ pub fn find_marks(
         scope: &scope,
         stream: number,
         // Of a store that was full to the last block, only the end mark counts what was lost.
-        may_be_untold: stream.gap_bytes > 0 && stream.hole_bytes == 0,
+        may_be_unreported: stream.gap_bytes > 0 && stream.hole_bytes == 0,
         may_be_overwritten: recording.ring,
         may_go_on: recording.open_end && store.is_recorded_to() != Some(false),
         known: HashMap::new(),
@@ -136,7 +136,7 @@ struct MarkFinder<'a> {
     stream: u16,
     io: MemberIo,
     /// Whether marks may have been lost without an account on a member.
-    may_be_untold: bool,
+    may_be_unreported: bool,
     may_be_overwritten: bool,
     /// Whether a recorder may overwrite slots while marks are looked for.
     may_go_on: bool,
@@ -181,7 +181,7 @@ impl MarkFinder<'_> {
         Err(match (is_lost, is_before && self.may_be_overwritten) {
             (true, _) => MarkLoss::NotKept,
             (false, true) => MarkLoss::Overwritten,
-            (false, false) if self.may_be_untold => MarkLoss::NotKept,
+            (false, false) if self.may_be_unreported => MarkLoss::NotKept,
             (false, false) => MarkLoss::NotFound,
         })
     }

@@ -90,7 +90,7 @@ pub(super) struct Exchange {
     /// Held by the thread that takes edges.
     edges_turn: Mutex<()>,
     /// One per stream. It includes what waits in the channel, which the recorder has not seen yet.
-    pub(super) told: Vec<OfferedSoFar>,
+    pub(super) offered: Vec<OfferedSoFar>,
     /// Whether the recorder takes nothing more.
     pub(super) is_closed: AtomicBool,
     /// Whether the recorder may be asleep.
@@ -105,7 +105,7 @@ impl Exchange {
             pool,
             edges,
             edges_turn: Mutex::new(()),
-            told: (0..streams).map(|_| OfferedSoFar::default()).collect(),
+            offered: (0..streams).map(|_| OfferedSoFar::default()).collect(),
             is_closed: AtomicBool::new(false),
             is_idle: AtomicBool::new(false),
             waker: Mutex::new(None),
@@ -247,19 +247,19 @@ impl Inlet for ChannelInlet {
 
     fn begin_next(&mut self) {
         self.exchange.gauge.keep_for_good();
-        let told = &self.exchange.told;
-        self.cuts.begin_next(|stream| told[stream].offered());
+        let offered = &self.exchange.offered;
+        self.cuts.begin_next(|stream| offered[stream].offered());
     }
 
     fn offered(&self, stream: usize) -> Offered {
-        let told = self.exchange.told[stream].offered();
-        self.cuts.in_recording(stream, told)
+        let offered = self.exchange.offered[stream].offered();
+        self.cuts.in_recording(stream, offered)
     }
 
     fn taken_bytes(&self, stream: usize) -> u64 {
-        let told = &self.exchange.told[stream];
-        let mut taken = told.offered();
-        taken.bytes = taken.bytes.max(told.taken_bytes.load(Ordering::Relaxed));
+        let offered = &self.exchange.offered[stream];
+        let mut taken = offered.offered();
+        taken.bytes = taken.bytes.max(offered.taken_bytes.load(Ordering::Relaxed));
         self.cuts.in_recording(stream, taken).bytes
     }
 

@@ -82,11 +82,11 @@ impl StreamCuts {
             && self.places.iter().any(|place| place.cut_at.is_some())
     }
 
-    /// Begins the next recording. `told` says what the source of a stream has offered by now, which
-    /// is all if it has ended.
-    pub(super) fn begin_next(&mut self, told: impl Fn(usize) -> Offered) {
+    /// Begins the next recording. `offered` says what the source of a stream has offered by now,
+    /// which is all if it has ended.
+    pub(super) fn begin_next(&mut self, offered: impl Fn(usize) -> Offered) {
         for (stream, place) in self.places.iter_mut().enumerate() {
-            place.base = place.cut_at.take().unwrap_or_else(|| told(stream));
+            place.base = place.cut_at.take().unwrap_or_else(|| offered(stream));
         }
         // Of what was due, all was taken before the recording had all of its messages, apart from
         // what was held again.
@@ -96,9 +96,9 @@ impl StreamCuts {
     }
 
     /// What a stream has offered in this recording, if its source says so much in all recordings.
-    pub(super) fn in_recording(&self, stream: usize, told: Offered) -> Offered {
+    pub(super) fn in_recording(&self, stream: usize, offered: Offered) -> Offered {
         let place = &self.places[stream];
-        let (end, base) = (place.cut_at.unwrap_or(told), place.base);
+        let (end, base) = (place.cut_at.unwrap_or(offered), place.base);
         Offered {
             bytes: end.bytes.saturating_sub(base.bytes),
             lost_bytes: end.lost_bytes.saturating_sub(base.lost_bytes),

@@ -83,7 +83,7 @@ fn stream_note(stream: &StreamSummary) -> Option<StreamNote> {
 /// Adds as many earlier recordings to a start as it can hold. The oldest come first, because their
 /// starts are overwritten first. Those of which nothing is left are passed over in favour of the
 /// next.
-pub(super) fn tell_of(
+pub(super) fn add_earlier(
     earlier: &[Earlier],
     members: &[MemberWriter],
     start: &mut StartNote,
@@ -182,7 +182,7 @@ mod tests {
             earlier: Vec::new(),
         };
         let members = [member(next_slot_serial)];
-        tell_of(&recordings(0..200), &members, &mut start, ROOM_BYTES);
+        add_earlier(&recordings(0..200), &members, &mut start, ROOM_BYTES);
         start
     }
 

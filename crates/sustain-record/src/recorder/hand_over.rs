@@ -21,7 +21,7 @@ pub struct HandOver {
     recording: u32,
     /// What each superblock told of the last end before: whether it was the last thing on its
     /// member, and its slot.
-    told: Vec<(bool, Option<u64>)>,
+    ends_before: Vec<(bool, Option<u64>)>,
     /// Members that the next recording does without, with the reasons.
     lost: Vec<(usize, String)>,
 }
@@ -48,7 +48,7 @@ impl HandOver {
             ended_slots: ended
                 .map(|(slots, has_end)| has_end.then_some(slots))
                 .collect(),
-            told: store.members.iter().map(tells_of_end).collect(),
+            ends_before: store.members.iter().map(end_before).collect(),
             lost: feed.failed_members(),
             slots_begun,
             setup,
@@ -78,8 +78,8 @@ impl HandOver {
         lost: Vec<(usize, String)>,
     ) -> RecordFeed<I> {
         self.lost.extend(lost);
-        let told = self.ended_slots.iter().zip(self.told);
-        for (member, (ended, (has_ended, end_slot))) in self.setup.members.iter_mut().zip(told) {
+        let ends = self.ended_slots.iter().zip(self.ends_before);
+        for (member, (ended, (has_ended, end_slot))) in self.setup.members.iter_mut().zip(ends) {
             member.follows_end = ended.is_some() || has_ended;
             member.end_slot = ended.and_then(|slots| slots.checked_sub(1)).or(end_slot);
         }
@@ -92,7 +92,7 @@ impl HandOver {
     }
 }
 
-fn tells_of_end(member: &OpenMember) -> (bool, Option<u64>) {
+fn end_before(member: &OpenMember) -> (bool, Option<u64>) {
     let superblock = &member.superblock;
     (superblock.has_ended, durable_end_slot(superblock))
 }

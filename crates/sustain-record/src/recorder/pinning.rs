@@ -156,7 +156,7 @@ pub(super) enum OpenStage {
     /// How far the streams had come then: all below is to be durable, or a gap.
     Placed(Vec<u64>),
     /// Appends from this sequence on say so. One of them is to be durable.
-    Told(u64),
+    Entered(u64),
 }
 
 /// The pins of a recording that change.

@@ -57,7 +57,7 @@ impl StreamWriter {
 
     /// Shows to others how far the source has come, with this much that is not handed over yet.
     pub(super) fn show_taken(&self, kept_bytes: u64) {
-        self.told()
+        self.offered_so_far()
             .set_taken(self.offered_in_all_bytes() + kept_bytes);
     }
 
@@ -129,8 +129,9 @@ impl StreamWriter {
         }
         let now_ns = self.now_ns();
         self.next_offset_bytes += bytes;
-        self.told().set_offered(self.offered_in_all_bytes());
-        self.told().add_lost(bytes, reason);
+        self.offered_so_far()
+            .set_offered(self.offered_in_all_bytes());
+        self.offered_so_far().add_lost(bytes, reason);
         let gap = self.gap.get_or_insert(Gap {
             bytes: 0,
             frames: 0,
@@ -153,17 +154,18 @@ impl StreamWriter {
         self.send_last_gap();
         self.before_bytes += self.next_offset_bytes;
         self.next_offset_bytes = 0;
-        let (stream, offered) = (self.stream, self.told().cut_at(self.before_bytes));
+        let (stream, offered) = (self.stream, self.offered_so_far().cut_at(self.before_bytes));
         let _ = self.messages.send(RecorderMessage::Cut { stream, offered });
         self.exchange.wake();
     }
 
-    fn told(&self) -> &OfferedSoFar {
-        &self.exchange.told[usize::from(self.stream)]
+    fn offered_so_far(&self) -> &OfferedSoFar {
+        &self.exchange.offered[usize::from(self.stream)]
     }
 
     pub(super) fn send(&self, filled: Filled) {
-        self.told().set_offered(self.offered_in_all_bytes());
+        self.offered_so_far()
+            .set_offered(self.offered_in_all_bytes());
         // The recorder outlives its streams. If it is gone, its own end has said why.
         let _ = self.messages.send(RecorderMessage::Append(filled));
         self.exchange.wake();

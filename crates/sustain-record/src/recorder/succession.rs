@@ -114,7 +114,7 @@ impl RecorderRun {
                 return Ok(self.recorded(&mut feed, driven, before));
             }
             if !feed.is_cut() {
-                feed.tell_superblocks(&mut self.store);
+                feed.update_superblocks(&mut self.store);
                 close_superblocks(&mut self.store, &self.superblocks, &feed);
                 return Ok(self.recorded(&mut feed, driven, before));
             }
@@ -182,7 +182,7 @@ impl RecorderRun {
     fn go_on(&mut self, feed: RecordFeed<ChannelInlet>) -> RecordFeed<ChannelInlet> {
         let now = self.store.clock().now();
         let hand_over = HandOver::of(&feed, &self.store, Uuid::new_v4(), now);
-        feed.tell_superblocks(&mut self.store);
+        feed.update_superblocks(&mut self.store);
         let lost = self.write_superblocks(&hand_over);
         let mut next = hand_over.begin(feed, lost);
         next.know_superblocks(&self.store);

@@ -185,12 +185,13 @@ impl MarkKeeper {
     }
 
     fn offsets(&self, kept: &KeptMarks) -> Vec<MarkedOffset> {
-        let told = self.streams.iter().zip(&kept.writer.exchange.told);
-        told.map(|(name, told)| MarkedOffset {
-            name: name.clone(),
-            offset_bytes: told.taken_bytes_behind(kept.cuts),
-        })
-        .collect()
+        let offered = self.streams.iter().zip(&kept.writer.exchange.offered);
+        offered
+            .map(|(name, offered)| MarkedOffset {
+                name: name.clone(),
+                offset_bytes: offered.taken_bytes_behind(kept.cuts),
+            })
+            .collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, KeptMarks> {

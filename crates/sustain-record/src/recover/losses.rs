@@ -12,7 +12,7 @@ use crate::store::Store;
 impl Store {
     /// Tells of all that is lost. Returns what is not whole behind the durable mark of the newest
     /// recording, if its end is open.
-    pub(super) fn tell_losses(
+    pub(super) fn report_losses(
         &self,
         recordings: &[Recording],
         recovered: &mut Recovered,
@@ -29,13 +29,13 @@ impl Store {
         }
         let mut tail_of_newest = None;
         for (found, recording) in recordings.iter().zip(&behind_cuts(store, observer)?) {
-            self.tell_lost_marks(recording, recovered);
+            self.report_lost_marks(recording, recovered);
             let is_newest = recordings.first().is_some_and(|one| one.id == recording.id);
             let tail = match recording.open_end {
                 true => Some(torn_tail(self, found, observer)?),
                 false => None,
             };
-            self.tell_lost_bytes(store, recording, tail.as_ref(), recovered, observer)?;
+            self.report_lost_bytes(store, recording, tail.as_ref(), recovered, observer)?;
             if is_newest {
                 tail_of_newest = tail;
             }
@@ -43,7 +43,7 @@ impl Store {
         Ok(tail_of_newest)
     }
 
-    fn tell_lost_marks(&self, recording: &Recording, recovered: &mut Recovered) {
+    fn report_lost_marks(&self, recording: &Recording, recovered: &mut Recovered) {
         let left: Vec<String> = recording
             .streams
             .iter()
@@ -71,7 +71,7 @@ impl Store {
     /// what reading has found missing behind the durable mark. Of what is there and damaged, only
     /// reading tells. The sums still count what a ring has overwritten, so where one has gone round
     /// and they lack something, the recording is read as `verify` reads it.
-    fn tell_lost_bytes(
+    fn report_lost_bytes(
         &self,
         store: Checkable<'_>,
         recording: &Recording,
@@ -80,7 +80,7 @@ impl Store {
         observer: &mut dyn FnMut(u64),
     ) -> Result<(), RecordError> {
         let unreadable_bytes =
-            tail.map_or(0, |tail| self.tell_unreadable(recording, tail, recovered));
+            tail.map_or(0, |tail| self.report_unreadable(recording, tail, recovered));
         let by_sums = (0..)
             .zip(&recording.streams)
             .map(|(number, stream)| match tail {
@@ -118,7 +118,7 @@ impl Store {
 
     /// Tells of what the medium refused at the end of a recording, which is no work of a crash, and
     /// returns how many bytes that is.
-    fn tell_unreadable(
+    fn report_unreadable(
         &self,
         recording: &Recording,
         found: &TailFindings,

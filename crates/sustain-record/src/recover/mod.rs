@@ -65,7 +65,7 @@ impl Store {
             // The end mark will promise what is found whole now, so it must be durable before.
             self.flush()?;
         }
-        let tail = self.tell_losses(recordings, &mut recovered, observer)?;
+        let tail = self.report_losses(recordings, &mut recovered, observer)?;
         let mut newest_first = recordings.iter();
         if let (Some(newest), Some(tail)) = (newest_first.next(), tail) {
             let starts = self.whole_starts()?;

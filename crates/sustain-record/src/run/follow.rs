@@ -42,20 +42,20 @@ impl FollowedRun<'_> {
         observer: &mut RecordObserver<'_>,
     ) -> f64 {
         let mut seen = (self.board.read().recording, 0);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         loop {
             let is_new = |one: &RecordingProgress| (one.recording, one.flushes) > seen;
             self.board.wait_for(is_new, STATUS_EVERY);
             let (ended, standing) = self.board.take_ended();
             for last in ended {
-                tell_written(monitor, &last, &mut told);
-                told.clear();
+                report_written(monitor, &last, &mut reported);
+                reported.clear();
                 *samples = Samples::default();
                 let note = note_words::split(&self.complete(last));
                 observer(RecordEvent::Note(note));
             }
             seen = (standing.recording, standing.flushes);
-            tell_written(monitor, &standing, &mut told);
+            report_written(monitor, &standing, &mut reported);
             monitor.tick(self.clock.now());
             let standing = RecordingProgress {
                 time_s: self.clock.now().since_s(standing.begun_at),
@@ -65,10 +65,10 @@ impl FollowedRun<'_> {
             let standing = self.complete(standing);
             samples.take(&standing, false);
             let is_over = standing.is_over && intakes.iter().all(sources::Running::is_over);
-            let told_s = standing.time_s;
+            let reported_s = standing.time_s;
             observer(RecordEvent::Standing(Box::new(standing)));
             if is_over {
-                return told_s;
+                return reported_s;
             }
             if self.board.read().is_over {
                 // The board wakes nobody any more, and the sources will end in a moment.
@@ -82,19 +82,19 @@ impl FollowedRun<'_> {
 /// The recorder says when it looked last, which may be long before it could tell, as where a file
 /// system did not answer. Reports that were made meanwhile had a later time, and time never goes
 /// back.
-pub(super) fn not_before(standing: RecordingProgress, told_s: f64) -> RecordingProgress {
+pub(super) fn not_before(standing: RecordingProgress, reported_s: f64) -> RecordingProgress {
     RecordingProgress {
-        time_s: standing.time_s.max(told_s),
+        time_s: standing.time_s.max(reported_s),
         ..standing
     }
 }
 
 /// Tells the monitor what was written to the members since the last time, so that it does not count
 /// this as foreign I/O.
-fn tell_written(monitor: &mut Monitor, standing: &RecordingProgress, told: &mut Vec<u64>) {
-    told.resize(standing.members.len(), 0);
-    for (member, told) in standing.members.iter().zip(told) {
-        let before = std::mem::replace(told, member.bytes);
+fn report_written(monitor: &mut Monitor, standing: &RecordingProgress, reported: &mut Vec<u64>) {
+    reported.resize(standing.members.len(), 0);
+    for (member, reported) in standing.members.iter().zip(reported) {
+        let before = std::mem::replace(reported, member.bytes);
         let more = member.bytes.saturating_sub(before);
         monitor.drove(&member.name, Direction::Write, more);
     }

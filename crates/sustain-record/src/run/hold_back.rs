@@ -30,7 +30,7 @@ pub(super) struct HoldingBack {
     /// Other recorders, which are spared.
     beside: Option<RecordersBeside>,
     running: Option<HoldingThread>,
-    told: Option<HoldBackResult>,
+    rehearsed: Option<HoldBackResult>,
 }
 
 /// The thread, which ends when nobody can tell it anything any more.
@@ -51,7 +51,7 @@ impl HoldingBack {
             ready: None,
             beside: None,
             running: None,
-            told: None,
+            rehearsed: None,
         };
         let Some(supervisor) = &plan.hold_back else {
             return holding;
@@ -60,16 +60,16 @@ impl HoldingBack {
             .map_err(HoldBackError::Directory)
             .and_then(|directory| {
                 let setup = setup(plan, devices, store, directory);
-                let told = HoldBack::rehearse(&setup, roots)?;
-                Ok((told, HoldBack::start(&setup, supervisor, roots)?))
+                let rehearsed = HoldBack::rehearse(&setup, roots)?;
+                Ok((rehearsed, HoldBack::start(&setup, supervisor, roots)?))
             });
         holding.beside = Some(RecordersBeside::on(numbers(devices)));
         match ready {
-            Ok((told, ready)) => {
-                holding.told = Some(told);
+            Ok((rehearsed, ready)) => {
+                holding.rehearsed = Some(rehearsed);
                 holding.ready = Some(ready);
             }
-            Err(error) => holding.told = Some(refused(&error)),
+            Err(error) => holding.rehearsed = Some(refused(&error)),
         }
         holding
     }
@@ -91,19 +91,19 @@ impl HoldingBack {
         match thread.spawn(follow) {
             Ok(thread) => self.running = Some(HoldingThread { end, thread }),
             Err(error) => {
-                self.told = Some(refused(&HoldBackError::Supervisor(error)));
+                self.rehearsed = Some(refused(&HoldBackError::Supervisor(error)));
             }
         }
     }
 
     /// What can be said before the first byte.
-    pub(super) fn told(&self) -> Option<HoldBackResult> {
-        self.told.clone()
+    pub(super) fn rehearsed(&self) -> Option<HoldBackResult> {
+        self.rehearsed.clone()
     }
 
     /// Puts every limit back, and tells what was done.
     pub(super) fn finish(mut self) -> Option<HoldBackResult> {
-        self.end().or(self.told.take())
+        self.end().or(self.rehearsed.take())
     }
 
     fn end(&mut self) -> Option<HoldBackResult> {
@@ -128,13 +128,13 @@ pub(super) fn rehearsed(
     roots: &Roots,
 ) -> Option<HoldBackResult> {
     plan.hold_back.as_ref()?;
-    let told = check_runtime_directory()
+    let rehearsed = check_runtime_directory()
         .map_err(HoldBackError::Directory)
         .and_then(|()| {
             let setup = setup(plan, devices, store, PathBuf::new());
             HoldBack::rehearse(&setup, roots)
         });
-    Some(told.unwrap_or_else(|error| refused(&error)))
+    Some(rehearsed.unwrap_or_else(|error| refused(&error)))
 }
 
 fn follow(

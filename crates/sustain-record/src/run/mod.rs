@@ -19,7 +19,7 @@ pub use control::check_pin_request;
 use control::{Commanded, ControlAhead};
 use follow::{FollowedRun, not_before};
 use hold_back::HoldingBack;
-use need::ToldNeed;
+use need::NeedPublisher;
 use open::{OpenedRun, open};
 use samples::Samples;
 pub use sustain_hold_back::{SupervisorCommand, supervise as put_back_limits};
@@ -191,7 +191,7 @@ pub fn record(
     let (service, commands) = control::serve(control, &mut writers, commanded)?;
     let mut share = share::taken(&recorder, on_members, &holding);
     holding.watch(recorder.gauge(), share.takes());
-    let need = ToldNeed::start(plan, &devices, usual_bytes, &recorder);
+    let need = NeedPublisher::start(plan, &devices, usual_bytes, &recorder);
     let intake_start = sources::IntakeStart {
         start,
         stop,
@@ -199,20 +199,20 @@ pub fn record(
         comes_first: share.takes(),
     };
     let intakes = sources::start(plan, sources, writers, intake_start)?;
-    share::tell(&share, observer);
+    share::report(&share, observer);
     let mut samples = Samples::default();
     let followed = FollowedRun {
         board: &board,
         clock: &clock,
         service: service.as_ref(),
     };
-    let told_s = followed.follow(&intakes, &mut monitor, &mut samples, observer);
+    let reported_s = followed.follow(&intakes, &mut monitor, &mut samples, observer);
     let ended: Vec<_> = intakes.into_iter().map(sources::Running::end).collect();
     let recorded = recorder.finish()?;
     drop(need);
     share.hold_back = holding.finish();
     let taken = sources::passed_on(ended);
-    let last = followed.complete(not_before(board.read(), told_s));
+    let last = followed.complete(not_before(board.read(), reported_s));
     drop(service);
     observer(RecordEvent::Standing(Box::new(last.clone())));
     samples.take(&last, true);

@@ -15,19 +15,19 @@ use crate::store::Store;
 const EVERY: Duration = Duration::from_millis(50);
 
 /// What waits is told as long as this lives.
-pub(super) struct ToldNeed {
+pub(super) struct NeedPublisher {
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl ToldNeed {
+impl NeedPublisher {
     /// Begins to tell. Where it cannot be told nothing else is lost, and nobody is bothered.
     pub(super) fn start(
         plan: &RecordPlan,
         devices: &[BlockDevice],
         usual_bytes: u64,
         recorder: &Recorder,
-    ) -> ToldNeed {
+    ) -> NeedPublisher {
         let (gauge, board) = (recorder.gauge(), recorder.board());
         let disks: Vec<_> = whole_disks(devices)
             .into_iter()
@@ -37,14 +37,14 @@ impl ToldNeed {
             .then(|| PublishedNeed::create(&runtime_directory().ok()?, &disks).ok())
             .flatten();
         let Some(mut need) = need else {
-            return ToldNeed {
+            return NeedPublisher {
                 end: None,
                 thread: None,
             };
         };
         let buffer_bytes = plan.options.buffer_bytes;
         let (end, is_ended) = channel();
-        let tell = move || {
+        let publish = move || {
             while is_ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
                 // What waits until a pin is freed waits for no disk.
                 let pins = board.read().pins;
@@ -52,20 +52,20 @@ impl ToldNeed {
                     true => 0,
                     false => gauge.used_bytes().saturating_sub(usual_bytes),
                 };
-                if need.tell(waiting_bytes, buffer_bytes).is_err() {
+                if need.publish(waiting_bytes, buffer_bytes).is_err() {
                     return;
                 }
             }
         };
         let thread = std::thread::Builder::new().name("sustain-need".to_owned());
-        ToldNeed {
+        NeedPublisher {
             end: Some(end),
-            thread: thread.spawn(tell).ok(),
+            thread: thread.spawn(publish).ok(),
         }
     }
 }
 
-impl Drop for ToldNeed {
+impl Drop for NeedPublisher {
     fn drop(&mut self) {
         self.end.take();
         if let Some(thread) = self.thread.take() {

@@ -121,13 +121,13 @@ fn notes_before(
 /// observer unless the creation of the store has done so.
 fn caution(
     store: &Store,
-    is_told: bool,
+    is_reported: bool,
     roots: &Roots,
     notes: &mut Vec<String>,
     observer: &mut RecordObserver<'_>,
 ) {
     for caution in neighbour_cautions(places(store), roots) {
-        if !is_told {
+        if !is_reported {
             observer(RecordEvent::Note(caution.clone()));
         }
         notes.push(caution);

@@ -45,13 +45,13 @@ pub(super) fn taken(
 ) -> ShareResult {
     ShareResult {
         members,
-        hold_back: holding.told(),
+        hold_back: holding.rehearsed(),
         ..recorder.share().clone()
     }
 }
 
 /// Says what was taken. Of a fair recorder there is nothing to say.
-pub(super) fn tell(share: &ShareResult, observer: &mut RecordObserver<'_>) {
+pub(super) fn report(share: &ShareResult, observer: &mut RecordObserver<'_>) {
     if share.asked == RecorderShare::First {
         observer(RecordEvent::Note(share_line(share)));
     }

@@ -10,7 +10,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use crate::error::RecordError;
-use crate::member_io::{GIVEN_UP_AFTER_NS, LONG_WAIT_NS, tell_long_wait, words_of_silent};
+use crate::member_io::{GIVEN_UP_AFTER_NS, LONG_WAIT_NS, report_long_wait, words_of_silent};
 
 /// A call that shows no progress, however long it takes in good order, gets the time of a flush.
 /// So does one that shows some, from then on.
@@ -20,7 +20,7 @@ pub(super) const WHOLE_GIVEN_UP_AFTER_NS: u64 = 10 * GIVEN_UP_AFTER_NS;
 const LOOK_NS: u64 = 1_000_000_000;
 /// It is told what is waited for after this part of the patience, or after a long wait if that is
 /// sooner.
-const TOLD_PART: u64 = 6;
+const REPORTED_PART: u64 = 6;
 
 /// Reads how far a call has come. It may itself never return.
 pub(super) type Progress = Box<dyn Fn() -> u64 + Send>;
@@ -72,8 +72,8 @@ impl Bounded<'_> {
     ) -> Result<T, RecordError> {
         let seen = || lookout.map_or(0, |lookout| lookout.seen.load(Ordering::Relaxed));
         let (mut before, mut waited_ns, mut still_ns) = (seen(), 0, 0);
-        let told_after_ns = LONG_WAIT_NS.min(self.patience_ns / TOLD_PART);
-        let mut is_told = false;
+        let reported_after_ns = LONG_WAIT_NS.min(self.patience_ns / REPORTED_PART);
+        let mut is_reported = false;
         while still_ns < self.patience_ns {
             match returned.recv_timeout(Duration::from_nanos(look_ns)) {
                 Ok(answer) => return Ok(answer),
@@ -87,9 +87,9 @@ impl Bounded<'_> {
             let now = seen();
             still_ns = if now == before { still_ns + look_ns } else { 0 };
             before = now;
-            if !is_told && waited_ns >= told_after_ns {
-                is_told = true;
-                self.tell(waited_ns, lookout.is_some());
+            if !is_reported && waited_ns >= reported_after_ns {
+                is_reported = true;
+                self.report_wait(waited_ns, lookout.is_some());
             }
         }
         Err(RecordError::Silent(self.words(lookout.is_some())))
@@ -109,10 +109,10 @@ impl Bounded<'_> {
         )
     }
 
-    fn tell(&self, waited_ns: u64, shows_progress: bool) {
+    fn report_wait(&self, waited_ns: u64, shows_progress: bool) {
         let (what, seconds) = (self.what, waited_ns / 1_000_000_000);
         let patience_s = self.patience_ns / 1_000_000_000;
-        tell_long_wait(&if shows_progress {
+        report_long_wait(&if shows_progress {
             format!(
                 "{what} has not returned for {seconds} s: some file systems write all of a new \
                  file first. It is given up when it has not got on for {patience_s} s"

@@ -49,12 +49,12 @@ pub(super) fn candidates<'a>(
         };
         found.push(MemberCandidate { name, path });
     }
-    tell_apart(typed, &found, direction, roots, GIVEN_UP_AFTER_NS)?;
+    require_distinct(typed, &found, direction, roots, GIVEN_UP_AFTER_NS)?;
     Ok(found)
 }
 
 /// Checks that no two names mean the same thing.
-fn tell_apart(
+fn require_distinct(
     typed: &[String],
     found: &[MemberCandidate<'_>],
     direction: Direction,
@@ -149,12 +149,13 @@ mod tests {
                 MemberCandidate { name, path }
             })
             .collect();
-        let error = tell_apart(&typed, &found, Direction::Write, &roots, 1_000_000).unwrap_err();
+        let error =
+            require_distinct(&typed, &found, Direction::Write, &roots, 1_000_000).unwrap_err();
         assert!(matches!(error, RecordError::Silent(_)), "{error}");
         let told = error.to_string();
         let begin = "telling m0 and m1 apart has not returned for ";
         assert!(told.starts_with(begin), "{told}");
         // Alone, it is not compared with anything.
-        tell_apart(&typed[..1], &found[..1], Direction::Write, &roots, 1).unwrap();
+        require_distinct(&typed[..1], &found[..1], Direction::Write, &roots, 1).unwrap();
     }
 }

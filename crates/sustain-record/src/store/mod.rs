@@ -139,10 +139,10 @@ impl Store {
     }
 
     /// Sorts what the members that are there tell by their places in the table of members.
-    fn by_index<T: Clone>(&self, told: Vec<T>) -> Vec<Option<T>> {
+    fn by_index<T: Clone>(&self, found: Vec<T>) -> Vec<Option<T>> {
         let mut by_index = vec![None; self.members.len() + self.missing.len()];
-        for (member, told) in self.members.iter().zip(told) {
-            by_index[member.index()] = Some(told);
+        for (member, found) in self.members.iter().zip(found) {
+            by_index[member.index()] = Some(found);
         }
         by_index
     }

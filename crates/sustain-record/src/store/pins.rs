@@ -153,7 +153,7 @@ impl Store {
             .partition(|(_, unknown_on)| unknown_on.is_some());
         for (pin, unknown_on) in kept {
             for index in unknown_on.into_iter().flatten() {
-                self.tell_of_pin(index, pin)?;
+                self.enter_pin(index, pin)?;
             }
         }
         let numbered = self.members.iter().map(|one| one.superblock.largest_pin());
@@ -179,7 +179,7 @@ impl Store {
     }
 
     /// Lets a member that is too old to know of a pin keep what it has of it.
-    fn tell_of_pin(&mut self, index: usize, pin: Pin) -> Result<(), RecordError> {
+    fn enter_pin(&mut self, index: usize, pin: Pin) -> Result<(), RecordError> {
         let name = &self.members[index].name;
         let number = pin.number;
         if !has_place_for(&self.members[index].superblock.pins, number) {

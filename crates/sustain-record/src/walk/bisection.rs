@@ -39,19 +39,19 @@ pub(crate) fn divide<T, E>(
         let down = first.into_iter().chain(rest.into_iter().flatten());
         let mut known = None;
         for serial in down.take_while(|serial| *serial > low) {
-            known = probe(serial)?.map(|told| (serial, told));
+            known = probe(serial)?.map(|readable| (serial, readable));
             if known.is_some() {
                 break;
             }
         }
         match known {
-            Some((serial, told)) if is_before(&told) => {
+            Some((serial, readable)) if is_before(&readable) => {
                 divided.slot = serial;
-                divided.before = Some(told);
+                divided.before = Some(readable);
                 low = middle;
             }
-            Some((serial, told)) => {
-                divided.behind = Some(told);
+            Some((serial, readable)) => {
+                divided.behind = Some(readable);
                 high = serial;
             }
             None => low = middle,
@@ -83,15 +83,15 @@ mod tests {
         let is_of_course = |serial: &u64| course.at_or_after(*serial) == Some(*serial);
         for damaged in [0..0, 16..17, 24..26, 30..50] {
             let probe = |serial: u64| {
-                let is_told = is_of_course(&serial) && !damaged.contains(&serial);
-                is_told.then_some(serial)
+                let is_reported = is_of_course(&serial) && !damaged.contains(&serial);
+                is_reported.then_some(serial)
             };
             for last in slots.clone() {
-                let told = |serial| Ok::<_, Infallible>(probe(serial));
-                let Ok(divided) = divide(&course, &slots, told, |serial| *serial <= last);
-                let told = || slots.clone().filter_map(probe);
-                let before = told().rfind(|serial| *serial <= last);
-                let behind = told().find(|serial| *serial > last);
+                let readable = |serial| Ok::<_, Infallible>(probe(serial));
+                let Ok(divided) = divide(&course, &slots, readable, |serial| *serial <= last);
+                let readable = || slots.clone().filter_map(probe);
+                let before = readable().rfind(|serial| *serial <= last);
+                let behind = readable().find(|serial| *serial > last);
                 assert_eq!(Some(divided.slot), before, "{damaged:?}, {last}");
                 assert_eq!(divided.behind, behind, "{damaged:?}, {last}");
             }

@@ -47,7 +47,7 @@ pub struct Bench {
     /// The longest time from acceptance to durability in the last recording, per stream.
     pub durable_latency_ns_max: Vec<u64>,
     /// Whether someone repeats it and wants to know more.
-    pub is_told: bool,
+    pub is_reported: bool,
     /// The bytes that a crash took of each recording, when one was recovered first.
     pub torn_bytes: BTreeMap<Uuid, u64>,
 }
@@ -88,7 +88,7 @@ impl Bench {
             draw: Draw::new(!plan.seed),
             struck: Vec::new(),
             durable_latency_ns_max: Vec::new(),
-            is_told: false,
+            is_reported: false,
             torn_bytes: BTreeMap::new(),
             plan: plan.clone(),
             clock,
@@ -154,7 +154,7 @@ impl Bench {
     pub fn record(&mut self, number: usize) -> Fate {
         let plan = self.plan.recordings[number].clone();
         let mut store = self.open(Mode::Record);
-        if self.is_told {
+        if self.is_reported {
             tell(&store);
         }
         self.history.borrow().close_pins();

@@ -44,7 +44,7 @@ pub struct Given {
 /// Reads everything that is there, and checks it against the history.
 pub fn check(bench: &mut Bench, given: Given) {
     let mut store = bench.open_without(given.missing, Mode::Read);
-    if bench.is_told {
+    if bench.is_reported {
         tell(&store);
     }
     let listed = store.recordings().expect("the recordings can be listed");

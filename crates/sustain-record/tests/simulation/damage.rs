@@ -181,7 +181,7 @@ fn last_ends<'a>(
     let ends = history.appends.iter().filter(|append| {
         append.recording == index && append.kind == Kind::End && append.completed_at.is_some()
     });
-    let is_told = |end: &&Append| {
+    let is_reported = |end: &&Append| {
         let mut members = store.members.iter();
         let member = members.find(|member| member.index() == end.member);
         member.is_some_and(|member| {
@@ -192,7 +192,7 @@ fn last_ends<'a>(
         }) && end.is_promised()
     };
     let ends: Vec<&Append> = ends.collect();
-    (!ends.is_empty() && ends.iter().all(is_told)).then_some(ends)
+    (!ends.is_empty() && ends.iter().all(is_reported)).then_some(ends)
 }
 
 /// All end marks of a recording, if each is durable, nothing can have been written over it, and the

@@ -13,9 +13,9 @@ use crate::plan::{CutKind, Plan};
 ///
 /// # Panics
 /// If the promise is not kept.
-pub fn run(plan: &Plan, is_told: bool) -> BTreeSet<&'static str> {
+pub fn run(plan: &Plan, is_reported: bool) -> BTreeSet<&'static str> {
     let mut bench = Bench::new(plan);
-    bench.is_told = is_told;
+    bench.is_reported = is_reported;
     let mut met = BTreeSet::new();
     let mut is_untouched = true;
     if plan.members.iter().any(|member| member.bad_byte.is_some()) {
@@ -31,7 +31,7 @@ pub fn run(plan: &Plan, is_told: bool) -> BTreeSet<&'static str> {
             Fate::Torn => "crashed while superblocks were renewed",
             Fate::Stuck => "hangs",
         });
-        if is_told {
+        if is_reported {
             tell(&bench, number, fate);
         }
         if fate == Fate::Running {

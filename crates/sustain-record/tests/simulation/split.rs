@@ -37,7 +37,7 @@ impl Bench {
             (u128::from(self.draw.number()) << 64) | u128::from(self.draw.number()),
         );
         let ring = feed.setup().ring;
-        feed.tell_superblocks(store);
+        feed.update_superblocks(store);
         let hand_over = HandOver::of(&feed, store, id, self.clock.now());
         if ring {
             self.history.borrow_mut().began(hand_over.slots_begun());

@@ -456,15 +456,15 @@ fn a_lost_end_mark_is_missed_in_a_ring_of_few_slots_unless_a_cut_can_have_hit_it
             }
             let result = check(&image.open());
             // The recorder may begin half of the slots, at least two, before its next start.
-            let is_told = slots >= 4;
-            assert_eq!(result.ok, !is_told, "{slots}: {result:?}");
+            let is_reported = slots >= 4;
+            assert_eq!(result.ok, !is_reported, "{slots}: {result:?}");
             let places: Vec<Option<u64>> = result.bad.iter().map(|bad| bad.offset_bytes).collect();
-            let expected = is_told.then_some(Some(end.offset_bytes as u64));
+            let expected = is_reported.then_some(Some(end.offset_bytes as u64));
             assert_eq!(places, Vec::from_iter(expected), "{slots}");
             let notes = result.notes.join(" ");
             assert_eq!(
                 notes.contains("cannot be told"),
-                !is_told,
+                !is_reported,
                 "{slots}: {notes}"
             );
         }
@@ -2148,9 +2148,9 @@ fn a_range_of_time_goes_by_the_clock_of_the_source() {
         }),
     ];
     for (what, clock) in clocks {
-        for is_told in [true, false] {
+        for is_reported in [true, false] {
             let mut image = Image::new(2, 40, &["length-prefixed", "none"], false);
-            if !is_told {
+            if !is_reported {
                 image.drifts = None;
             }
             timed(&mut image, 60, clock);
@@ -2166,7 +2166,7 @@ fn a_range_of_time_goes_by_the_clock_of_the_source() {
                 assert_eq!(
                     found,
                     (then.clone(), vec![]),
-                    "{what}, {is_told}: {from}..{to}"
+                    "{what}, {is_reported}: {from}..{to}"
                 );
                 let mut bytes = Vec::new();
                 for part in parts(&scope, 0, &range) {

@@ -520,8 +520,8 @@ fn a_member_that_comes_back_older_fails_recovering_in_a_ring_that_has_not_gone_r
         let recovered = place.recover();
         assert_eq!(recovered.lost_bytes, hole_bytes, "ring {ring}");
         let mut notes = recovered.notes.iter();
-        let is_told = notes.any(|note| note.contains("are on no member any more"));
-        assert!(is_told, "{recovered:?}");
+        let is_reported = notes.any(|note| note.contains("are on no member any more"));
+        assert!(is_reported, "{recovered:?}");
     }
 }
 
@@ -568,8 +568,8 @@ fn bytes_lost_in_a_ring_that_has_gone_round_fail_recovering_as_they_fail_the_che
             let recovered = place.recover();
             assert_eq!(recovered.lost_bytes, lost_bytes, "{recovered:?}");
             let mut notes = recovered.notes.iter();
-            let is_told = notes.any(|note| note.contains("are on no member any more"));
-            assert!(is_told, "{recovered:?}");
+            let is_reported = notes.any(|note| note.contains("are on no member any more"));
+            assert!(is_reported, "{recovered:?}");
         }
     }
 }

@@ -52,8 +52,8 @@ pub fn record_summary(result: &RecordResult) -> String {
 fn aligned_line(result: &RecordResult) -> Option<String> {
     let payload_bytes: u64 = result.members.iter().map(|member| member.bytes).sum();
     let beside_bytes = result.total.beside_payload_bytes;
-    let is_told = result.plan.align_frames && payload_bytes > 0 && beside_bytes > 0;
-    is_told.then(|| {
+    let is_reported = result.plan.align_frames && payload_bytes > 0 && beside_bytes > 0;
+    is_reported.then(|| {
         format!(
             "aligned frames: {} were written beside their bytes, {} of these, for descriptors and \
              to fill up blocks",

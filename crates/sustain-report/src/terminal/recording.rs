@@ -140,7 +140,7 @@ impl RecordView {
 
     /// Prints the status line of the latest moment, as a line that stays. Someone asked for it, so
     /// that a silent view prints it too.
-    pub fn tell(&mut self) {
+    pub fn print_status(&mut self) {
         self.note(&self.line.clone());
     }
 

@@ -54,8 +54,8 @@ fn floors(steps: &[Step], rate_bytes_per_s: f64, until_s: f64) -> Option<Vec<f64
         floors[part] = floors[part].min(backlog);
         seen[part] += 1;
     }
-    let are_told = seen.iter().all(|steps| *steps >= STEPS_MIN);
-    are_told.then_some(floors)
+    let are_enough = seen.iter().all(|steps| *steps >= STEPS_MIN);
+    are_enough.then_some(floors)
 }
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ pub struct Difference {
 impl Difference {
     /// Whether nothing is known of the noise: it was measured once, and so were the others like
     /// it; or the few readings are so far apart that any difference may be it.
-    pub fn is_untold(&self) -> bool {
+    pub fn is_undecided(&self) -> bool {
         self.ci95.is_none()
     }
 }
@@ -362,10 +362,10 @@ impl Judgement {
         };
         let is_noise = log.abs() <= of_all;
         // What is beyond all noise is known to differ, however wide the interval.
-        let is_told = !is_noise || of_this <= SAYS_NOTHING;
+        let is_reported = !is_noise || of_this <= SAYS_NOTHING;
         Some(Difference {
             share,
-            ci95: is_told.then(|| [(log - of_all).exp_m1(), (log + of_all).exp_m1()]),
+            ci95: is_reported.then(|| [(log - of_all).exp_m1(), (log + of_all).exp_m1()]),
             is_noise,
         })
     }

@@ -110,7 +110,7 @@ impl WallSearch<'_> {
         self.begin_anchor()?;
         self.explain()?;
         self.look_for_falls()?;
-        self.tell_kinds(basis)?;
+        self.decide_kinds(basis)?;
         self.try_predictions()?;
         self.reconsider(basis)
     }

@@ -117,9 +117,9 @@ mod tests {
         let start = Clock::simulated().now();
         assert_eq!(beside.part(start), Some(0.0));
         assert_eq!(elsewhere.part(start), None);
-        need.tell(16 << 20, 64 << 20).unwrap();
+        need.publish(16 << 20, 64 << 20).unwrap();
         assert_eq!(beside.part(start), Some(0.25));
-        need.tell(0, 64 << 20).unwrap();
+        need.publish(0, 64 << 20).unwrap();
         assert_eq!(beside.part(start), Some(0.0));
         assert_eq!(beside.processes(), [std::process::id()]);
         drop(need);
@@ -132,8 +132,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut first = PublishedNeed::create(directory.path(), &[DISK]).unwrap();
         let mut second = PublishedNeed::create(directory.path(), &[DISK]).unwrap();
-        first.tell(1, 10).unwrap();
-        second.tell(8, 10).unwrap();
+        first.publish(1, 10).unwrap();
+        second.publish(8, 10).unwrap();
         let mut beside = RecordersBeside::within(vec![directory.path().to_owned()], vec![DISK]);
         assert_eq!(beside.part(Clock::simulated().now()), Some(0.8));
     }
@@ -156,7 +156,7 @@ mod tests {
     fn a_recorder_whose_process_cannot_be_seen_is_known_by_its_lock() {
         let directory = tempfile::tempdir().unwrap();
         let mut need = PublishedNeed::create(directory.path(), &[DISK]).unwrap();
-        need.tell(16 << 20, 64 << 20).unwrap();
+        need.publish(16 << 20, 64 << 20).unwrap();
         let named = fs::read_dir(directory.path()).unwrap().next().unwrap();
         // The kernel gives no process so high a number, so nobody sees this one.
         let hidden = directory.path().join("recording-4194305-0.need");

@@ -48,7 +48,7 @@ impl PublishedNeed {
     ///
     /// # Errors
     /// The cause, if the file cannot be written.
-    pub fn tell(&mut self, waiting_bytes: u64, buffer_bytes: u64) -> io::Result<()> {
+    pub fn publish(&mut self, waiting_bytes: u64, buffer_bytes: u64) -> io::Result<()> {
         let line = first_line(waiting_bytes, buffer_bytes);
         self.file.write_all_at(line.as_bytes(), 0)
     }

@@ -100,7 +100,7 @@ impl ByteExtraction {
                     return Err(error);
                 }
             };
-            for part in ring.tell(part) {
+            for part in ring.split(part) {
                 if matches!(part, StreamPart::OpenEnd { .. }) {
                     self.take_all_overwritten(selection, store, work, &mut looked);
                 }
@@ -113,21 +113,21 @@ impl ByteExtraction {
             }
         }
         self.take_all_overwritten(selection, store, work, &mut looked);
-        self.tell_overwritten_gaps(selection, &looked);
+        self.report_overwritten_gaps(selection, &looked);
         self.output.finish()?;
         Ok(looked)
     }
 
     /// Gaps are told by the appends behind them. Below the readable range, where a ring has
     /// overwritten some of these, only the sum of the gaps is known.
-    fn tell_overwritten_gaps(&mut self, selection: &Selection<'_>, looked: &Looked) {
+    fn report_overwritten_gaps(&mut self, selection: &Selection<'_>, looked: &Looked) {
         let stream = selection.stream;
         let has_all_below =
             looked.from_byte == Some(0) && looked.to_byte >= Some(stream.readable_from_bytes);
         if has_all_below {
             let below_bytes = stream.readable_from_gap_bytes;
             let unfound_bytes = below_bytes.saturating_sub(self.gaps_below_bytes);
-            self.losses.tell_overwritten_gaps(unfound_bytes);
+            self.losses.report_overwritten_gaps(unfound_bytes);
         }
     }
 

@@ -135,7 +135,7 @@ impl Losses {
 
     /// Tells that of what a ring has overwritten so many bytes had never been recorded, as `verify`
     /// counts them. The ring has overwritten what told where they were.
-    pub(super) fn tell_overwritten_gaps(&mut self, bytes: u64) {
+    pub(super) fn report_overwritten_gaps(&mut self, bytes: u64) {
         let is_overwritten = |lost: &&mut Lost| lost.kind == LostKind::Overwritten;
         let first = self.listed.iter_mut().find(is_overwritten);
         if let Some(first) = first.filter(|_| bytes > 0) {

@@ -35,7 +35,7 @@ impl<'a> OverwrittenRing<'a> {
     }
 
     /// The part as it is by now. What was overwritten before or meanwhile does not count as a hole.
-    pub(super) fn tell(&mut self, part: StreamPart) -> Vec<StreamPart> {
+    pub(super) fn split(&mut self, part: StreamPart) -> Vec<StreamPart> {
         let (offset_bytes, end_bytes) = (part.offset_bytes(), part.end_bytes());
         let StreamPart::Hole { why, origin, .. } = &part else {
             return vec![part];

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::say;
 
 /// A call that has not returned for so long is told.
-const TOLD_AFTER_NS: u64 = 5_000_000_000;
+const REPORTED_AFTER_NS: u64 = 5_000_000_000;
 /// Looks in that time.
 const LOOKS: u64 = 10;
 
@@ -44,12 +44,12 @@ impl WriteWatch {
 
     /// Of the files in a directory of this name.
     pub(super) fn of_files(name: &str) -> WriteWatch {
-        let look_ns = TOLD_AFTER_NS / LOOKS;
+        let look_ns = REPORTED_AFTER_NS / LOOKS;
         WriteWatch::start(name, look_ns, |words| say(&format!("note: {words}")))
     }
 
     /// Without a thread nothing is told.
-    fn start(name: &str, look_ns: u64, tell: impl Fn(String) + Send + 'static) -> WriteWatch {
+    fn start(name: &str, look_ns: u64, report: impl Fn(String) + Send + 'static) -> WriteWatch {
         let (ends, ended) = sync_channel::<()>(0);
         let standing = Arc::new(Mutex::new(WriteStanding::default()));
         let (looked_at, name) = (Arc::clone(&standing), name.to_owned());
@@ -59,7 +59,7 @@ impl WriteWatch {
             while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 let standing = *locked(&looked_at);
                 if let Some(call) = lookout.look(standing) {
-                    tell(words(&name, call));
+                    report(words(&name, call));
                 }
             }
         };
@@ -104,7 +104,7 @@ struct WriteLookout {
     before: WriteStanding,
     /// Looks in a row, so far, that have found the same call under way.
     still: u64,
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl WriteLookout {
@@ -117,16 +117,16 @@ impl WriteLookout {
             0
         };
         self.before = standing;
-        if self.is_told || self.still < LOOKS {
+        if self.is_reported || self.still < LOOKS {
             return None;
         }
-        self.is_told = standing.call.is_some();
+        self.is_reported = standing.call.is_some();
         standing.call
     }
 }
 
 fn words(name: &str, call: WriteCall) -> String {
-    let seconds = TOLD_AFTER_NS / 1_000_000_000;
+    let seconds = REPORTED_AFTER_NS / 1_000_000_000;
     let what = match call {
         WriteCall::Write => format!("{name}: its file system has taken no write for {seconds} s"),
         WriteCall::Keep => format!(
@@ -149,8 +149,10 @@ mod tests {
 
     #[test]
     fn a_write_that_does_not_return_names_its_file() {
-        let (told, heard) = channel();
-        let watch = WriteWatch::start("out.bin", 1_000_000, move |words| told.send(words).unwrap());
+        let (reported, heard) = channel();
+        let watch = WriteWatch::start("out.bin", 1_000_000, move |words| {
+            reported.send(words).unwrap();
+        });
         // It returns only when it has been told.
         let words = watch.during(WriteCall::Write, || heard.recv().unwrap());
         let begin = "out.bin: its file system has taken no write for 5 s. ";
@@ -160,8 +162,10 @@ mod tests {
 
     #[test]
     fn a_wait_for_the_medium_is_not_called_a_write() {
-        let (told, heard) = channel();
-        let watch = WriteWatch::start("out.bin", 1_000_000, move |words| told.send(words).unwrap());
+        let (reported, heard) = channel();
+        let watch = WriteWatch::start("out.bin", 1_000_000, move |words| {
+            reported.send(words).unwrap();
+        });
         watch.during(WriteCall::Write, || ());
         let words = watch.during(WriteCall::Keep, || heard.recv().unwrap());
         assert!(!words.contains("no write"), "{words}");
@@ -186,8 +190,8 @@ mod tests {
         for _ in 0..10 * LOOKS {
             assert_eq!(lookout.look(between), None);
         }
-        let told = (0..10 * LOOKS).filter_map(|_| lookout.look(writes(101)));
-        assert_eq!(told.count(), 1);
+        let reported = (0..10 * LOOKS).filter_map(|_| lookout.look(writes(101)));
+        assert_eq!(reported.count(), 1);
     }
 
     #[test]

@@ -226,8 +226,8 @@ impl Trial<'_, '_> {
     }
 
     fn prewrite(&mut self) -> Result<(), MeasureError> {
-        let mut tell = of_phase(self.observer, SweepEvent::Preparing);
-        Ok(self.prepared.prewrite(&mut tell)?)
+        let mut report = of_phase(self.observer, SweepEvent::Preparing);
+        Ok(self.prepared.prewrite(&mut report)?)
     }
 
     /// Makes a run of each side that does not count: caches fill, disks wake up, and the run shows
@@ -271,12 +271,12 @@ impl Trial<'_, '_> {
     ) -> Result<(PointOutcome, u32), MeasureError> {
         self.make_ready(side)?;
         let (orders, session) = (self.orders, self.prepared.session);
-        let mut tell = of_phase(self.observer, SweepEvent::Preparing);
+        let mut report = of_phase(self.observer, SweepEvent::Preparing);
         let change = |like: PhaseSetup| orders.setup(side, session, time_ns, &like);
-        let (mut phase, threads, _) = self.prepared.run_with_threads(change, &mut tell)?;
+        let (mut phase, threads, _) = self.prepared.run_with_threads(change, &mut report)?;
         let setup = change(self.prepared.setup(threads));
         if self.prepared.stop.reason().is_none() {
-            self.prepared.flush_after(&setup, &mut phase, &mut tell)?;
+            self.prepared.flush_after(&setup, &mut phase, &mut report)?;
         }
         let outcome = outcome_of(&orders.settings[side], &setup, session, &phase);
         let series = phase.collected.targets.iter().zip(&setup.targets);
@@ -410,8 +410,8 @@ impl Trial<'_, '_> {
         let time_ns = self.plan.time_per_run_ns;
         let setup = self.orders.setup(side, session, time_ns, &like);
         let moment = |live| SweepEvent::Live(measuring.clone(), live);
-        let mut tell = of_phase(self.observer, moment);
-        let phase = run_point(&mut self.prepared, &setup, &mut tell)?;
+        let mut report = of_phase(self.observer, moment);
+        let phase = run_point(&mut self.prepared, &setup, &mut report)?;
         if self.prepared.stop.reason().is_some() {
             return Ok(None);
         }

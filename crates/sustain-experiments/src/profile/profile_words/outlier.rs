@@ -12,13 +12,13 @@ pub(super) fn is_passing(kind: OutlierKind) -> bool {
 }
 
 /// Words for a disk that is slow now and then at many positions.
-pub(super) fn of_pauses(target: &ProfileTarget, can_tell_spots: bool) -> String {
+pub(super) fn of_pauses(target: &ProfileTarget, can_distinguish_spots: bool) -> String {
     let flags = target.points.iter().filter_map(|point| point.flag);
     let disturbed = flags.filter(|flag| is_passing(*flag)).count();
     let uncertain = target.outliers.iter();
     let uncertain = uncertain.filter(|one| one.kind == OutlierKind::Uncertain);
-    let told = match uncertain.count() {
-        _ if !can_tell_spots => {
+    let known = match uncertain.count() {
+        _ if !can_distinguish_spots => {
             "; bad spots cannot be told from these pauses, so repeat the profile while nothing \
              else uses the disk"
                 .to_owned()
@@ -31,7 +31,7 @@ pub(super) fn of_pauses(target: &ProfileTarget, can_tell_spots: bool) -> String 
     };
     format!(
         "{disturbed} of {} positions were slow at times: either the disk pauses by itself, or \
-         something else uses it; the samples that were slowed down are not counted{told}",
+         something else uses it; the samples that were slowed down are not counted{known}",
         target.points.len()
     )
 }

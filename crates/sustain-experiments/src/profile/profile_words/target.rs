@@ -182,7 +182,7 @@ fn of_slowest(target: &ProfileTarget) -> Option<String> {
 pub(in crate::profile) fn of_target(
     target: &ProfileTarget,
     shape: CurveShape,
-    can_tell_spots: bool,
+    can_distinguish_spots: bool,
 ) -> Vec<String> {
     let figures = (target.mean_rate_bytes_per_s, target.inner_rate_bytes_per_s);
     let (Some(mean), Some(inner)) = figures else {
@@ -219,7 +219,7 @@ pub(in crate::profile) fn of_target(
         target.outliers.iter().partition(|one| is_passing(one.kind));
     words.extend(lasting.iter().map(|outlier| outlier.words.clone()));
     if passing.len() > LISTED_MAX {
-        words.push(of_pauses(target, can_tell_spots));
+        words.push(of_pauses(target, can_distinguish_spots));
     } else {
         words.extend(passing.iter().map(|outlier| outlier.words.clone()));
     }

@@ -461,8 +461,8 @@ fn any_positions() -> impl Strategy<Value = Vec<Position>> {
 }
 
 /// Adds the drifts of the sources' clocks, if they are to be there and fit.
-fn with_drifts(mut descriptor: Descriptor, are_told: bool) -> Descriptor {
-    if are_told && descriptor.has_room_for_drifts() {
+fn with_drifts(mut descriptor: Descriptor, are_enough: bool) -> Descriptor {
+    if are_enough && descriptor.has_room_for_drifts() {
         let drift = ClockDrift {
             earliest_ns: descriptor.last_time_ns,
             latest_ns: descriptor.made_time_ns,

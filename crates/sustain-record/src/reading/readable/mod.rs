@@ -20,7 +20,7 @@ use sustain_document::setting::DURABLE;
 use sustain_targets::Stop;
 
 use crate::error::RecordError;
-use crate::member_io::tell_long_wait;
+use crate::member_io::report_long_wait;
 use crate::opening::{Recording, StreamExtent};
 use crate::reading::checkable::Checkable;
 use crate::store::Store;
@@ -37,7 +37,7 @@ const STEP_NS: u64 = 50_000_000;
 /// The most looks, after a minute. Flushes that are farther apart are not waited for.
 const LOOKS_MAX: u32 = NEAR_LOOKS + 58;
 /// From this look on it is told what is waited for.
-const TOLD_LOOK: u32 = NEAR_LOOKS + 3;
+const REPORTED_LOOK: u32 = NEAR_LOOKS + 3;
 
 /// Returns the recordings of a store as they can be read from now on.
 ///
@@ -96,8 +96,8 @@ fn at_one_time(store: Checkable<'_>, stop: &Stop) -> Result<Vec<Recording>, Reco
     let pause = |count: u32| {
         let is_near = count < NEAR_LOOKS;
         let pause_ns = if is_near { PAUSE_NS } else { LONG_PAUSE_NS };
-        if count == TOLD_LOOK {
-            tell_long_wait(&format!(
+        if count == REPORTED_LOOK {
+            report_long_wait(&format!(
                 "the recording goes on, and what it had when it was opened has not been flushed \
                  for 4 s, as with a long {DURABLE}: it is waited for up to a minute, and what is \
                  durable by then is read"

@@ -31,7 +31,7 @@ pub(super) struct Flaws<'a> {
 }
 
 /// All flaws, once everything was seen.
-pub(super) struct ToldFlaws {
+pub(super) struct ReportedFlaws {
     pub(super) bad: Vec<Bad>,
     /// More flaws than are listed.
     pub(super) unlisted: u64,
@@ -73,7 +73,7 @@ impl<'a> Flaws<'a> {
         for (durable, position) in self.durable_bytes.iter_mut().zip(&descriptor.positions) {
             *durable = position.settled_offset_bytes.max(*durable);
         }
-        self.tell_unsealed(member);
+        self.report_unsealed(member);
     }
 
     pub(super) fn add(&mut self, bad: Bad) {
@@ -97,11 +97,11 @@ impl<'a> Flaws<'a> {
         if self.unsealed[member].len() < BAD_MAX {
             self.unsealed[member].insert(sequence, bad);
         }
-        self.tell_unsealed(member);
+        self.report_unsealed(member);
     }
 
     /// Tells of the appends without a seal that turned out to be durable.
-    fn tell_unsealed(&mut self, member: usize) {
+    fn report_unsealed(&mut self, member: usize) {
         let flushed_sequence = self.flushed_sequences[member];
         while let Some(first) = self.unsealed[member].first_entry()
             && *first.key() <= flushed_sequence
@@ -179,7 +179,7 @@ impl<'a> Flaws<'a> {
         mut self,
         given_up: Vec<Bad>,
         streams: &mut [VerifiedStream],
-    ) -> ToldFlaws {
+    ) -> ReportedFlaws {
         let mut torn = given_up;
         for one in std::mem::take(&mut self.torn) {
             let durable_bytes = self.durable_before(&one);
@@ -201,7 +201,7 @@ impl<'a> Flaws<'a> {
                 stream.torn_bytes += lost_bytes;
             }
         }
-        ToldFlaws {
+        ReportedFlaws {
             bad: self.bad,
             unlisted: self.unlisted,
             torn,
@@ -261,8 +261,8 @@ mod tests {
         // An account of a gap comes when it is found, before the bytes of appends that lie first.
         flaws.add_unsealed(0, 9, bad(9));
         flaws.add_unsealed(0, 4, bad(4));
-        let told = flaws.finish(Vec::new(), &mut []);
-        assert_eq!(told.bad, [bad(4)]);
+        let reported = flaws.finish(Vec::new(), &mut []);
+        assert_eq!(reported.bad, [bad(4)]);
     }
 
     #[test]
@@ -276,8 +276,8 @@ mod tests {
             flaws.add_unsealed(0, sequence, bad(sequence));
         }
         flaws.flushed_sequences[0] = durable;
-        flaws.tell_unsealed(0);
-        let told = flaws.finish(Vec::new(), &mut []);
-        assert_eq!((told.bad.len(), told.unlisted), (BAD_MAX, 5));
+        flaws.report_unsealed(0);
+        let reported = flaws.finish(Vec::new(), &mut []);
+        assert_eq!((reported.bad.len(), reported.unlisted), (BAD_MAX, 5));
     }
 }

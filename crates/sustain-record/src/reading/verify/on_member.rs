@@ -28,7 +28,7 @@ pub(super) struct LostTally {
     first_offset_bytes: u64,
     last_offset_bytes: u64,
     /// Whether a missing stretch is known to be of the first of them.
-    is_first_told: bool,
+    is_first_reported: bool,
     pub(super) stream: u16,
     pub(super) bytes: u64,
     /// What of the stream was handed out meanwhile, to whichever member.
@@ -38,7 +38,7 @@ pub(super) struct LostTally {
 impl LostTally {
     /// Where the next missing stretch of these appends lay, which are missed in their order.
     pub(super) fn offset_bytes(&self) -> u64 {
-        if self.is_first_told {
+        if self.is_first_reported {
             self.last_offset_bytes
         } else {
             self.first_offset_bytes
@@ -118,7 +118,7 @@ impl AccountOfMember {
         let tally = lost.find(|tally| tally.may_have(stream, missing))?;
         let offset_bytes = tally.offset_bytes();
         tally.bytes -= missing.end - missing.start;
-        tally.is_first_told = true;
+        tally.is_first_reported = true;
         Some(offset_bytes)
     }
 
@@ -154,7 +154,7 @@ impl AccountOfMember {
                 self.lost.push(LostTally {
                     first_offset_bytes: geometry.offset_of(behind(last, previous)),
                     last_offset_bytes: geometry.offset_of(previous),
-                    is_first_told: false,
+                    is_first_reported: false,
                     stream: stream as u16,
                     bytes,
                     handed_out: next_offset_bytes
@@ -189,7 +189,7 @@ fn behind(last: &Origin, last_missing: AppendPlace) -> AppendPlace {
 pub(super) fn lost_before_first(first: &Origin, around: &MemberSurroundings) -> Option<u64> {
     let extent = around.extent.filter(|extent| extent.is_overwritten)?;
     let previous = first.descriptor.previous?;
-    let is_told = first.descriptor.start == Some(previous);
-    let is_kept = previous.slot_serial >= extent.kept_from_slot && !is_told;
+    let is_reported = first.descriptor.start == Some(previous);
+    let is_kept = previous.slot_serial >= extent.kept_from_slot && !is_reported;
     is_kept.then(|| around.geometry.offset_of(previous))
 }

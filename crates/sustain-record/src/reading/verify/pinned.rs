@@ -130,9 +130,9 @@ pub(super) fn check_pins<'a>(
             read.add(recording, &scope);
             let before_bytes = result.checked_bytes;
             let mut own = VerifyResult::begun(Vec::new());
-            let mut told =
+            let mut reported =
                 |bytes: u64, bad: u64| report(before_bytes + bytes.min(unread_bytes), bad);
-            let is_complete = check_recording(recording, &scope, given, &mut own, &mut told)?;
+            let is_complete = check_recording(recording, &scope, given, &mut own, &mut reported)?;
             result.checked_bytes += own.checked_bytes.min(unread_bytes);
             result.take_pinned(pin.number, own);
             if !is_complete {
@@ -220,13 +220,17 @@ impl VerifyResult {
             ..bad
         };
         for bad in own.bad.into_iter().map(of_pin) {
-            match self.bad.iter_mut().find(|told| told.is_same(&bad)) {
-                Some(told) => told.pin = told.pin.or(bad.pin),
+            match self.bad.iter_mut().find(|reported| reported.is_same(&bad)) {
+                Some(reported) => reported.pin = reported.pin.or(bad.pin),
                 None => self.add(bad),
             }
         }
         for torn in own.not_durable.into_iter().map(of_pin) {
-            if !self.not_durable.iter().any(|told| told.is_same(&torn)) {
+            if !self
+                .not_durable
+                .iter()
+                .any(|reported| reported.is_same(&torn))
+            {
                 self.not_durable.push(torn);
             }
         }

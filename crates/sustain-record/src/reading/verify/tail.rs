@@ -50,7 +50,7 @@ pub(crate) fn torn_tail(
     let mut found = TailFindings::default();
     for (stream, summary) in (0..).zip(&recording.streams) {
         let mut of_stream = Vec::new();
-        let mut told = None;
+        let mut reported = None;
         let behind = Range::Bytes(summary.settled_bytes..u64::MAX);
         for part in StreamReader::open(&scope, stream, &behind)? {
             let part = part?;
@@ -60,7 +60,7 @@ pub(crate) fn torn_tail(
             {
                 *found.missing_bytes.entry(stream).or_default() += part.length_bytes();
             }
-            if is_torn(&part, &mut told) {
+            if is_torn(&part, &mut reported) {
                 enter(&mut of_stream, stream, &part, most);
             } else if matches!(part, StreamPart::Hole { .. }) {
                 found.unreadable.push((stream, part));
@@ -71,17 +71,17 @@ pub(crate) fn torn_tail(
     Ok(found)
 }
 
-/// Whether a part is torn. `told` is the append whose damaged marks were reported last, because
+/// Whether a part is torn. `reported` is the append whose damaged marks were reported last, because
 /// they are reported once.
-fn is_torn(part: &StreamPart, told: &mut Option<(usize, u64)>) -> bool {
+fn is_torn(part: &StreamPart, reported: &mut Option<(usize, u64)>) -> bool {
     match part {
         StreamPart::Hole { why, .. } => !matches!(why, HoleReason::Unreadable { .. }),
         StreamPart::Data { origin, .. } => {
             let id = Some((origin.member, origin.offset_bytes));
-            let is_new = *told != id;
+            let is_new = *reported != id;
             let marks_are_bad = origin.marks.is_none() || origin.marks().is_err();
             if marks_are_bad {
-                *told = id;
+                *reported = id;
             }
             marks_are_bad && is_new
         }

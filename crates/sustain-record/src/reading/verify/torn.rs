@@ -174,7 +174,7 @@ mod tests {
             to_byte,
         };
         let torn = [note(1, 0, 1000), note(0, 20, 40), note(0, 60, 60)];
-        let told = |bads: Vec<Bad>| -> Vec<(u64, u64)> {
+        let reported = |bads: Vec<Bad>| -> Vec<(u64, u64)> {
             let ranges = bads.into_iter();
             ranges
                 .map(|bad| (bad.from_byte.unwrap(), bad.to_byte.unwrap()))
@@ -188,7 +188,11 @@ mod tests {
             (61, 61, vec![], vec![(61, 61)]),
         ] {
             let (was, came) = since_recovered(bad(from, to), &torn);
-            assert_eq!((told(was), told(came)), (before, since), "{from} to {to}");
+            assert_eq!(
+                (reported(was), reported(came)),
+                (before, since),
+                "{from} to {to}"
+            );
         }
     }
 }

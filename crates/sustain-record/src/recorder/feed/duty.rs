@@ -59,7 +59,7 @@ impl<I: Inlet> RecordFeed<I> {
         }
         let mut start = start_note(&self.setup, &self.members[queue].setup);
         let room_bytes = payload_room(start_room_bytes(self.slot_bytes()) as usize);
-        earlier::tell_of(&self.setup.earlier, &self.members, &mut start, room_bytes);
+        earlier::add_earlier(&self.setup.earlier, &self.members, &mut start, room_bytes);
         let note = start.to_json();
         let request = self.begin_control(queue, Kind::Start, &note, now);
         if request.is_none() && !self.members[queue].has_room_for_start(note.len()) {

@@ -32,7 +32,7 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// Lets the store know what pins there are, for the superblocks behind this recording. An end
     /// whose time has not come stays open only where another recording follows.
-    pub fn tell_superblocks(&self, store: &mut Store) {
+    pub fn update_superblocks(&self, store: &mut Store) {
         let end_sequence = first_sequence_above(self.next_sequence.saturating_sub(1));
         for (member, open) in self.members.iter().zip(&mut store.members) {
             let known = member.superblock_to_be();
@@ -248,14 +248,14 @@ impl<I: Inlet> RecordFeed<I> {
                     if !streams.all(is_settled) {
                         continue;
                     }
-                    OpenStage::Told(self.next_sequence)
+                    OpenStage::Entered(self.next_sequence)
                 }
-                OpenStage::Told(sequence) => {
+                OpenStage::Entered(sequence) => {
                     let is_durable = |member: &MemberWriter| {
                         member.works() && member.newest_durable() >= *sequence
                     };
-                    let is_told = self.members.iter().any(is_durable);
-                    if is_told && self.leaves_enough(self.pinning.open[index].number) {
+                    let is_reported = self.members.iter().any(is_durable);
+                    if is_reported && self.leaves_enough(self.pinning.open[index].number) {
                         return Some(self.pinning.open.remove(index).number);
                     }
                     continue;

@@ -15,7 +15,7 @@ const FULL: f64 = 100_000.0;
 /// The place of a mark that has no figure.
 const TOP: f64 = 0.96;
 /// More items than this are too long a list of words, and further marks are only counted.
-const MARKS_TOLD: usize = 20;
+const MARKS_LISTED: usize = 20;
 /// A longer text beside the pointer would hide the chart.
 const MARK_CHARACTERS_MAX: usize = 200;
 
@@ -30,10 +30,10 @@ pub(in super::super) struct Panel {
     paths: String,
     marks: String,
     /// Each series and mark in words.
-    told: Vec<String>,
+    descriptions: Vec<String>,
     /// How many marks are told in words, and how many are not because they are too many.
-    marks_told: usize,
-    marks_untold: usize,
+    marks_listed: usize,
+    marks_unlisted: usize,
 }
 
 impl Panel {
@@ -48,9 +48,9 @@ impl Panel {
             periods: String::new(),
             paths: String::new(),
             marks: String::new(),
-            told: Vec::new(),
-            marks_told: 0,
-            marks_untold: 0,
+            descriptions: Vec::new(),
+            marks_listed: 0,
+            marks_unlisted: 0,
         }
     }
 
@@ -70,7 +70,7 @@ impl Panel {
         points: &[(f64, f64)],
     ) {
         self.drawn_line(key, name, style, points);
-        self.tell_range(name, points, points.iter().map(|(_, figure)| *figure));
+        self.describe_range(name, points, points.iter().map(|(_, figure)| *figure));
     }
 
     /// A thin line through the means of what was joined, in a band from the least to the most of
@@ -85,7 +85,7 @@ impl Panel {
         self.band(key, points);
         let means: Vec<(f64, f64)> = points.iter().map(|(x, mean, _)| (*x, *mean)).collect();
         self.drawn_line(key, name, "thin", &means);
-        self.tell_range(name, &means, points.iter().flat_map(|(_, _, ends)| *ends));
+        self.describe_range(name, &means, points.iter().flat_map(|(_, _, ends)| *ends));
     }
 
     fn drawn_line(&mut self, key: &Key, name: &str, style: &str, points: &[(f64, f64)]) {
@@ -144,7 +144,7 @@ impl Panel {
             path.push('z');
         }
         self.path(key, Some(name), "dots", &path);
-        self.tell_range(name, points, points.iter().map(|(_, figure)| *figure));
+        self.describe_range(name, points, points.iter().map(|(_, figure)| *figure));
     }
 
     /// Lines that each join two points, such as the begin and the end of a period.
@@ -191,7 +191,7 @@ impl Panel {
         self.path(key, Some(name), "bars", &path);
         let words = |figure: f64| self.across.quantity.words(figure);
         let ends = bars[0].0..bars[bars.len() - 1].1;
-        self.told.push(format!(
+        self.descriptions.push(format!(
             "{name}: {} to {}; most took {} to {} ({})",
             words(ends.start),
             words(ends.end),
@@ -226,13 +226,13 @@ impl Panel {
     /// A mark that is told in the chart's words as well.
     pub(in super::super) fn event(&mut self, class: &str, at: (f64, f64), words: &str) {
         self.mark(class, at, words);
-        self.tell_event(at.0, words);
+        self.describe_event(at.0, words);
     }
 
     /// The same at the top of the panel, for what has no figure there.
     pub(in super::super) fn event_on_top(&mut self, class: &str, at: f64, words: &str) {
         self.mark_at(class, at, TOP, words);
-        self.tell_event(at, words);
+        self.describe_event(at, words);
     }
 
     fn mark_at(&mut self, class: &str, at: f64, up: f64, words: &str) {
@@ -252,17 +252,17 @@ impl Panel {
         );
     }
 
-    fn tell_event(&mut self, at: f64, words: &str) {
-        if self.marks_told < MARKS_TOLD {
-            self.marks_told += 1;
+    fn describe_event(&mut self, at: f64, words: &str) {
+        if self.marks_listed < MARKS_LISTED {
+            self.marks_listed += 1;
             let moment = self.across.quantity.words(at);
-            self.told.push(format!("at {moment}: {words}"));
+            self.descriptions.push(format!("at {moment}: {words}"));
         } else {
-            self.marks_untold += 1;
+            self.marks_unlisted += 1;
         }
     }
 
-    fn tell_range(
+    fn describe_range(
         &mut self,
         name: &str,
         points: &[(f64, f64)],
@@ -276,13 +276,13 @@ impl Panel {
         });
         let words = |figure: f64| self.up.quantity.words(figure);
         let last = points.last().map_or(0.0, |(_, figure)| *figure);
-        let told = format!(
+        let descriptions = format!(
             "{name}: {} to {}, at the end {}",
             words(least),
             words(most),
             words(last)
         );
-        self.told.push(told);
+        self.descriptions.push(descriptions);
     }
 
     fn place(&self, path: &mut String, (x, y): (f64, f64)) {
@@ -303,18 +303,18 @@ impl Panel {
 
     /// What the panel shows, as items of a list.
     pub(super) fn words(&self) -> String {
-        let more = match self.marks_untold {
+        let more = match self.marks_unlisted {
             0 => None,
             more => Some(format!("and {more} more marks")),
         };
-        let told = self.told.iter().cloned().chain(more);
+        let descriptions = self.descriptions.iter().cloned().chain(more);
         let prefix = if self.title.is_empty() {
             String::new()
         } else {
             format!("{}. ", self.title)
         };
-        let items =
-            told.map(|words| format!("<li>{}</li>\n", escape::text(&(prefix.clone() + &words))));
+        let items = descriptions
+            .map(|words| format!("<li>{}</li>\n", escape::text(&(prefix.clone() + &words))));
         items.collect()
     }
 

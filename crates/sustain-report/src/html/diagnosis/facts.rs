@@ -231,8 +231,8 @@ pub(super) fn ratio(part: f64, whole: f64) -> Option<f64> {
 
 /// The distance of a measured sum from the predicted one: `+1.2 %`; empty where the prediction is
 /// zero.
-pub(super) fn off_by(measured: f64, foretold: f64) -> String {
-    ratio(measured, foretold).map_or_else(String::new, |part| {
+pub(super) fn off_by(measured: f64, predicted: f64) -> String {
+    ratio(measured, predicted).map_or_else(String::new, |part| {
         let permille = ((part - 1.0) * 1000.0).round();
         if permille == 0.0 {
             "0 %".to_owned()

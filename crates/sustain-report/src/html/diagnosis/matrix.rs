@@ -124,8 +124,8 @@ fn row(facts: &DiagnosisPicture<'_>, subset: &Subset, number: usize, most: f64) 
     }
     let mark = subset
         .predicted_bytes_per_s
-        .map_or_else(String::new, |foretold| {
-            format!(";--mark:{:.1}%", (foretold / most * 100.0).min(100.0))
+        .map_or_else(String::new, |predicted| {
+            format!(";--mark:{:.1}%", (predicted / most * 100.0).min(100.0))
         });
     let _ = writeln!(
         markup,
@@ -134,7 +134,7 @@ fn row(facts: &DiagnosisPicture<'_>, subset: &Subset, number: usize, most: f64) 
         escape::text(&readings(subset)),
         escape::text(&glued(&rate(subset.sum_bytes_per_s))),
         subset.sum_bytes_per_s / most * 100.0,
-        foretold(subset),
+        predicted(subset),
         escape::text(&glued(&why(subset))),
     );
     markup
@@ -161,8 +161,8 @@ fn cell(
     )
 }
 
-fn foretold(subset: &Subset) -> String {
-    let Some(foretold) = subset.predicted_bytes_per_s else {
+fn predicted(subset: &Subset) -> String {
+    let Some(predicted) = subset.predicted_bytes_per_s else {
         return "<td></td><td></td>".to_owned();
     };
     let class = match subset.is_as_predicted {
@@ -171,8 +171,8 @@ fn foretold(subset: &Subset) -> String {
     };
     format!(
         "<td>{}</td><td{class}>{}</td>",
-        escape::text(&glued(&rate(foretold))),
-        escape::text(&glued(&off_by(subset.sum_bytes_per_s, foretold)))
+        escape::text(&glued(&rate(predicted))),
+        escape::text(&glued(&off_by(subset.sum_bytes_per_s, predicted)))
     )
 }
 

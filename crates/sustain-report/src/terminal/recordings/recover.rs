@@ -16,8 +16,8 @@ pub fn recover_text(document: &RecoverDocument, width: usize) -> String {
     for recording in &document.recordings {
         let ended = ended_words(recording.ended);
         // A recording without marks has an empty stream for them, which says nothing.
-        let is_told = |stream: &&RecoveredStream| !stream.marks || stream.bytes > 0;
-        for stream in recording.streams.iter().filter(is_told) {
+        let is_reported = |stream: &&RecoveredStream| !stream.marks || stream.bytes > 0;
+        for stream in recording.streams.iter().filter(is_reported) {
             let mut line = format!(
                 "recording {}, stream {}: {}",
                 recording.recording,

@@ -19,7 +19,7 @@ pub(super) const BAD_SHOWN: usize = 20;
 #[must_use]
 pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
     let mut text = wrapped(&store_line(&document.store, &document.members), width);
-    let (lines, told) = bad_lines(&document.bad);
+    let (lines, shown) = bad_lines(&document.bad);
     for line in &lines {
         text.push_str(&wrapped(line, width));
     }
@@ -35,7 +35,7 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
             width,
         ));
     }
-    let more = (document.bad.len() - told) as u64 + document.bad_unlisted;
+    let more = (document.bad.len() - shown) as u64 + document.bad_unlisted;
     if more > 0 {
         text.push_str(&wrapped(
             &format!("bad: {more} more, which --json lists"),
@@ -44,8 +44,8 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
     }
     for recording in &document.recordings {
         // A recording without marks has an empty stream for them, which says nothing.
-        let is_told = |stream: &&CheckedStream| !stream.marks || stream.bytes > 0;
-        for stream in recording.streams.iter().filter(is_told) {
+        let is_reported = |stream: &&CheckedStream| !stream.marks || stream.bytes > 0;
+        for stream in recording.streams.iter().filter(is_reported) {
             let mut parts = vec![format!("{} whole", position(stream.whole_bytes))];
             let damaged_bytes = stream.hole_bytes.saturating_sub(stream.not_durable_bytes);
             let others = [
@@ -225,22 +225,22 @@ fn bad_places(flaws: u64) -> String {
 fn bad_lines(bad: &[BadRange]) -> (Vec<String>, usize) {
     let mut groups: Vec<Vec<&BadRange>> = Vec::new();
     for one in bad {
-        let is_alike = |group: &&mut Vec<&BadRange>| is_told_with(group[0], one);
+        let is_alike = |group: &&mut Vec<&BadRange>| shares_line_with(group[0], one);
         match groups.iter_mut().find(is_alike) {
             Some(group) => group.push(one),
             None => groups.push(vec![one]),
         }
     }
     groups.truncate(BAD_SHOWN);
-    let told = groups.iter().map(Vec::len).sum();
+    let shown = groups.iter().map(Vec::len).sum();
     let lines = groups.iter().map(|group| match group.as_slice() {
         [one] => bad_line(one),
         several => group_line(several),
     });
-    (lines.collect(), told)
+    (lines.collect(), shown)
 }
 
-fn is_told_with(one: &BadRange, other: &BadRange) -> bool {
+fn shares_line_with(one: &BadRange, other: &BadRange) -> bool {
     let is_nowhere = |bad: &BadRange| bad.member.is_none() && bad.stream.is_some();
     is_nowhere(one)
         && is_nowhere(other)

@@ -7,9 +7,9 @@ use sustain_document::sweep::{
     AgainstBest, Axis, SweepAnswer, SweepAxis, SweepPoint, SweepResult, SweepValue,
 };
 use sustain_document::vocabulary::{Direction, ExperimentEnd, LayoutKind};
-use sustain_experiments::sweep::is_told_as_good;
+use sustain_experiments::sweep::is_as_good_in_document;
 
-use super::point::{cell, is_untold, rate_with_interval, untold_words};
+use super::point::{cell, is_undecided, rate_with_interval, undecided_words};
 use crate::format::rate;
 
 /// The number of untried values of an axis that are named one by one.
@@ -150,13 +150,15 @@ fn best_line(result: &SweepResult, answer: &SweepAnswer) -> String {
             );
         }
     }
-    let untold = &answer.measured_once;
-    let is_once = untold.iter().all(|point| result.points[*point].repeats < 2);
+    let undecided = &answer.measured_once;
+    let is_once = undecided
+        .iter()
+        .all(|point| result.points[*point].repeats < 2);
     let how = match is_once {
         true => "measured once",
         false => "measured too few times for their noise",
     };
-    match untold.len() {
+    match undecided.len() {
         0 => {}
         1 => {
             let _ = write!(
@@ -220,7 +222,7 @@ fn name(axis: &SweepAxis) -> String {
 }
 
 fn is_as_good(value: &SweepValue) -> bool {
-    is_told_as_good(&value.against_best)
+    is_as_good_in_document(&value.against_best)
 }
 
 /// Whether any value of an axis will do. Each is judged with the values of the other axes that suit
@@ -252,7 +254,7 @@ fn axis_line(result: &SweepResult, axis: &SweepAxis) -> String {
         let against = &value.against_best;
         let mark = match (is_as_good(value), against.is_noise) {
             (true, _) => String::new(),
-            (false, true) if is_untold(against) => format!(" ({})", untold_words(point)),
+            (false, true) if is_undecided(against) => format!(" ({})", undecided_words(point)),
             (false, true) => " (may be noise)".to_owned(),
             (false, false) => " (slower)".to_owned(),
         };
@@ -263,8 +265,8 @@ fn axis_line(result: &SweepResult, axis: &SweepAxis) -> String {
 }
 
 fn against_words(point: &SweepPoint, against: &AgainstBest) -> String {
-    if is_untold(against) {
-        return untold_words(point).to_owned();
+    if is_undecided(against) {
+        return undecided_words(point).to_owned();
     }
     if against.is_noise {
         return "no different from the best beyond noise".to_owned();

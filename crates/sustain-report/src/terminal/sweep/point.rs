@@ -25,12 +25,12 @@ pub(crate) fn half_width(point: &SweepPoint) -> Option<f64> {
 }
 
 /// Whether the noise is not known, so that the difference may be noise.
-pub(super) fn is_untold(against: &AgainstBest) -> bool {
+pub(super) fn is_undecided(against: &AgainstBest) -> bool {
     against.is_noise && against.ci95.is_none()
 }
 
 /// Why it is not known whether a point differs.
-pub(super) fn untold_words(point: &SweepPoint) -> &'static str {
+pub(super) fn undecided_words(point: &SweepPoint) -> &'static str {
     match point.repeats {
         0 | 1 => "measured once",
         _ => "cannot be told",
@@ -48,8 +48,8 @@ pub(crate) fn against_cell(
     }
     // No minus before a zero.
     let share = format!("{:+.1} %", (against.share * 1000.0).round() / 10.0 + 0.0);
-    if is_untold(against) {
-        return format!("{share} ({})", untold_words(point));
+    if is_undecided(against) {
+        return format!("{share} ({})", undecided_words(point));
     }
     if against.is_noise {
         return format!("{share} (noise)");

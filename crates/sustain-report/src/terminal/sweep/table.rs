@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use comfy_table::{Table, presets};
 use sustain_document::sweep::{Axis, SweepAnswer, SweepPoint, SweepResult};
-use sustain_experiments::sweep::is_told_as_good;
+use sustain_experiments::sweep::is_as_good_in_document;
 
 use super::point::{against_cell, cell, half_width, percent};
 use crate::format::{latency, rate, size};
@@ -23,7 +23,7 @@ const AS_GOOD_GROUPED: usize = 5;
 pub(crate) fn as_good(result: &SweepResult, answer: &SweepAnswer) -> Vec<usize> {
     let is_as_good = |number: &usize| {
         let against = result.points[*number].against_best.as_ref();
-        *number != answer.cheapest && against.is_some_and(is_told_as_good)
+        *number != answer.cheapest && against.is_some_and(is_as_good_in_document)
     };
     let good = answer.alike.iter().copied().filter(is_as_good);
     let good: Vec<usize> = good.collect();

@@ -98,8 +98,8 @@ impl Findings {
         for measurement in &mut self.measurements {
             let known = |&member: &usize| self.alone[member].is_some();
             let set = &measurement.members;
-            let told = set.iter().all(known) && fit_collapses(&mut model, &self.walls, set);
-            measurement.predicted_bytes_per_s = told.then(|| model.predict(set));
+            let explains = set.iter().all(known) && fit_collapses(&mut model, &self.walls, set);
+            measurement.predicted_bytes_per_s = explains.then(|| model.predict(set));
         }
     }
 }

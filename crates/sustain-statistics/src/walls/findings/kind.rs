@@ -38,7 +38,7 @@ impl WallSearch<'_> {
     /// Runs the dummy together with the members of each wall. The members of several walls run at
     /// once as long as the dummy's loss would stand out: if it loses nothing there, it loses
     /// nothing in any of them.
-    pub(in crate::walls) fn tell_kinds(&mut self, basis: &SearchBasis) -> Result<(), SearchStop> {
+    pub(in crate::walls) fn decide_kinds(&mut self, basis: &SearchBasis) -> Result<(), SearchStop> {
         if !basis.dummy || self.known.model.walls.is_empty() {
             return Ok(());
         }

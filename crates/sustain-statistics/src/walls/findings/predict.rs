@@ -94,9 +94,9 @@ impl WallSearch<'_> {
             .filter(|member| walls[wall].members.binary_search(member).is_ok())
             .collect();
         // Of a sum that falls, only the value with all members is known.
-        let foretold = part.len() == walls[wall].members.len() || !self.found[wall].falls;
+        let is_predicted = part.len() == walls[wall].members.len() || !self.found[wall].falls;
         part.len() > 1
-            && foretold
+            && is_predicted
             && self.known.predict_without(&part, wall) > FULL * walls[wall].limit_bytes_per_s
             && self.known.model.binding(set, 1.0).contains(&wall)
     }

@@ -105,7 +105,7 @@ impl WallSearch<'_> {
 
     fn explain_all_anew(&mut self, basis: &SearchBasis) -> Result<(), SearchStop> {
         self.explain()?;
-        self.tell_kinds(basis)?;
+        self.decide_kinds(basis)?;
         self.try_predictions()
     }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::flaws::{Flaws, ToldFlaws};
+use super::flaws::{Flaws, ReportedFlaws};
 use super::given_up::GivenUp;
 use super::names::Names;
 use super::on_member::{AccountOfMember, MARK_IS_UNSEALED, MemberSurroundings, lost_before_first};
@@ -30,13 +30,13 @@ pub(super) struct Account<'a> {
     /// What may have been given up by the recorder.
     given_up: GivenUp,
     /// Appends without a seal, or with damaged marks, that were told already.
-    told: Option<(usize, u64)>,
+    reported: Option<(usize, u64)>,
     /// Gaps that a ring has overwritten the accounts of.
     overwritten_gaps: OverwrittenGaps<'a>,
     /// Sequence and length of the end marks that were found.
     ends: Vec<(u64, u32)>,
     /// Members of the scope whose end mark was told to be damaged.
-    headless_told: BTreeSet<usize>,
+    headless_reported: BTreeSet<usize>,
 }
 
 /// Whether a member was given up before the recording came to its end: it has no end mark, and
@@ -51,7 +51,7 @@ type LostPlace = Option<(usize, Option<u64>)>;
 /// What the check of one recording has found.
 pub(super) struct CheckedBytes {
     pub(super) recording: VerifiedRecording,
-    pub(super) flaws: ToldFlaws,
+    pub(super) flaws: ReportedFlaws,
 }
 
 impl<'a> Account<'a> {
@@ -82,9 +82,9 @@ impl<'a> Account<'a> {
             flaws: Flaws::new(recording, scope_members, is_all_there),
             given_up: GivenUp::default(),
             overwritten_gaps: OverwrittenGaps::of(recording),
-            told: None,
+            reported: None,
             ends: Vec::new(),
-            headless_told: BTreeSet::new(),
+            headless_reported: BTreeSet::new(),
         }
     }
 
@@ -194,11 +194,11 @@ impl<'a> Account<'a> {
         let fits = |end: &(u64, u32)| {
             end.0.abs_diff(headless.sequence) < members && end.1 == headless.append_bytes
         };
-        let is_told = self.headless_told.contains(&member);
-        if is_told || self.recording.is_crashed() || !self.ends.iter().any(fits) {
+        let is_reported = self.headless_reported.contains(&member);
+        if is_reported || self.recording.is_crashed() || !self.ends.iter().any(fits) {
             return;
         }
-        self.headless_told.insert(member);
+        self.headless_reported.insert(member);
         let (index, _) = self.names.in_scope[member];
         if self.end_is_overwritten(index) {
             return;
@@ -220,12 +220,12 @@ impl<'a> Account<'a> {
     }
 
     /// Tells of the marks of which something else says that they were durable.
-    fn tell_lost_marks(&mut self) {
+    fn report_lost_marks(&mut self) {
         for (member, (index, geometry)) in self.names.in_scope.iter().enumerate() {
             let Some(mut extent) = self.recording.per_member[*index] else {
                 continue;
             };
-            if self.headless_told.contains(&member) {
+            if self.headless_reported.contains(&member) {
                 (extent.lost_end, extent.lost_last) = (None, None);
             }
             for (place, why) in extent.lost_marks() {
@@ -310,7 +310,7 @@ impl<'a> Account<'a> {
         if let (true, Some(end)) = (is_complete, &self.recording.end) {
             self.check_totals(end);
         }
-        self.tell_lost_marks();
+        self.report_lost_marks();
         let (flaws, given_up) = self.given_up.finish();
         flaws.into_iter().for_each(|bad| self.flaws.add(bad));
         let flaws = self.flaws.finish(given_up, &mut self.streams);
@@ -327,14 +327,14 @@ impl<'a> Account<'a> {
     /// What does not concern the bytes themselves: seal and marks of an append whose bytes count.
     fn check_around(&mut self, number: u16, at: u64, origin: &Origin) {
         let id = (origin.member, origin.offset_bytes);
-        if self.told == Some(id) {
+        if self.reported == Some(id) {
             return;
         }
         let marks_are_bad = origin.marks.is_none() || origin.marks().is_err();
         let why_unsealed = "the seal is damaged; the bytes are whole";
         let is_crashed = self.recording.is_crashed();
         if is_crashed && !origin.sealed {
-            self.told = Some(id);
+            self.reported = Some(id);
             let lost = Some((number, at, at));
             let place = Some(origin.offset_bytes);
             let why = why_unsealed.to_owned();
@@ -349,7 +349,7 @@ impl<'a> Account<'a> {
             ),
         ];
         for (_, why) in flaws.into_iter().filter(|(is_bad, _)| *is_bad) {
-            self.told = Some(id);
+            self.reported = Some(id);
             let lost = Some((number, at, at));
             let place = Some(origin.offset_bytes);
             let bad = self
@@ -417,7 +417,7 @@ impl<'a> Account<'a> {
             }
             HoleReason::Missing => {
                 for (stretch, place) in self.claim_lost(number, hole) {
-                    self.tell_hole(number, stretch, why, place);
+                    self.report_hole(number, stretch, why, place);
                 }
             }
             HoleReason::Damaged {
@@ -428,11 +428,11 @@ impl<'a> Account<'a> {
                 member,
                 offset_bytes,
                 ..
-            } => self.tell_hole(number, hole, why, Some((member, Some(offset_bytes)))),
+            } => self.report_hole(number, hole, why, Some((member, Some(offset_bytes)))),
         }
     }
 
-    fn tell_hole(&mut self, number: u16, hole: Range<u64>, why: HoleReason, place: LostPlace) {
+    fn report_hole(&mut self, number: u16, hole: Range<u64>, why: HoleReason, place: LostPlace) {
         let (member, offset_bytes) = place.unzip();
         self.streams[usize::from(number)].hole_bytes += hole.end - hole.start;
         let what = match why {

@@ -683,8 +683,8 @@ fn what_waits_for_a_disk_that_hangs_is_offered_and_what_found_no_room_is_lost_at
         writers[0].commit(filling);
     }
     writers[0].skip(1_000_000, 0, GapReason::BufferFull);
-    let is_told = |standing: &RecordingProgress| standing.streams[0].gap_bytes == 1_000_000;
-    let standing = recorder.board().wait_for(is_told, PATIENCE);
+    let is_reported = |standing: &RecordingProgress| standing.streams[0].gap_bytes == 1_000_000;
+    let standing = recorder.board().wait_for(is_reported, PATIENCE);
     assert_eq!(standing.streams[0].offered_bytes, filled_bytes + 1_000_000);
     assert_eq!(
         standing.streams[0].settled_bytes, 0,

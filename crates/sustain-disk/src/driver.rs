@@ -249,7 +249,10 @@ impl Driver {
             self.engine
                 .wait(Until::CompletionOr(until), &mut completions)?;
             self.take(feed, &mut completions);
-            self.wake_waiting(feed);
+            let now = self.clock.now();
+            let has_news = feed.has_news(now);
+            self.close_given_up(feed);
+            self.wake_waiting(has_news, now);
             if self.clock.now() >= self.report_at {
                 report(self.progress());
             }
@@ -394,18 +397,22 @@ impl Driver {
         }
     }
 
-    /// Asks queues again whose time has come: before those that just completed something, and each
-    /// time starting with another one. Otherwise a paced source would give all it has to a few.
-    fn wake_waiting(&mut self, feed: &mut impl Feed) {
-        let now = self.clock.now();
-        let has_news = feed.has_news(now);
+    fn close_given_up(&mut self, feed: &impl Feed) {
+        for (index, queue) in self.queues.iter_mut().enumerate() {
+            if feed.is_given_up(index) {
+                queue.state = QueueState::Closed(Ending::Error);
+            }
+        }
+    }
+
+    /// Asks queues again whose time has come, or all that wait if there is news: before those that
+    /// just completed something, and each time starting with another one. Otherwise a paced source
+    /// would give all it has to a few.
+    fn wake_waiting(&mut self, has_news: bool, now: Timestamp) {
         let count = self.queues.len();
         self.first_to_wake = (self.first_to_wake + 1) % count;
         for step in (0..count).rev() {
             let index = (self.first_to_wake + step) % count;
-            if feed.is_given_up(index) {
-                self.queues[index].state = QueueState::Closed(Ending::Error);
-            }
             if let QueueState::Waiting(time) = self.queues[index].state
                 && (has_news || time <= now)
             {

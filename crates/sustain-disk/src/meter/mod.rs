@@ -222,10 +222,17 @@ mod tests {
     use crate::engine::Request;
     use crate::error::IoFault;
 
+    fn write() -> Request {
+        Request {
+            operation: Operation::Write,
+            ..Request::flush(0)
+        }
+    }
+
     fn complete(meter: &mut Meter, submitted_ns: u64, completed_ns: u64, bytes: u64) {
         meter.submitted(Timestamp(submitted_ns));
         meter.completed(&Completion {
-            request: Request::flush(0),
+            request: write(),
             submitted_at: Timestamp(submitted_ns),
             completed_at: Timestamp(completed_ns),
             bytes,
@@ -293,7 +300,7 @@ mod tests {
         meter.submitted(Timestamp(50));
         let request = Request {
             due_at: Some(Timestamp(10)),
-            ..Request::flush(0)
+            ..write()
         };
         meter.completed(&Completion {
             request,
@@ -307,12 +314,8 @@ mod tests {
 
     #[test]
     fn a_request_that_fails_or_never_returns_was_waited_for() {
-        let request = || Request {
-            operation: Operation::Write,
-            ..Request::flush(0)
-        };
         let completion = |completed_ns, error: Option<IoFault>| Completion {
-            request: request(),
+            request: write(),
             submitted_at: Timestamp(0),
             completed_at: Timestamp(completed_ns),
             bytes: u64::from(error.is_none()),

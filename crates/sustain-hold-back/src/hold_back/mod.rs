@@ -212,7 +212,7 @@ impl HoldBack {
                 used.insert(group.clone(), self.groups.used(group).unwrap_or_default());
             }
         }
-        self.begin_again_with_others(&used);
+        self.begin_again_with_remade(&used);
         for ((group, device), watched) in &mut self.watched {
             let now = used[group].iter().find(|(known, _)| known == device);
             if let Some((_, now)) = now {
@@ -225,17 +225,17 @@ impl HoldBack {
         elapsed_ns
     }
 
-    /// Begins again with groups in the place of which there is another one of the same name. A
-    /// service that is restarted between two searches loses its limit with its group.
-    fn begin_again_with_others(&mut self, used: &UsedByGroups) {
-        let is_other = |(key, watched): &(&WatchedKey, &Watched)| {
+    /// Begins again with groups that were removed and made again under the same name. A service
+    /// that is restarted between two searches loses its limit with its group.
+    fn begin_again_with_remade(&mut self, used: &UsedByGroups) {
+        let is_remade = |(key, watched): &(&WatchedKey, &Watched)| {
             let (group, device) = key;
             let used = used[group].iter().find(|(known, _)| known == device);
-            watched.can_be_held() && self.is_other(key, watched, used.map(|(_, bytes)| *bytes))
+            watched.can_be_held() && self.is_remade(key, watched, used.map(|(_, bytes)| *bytes))
         };
-        let others = self.watched.iter().filter(is_other);
-        let others: Vec<WatchedKey> = others.map(|(key, _)| key.clone()).collect();
-        for key in others {
+        let remade = self.watched.iter().filter(is_remade);
+        let remade: Vec<WatchedKey> = remade.map(|(key, _)| key.clone()).collect();
+        for key in remade {
             self.forget(&key, LimitEnd::Removed);
             let node = self.groups.node(&key.0);
             if let Some(watched) = self.watched.get_mut(&key) {
@@ -247,7 +247,7 @@ impl HoldBack {
     /// Whether the group that has this name now is not the one that is watched. The kernel's number
     /// of a group tells, or else that it has used less than before. Where an account was only set
     /// back, the limit is still the one that was set.
-    fn is_other(&self, key: &WatchedKey, watched: &Watched, used: Option<GroupBytes>) -> bool {
+    fn is_remade(&self, key: &WatchedKey, watched: &Watched, used: Option<GroupBytes>) -> bool {
         let (group, device) = key;
         let Some(node) = self.groups.node(group) else {
             return false;
@@ -255,11 +255,11 @@ impl HoldBack {
         if watched.node.is_some_and(|known| known != node) {
             return true;
         }
-        let has_others = || {
+        let has_foreign_limits = || {
             let limits = self.groups.limits(group, *device);
             limits.is_ok_and(|now| now.is_some_and(|now| !watched.may_have_set(now)))
         };
-        used.is_some_and(|used| watched.is_less_than_before(used)) && has_others()
+        used.is_some_and(|used| watched.is_less_than_before(used)) && has_foreign_limits()
     }
 
     /// Looks for groups that have begun to use a disk, and for limited ones that are gone.

@@ -5,12 +5,14 @@ use sustain_document::verify::{
 };
 
 use super::{listed_members, pin_findings, time_text, uuid_text};
-use crate::reading::verify::{Bad, VerifiedPin, VerifiedRecording, VerifiedStream, VerifyResult};
+use crate::reading::verify::{
+    Discrepancy, VerifiedPin, VerifiedRecording, VerifiedStream, VerifyResult,
+};
 use crate::store::Store;
 
 /// Makes the document of the check of this store.
 pub fn verify_document(store: &Store, result: &VerifyResult) -> VerifyDocument {
-    let stream_name = |bad: &Bad| {
+    let stream_name = |bad: &Discrepancy| {
         let recording = bad.recording?;
         let of_number = |checked: &&VerifiedRecording| checked.number == recording;
         let pinned = result.pins.iter().flat_map(|pin| &pin.recordings);
@@ -18,7 +20,7 @@ pub fn verify_document(store: &Store, result: &VerifyResult) -> VerifyDocument {
         let stream = checked.streams.get(usize::from(bad.stream?))?;
         Some(stream.name.clone())
     };
-    let range = |bad: &Bad| BadRange {
+    let range = |bad: &Discrepancy| BadRange {
         member: bad.member.clone(),
         offset_bytes: bad.offset_bytes,
         pin: bad.pin,
@@ -77,7 +79,7 @@ fn checked_stream(verified: &VerifiedStream) -> CheckedStream {
         gap_bytes: verified.gap_bytes,
         hole_bytes: verified.hole_bytes,
         overwritten_bytes: verified.overwritten_bytes,
-        not_durable_bytes: verified.torn_bytes,
+        not_durable_bytes: verified.not_durable_bytes,
         settled_bytes: verified.settled_bytes,
     }
 }

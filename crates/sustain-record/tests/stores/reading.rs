@@ -19,7 +19,9 @@ use sustain_record::reading::part::{HoleReason, StreamPart};
 use sustain_record::reading::readable::readable as readable_now;
 use sustain_record::reading::scope::Scope;
 use sustain_record::reading::stream::{Range, StreamReader};
-use sustain_record::reading::verify::{Bad, Checkable, VerifyProgress, VerifyResult, verify};
+use sustain_record::reading::verify::{
+    Checkable, Discrepancy, VerifyProgress, VerifyResult, verify,
+};
 use sustain_targets::Stop;
 
 fn noise(seed: u64, length: usize) -> Vec<u8> {
@@ -1378,7 +1380,7 @@ fn a_member_that_has_lost_several_appends_is_named_for_each() {
             for put in hit {
                 image.members[0].bytes[put.offset_bytes + 9] ^= 1;
             }
-            let is_named = |bad: &Bad| bad.member.as_deref() == Some("m0");
+            let is_named = |bad: &Discrepancy| bad.member.as_deref() == Some("m0");
             assert!(
                 !result.ok && result.bad.iter().all(is_named),
                 "{:?}",
@@ -1772,7 +1774,7 @@ fn what_a_ring_writes_over_during_the_check_is_no_damage() {
         let stream = &result.recordings[0].streams[0];
         // Of the last one nothing is left that was there when it was opened.
         assert_eq!(stream.overwritten_bytes > readable, later < 60 || is_early);
-        assert_eq!((stream.hole_bytes, stream.torn_bytes), (0, 0));
+        assert_eq!((stream.hole_bytes, stream.not_durable_bytes), (0, 0));
         assert_eq!(stream.offered, stream.recorded + stream.overwritten_bytes);
     }
 }
@@ -1908,7 +1910,7 @@ fn what_a_cut_has_left_half_overwritten_is_read_from_where_it_is_whole() {
                 stream.overwritten_bytes, readable,
                 "byte {what} of slot {serial}"
             );
-            assert_eq!((stream.hole_bytes, stream.torn_bytes), (0, 0));
+            assert_eq!((stream.hole_bytes, stream.not_durable_bytes), (0, 0));
         }
     }
 }

@@ -297,7 +297,10 @@ fn what_a_crash_took_behind_the_durable_mark_is_named_and_no_fault() {
         let result = place.verify();
         assert!(result.ok && result.bad.is_empty(), "{result:#?}");
         let stream = &result.recordings[0].streams[0];
-        assert_eq!((stream.settled_bytes, stream.torn_bytes), (200_000, 50_000));
+        assert_eq!(
+            (stream.settled_bytes, stream.not_durable_bytes),
+            (200_000, 50_000)
+        );
         assert_eq!(stream.hole_bytes, 50_000);
         let [torn] = result.not_durable.as_slice() else {
             panic!("{result:#?}");
@@ -340,7 +343,7 @@ fn what_is_damaged_after_recovering_is_a_fault_even_behind_the_durable_mark() {
     };
     let lost = (bad.from_byte, bad.to_byte);
     assert_eq!(lost, (Some(200_000), Some(250_000)));
-    assert_eq!(result.recordings[0].streams[0].torn_bytes, 0);
+    assert_eq!(result.recordings[0].streams[0].not_durable_bytes, 0);
 }
 
 #[test]
@@ -563,7 +566,7 @@ fn bytes_lost_in_a_ring_that_has_gone_round_fail_recovering_as_they_fail_the_che
         for _ in 0..2 {
             let checked = place.verify();
             let stream = &checked.recordings[0].streams[0];
-            let lost_bytes = stream.hole_bytes - stream.torn_bytes;
+            let lost_bytes = stream.hole_bytes - stream.not_durable_bytes;
             assert!(!checked.ok && lost_bytes > 0, "{checked:#?}");
             let recovered = place.recover();
             assert_eq!(recovered.lost_bytes, lost_bytes, "{recovered:?}");
@@ -590,7 +593,7 @@ fn what_was_durable_before_an_open_end_and_is_gone_fails_recovering_as_it_fails_
     drop(store);
     let durable_loss = |checked: &VerifyResult| {
         let stream = &checked.recordings[0].streams[0];
-        stream.hole_bytes - stream.torn_bytes
+        stream.hole_bytes - stream.not_durable_bytes
     };
     let checked = place.verify();
     let lost_bytes = durable_loss(&checked);
@@ -624,7 +627,7 @@ fn what_is_gone_of_an_older_open_end_is_counted_and_shown_as_the_check_counts_it
     let mut lost_bytes = 0;
     for (shown, checked) in shown.recordings.iter().zip(&checked.recordings) {
         let stream = &checked.streams[0];
-        let of_stream = stream.hole_bytes - stream.torn_bytes;
+        let of_stream = stream.hole_bytes - stream.not_durable_bytes;
         assert_eq!(shown.streams[0].hole_bytes, of_stream, "{recovered:?}");
         lost_bytes += of_stream;
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::torn::{Torn, TornUnlisted, divide, goes_on, since_recovered};
-use super::{BAD_MAX, Bad, VerifiedStream};
+use super::{BAD_MAX, Discrepancy, VerifiedStream};
 use crate::format::Kind;
 use crate::opening::Recording;
 use crate::reading::part::Origin;
@@ -12,7 +12,7 @@ use crate::reading::part::Origin;
 /// The flaws that were found so far.
 pub(super) struct Flaws<'a> {
     recording: &'a Recording,
-    bad: Vec<Bad>,
+    bad: Vec<Discrepancy>,
     /// Flaws that are counted only.
     unlisted: u64,
     /// Whether a crash has ended the recording, and all that it has left is there: then what was
@@ -27,18 +27,18 @@ pub(super) struct Flaws<'a> {
     torn_unlisted: TornUnlisted,
     /// By member of the scope, its appends without a seal, of a recording that a crash has ended,
     /// that nothing has called durable so far, by their sequences. They are damaged if they were.
-    unsealed: Vec<BTreeMap<u64, Bad>>,
+    unsealed: Vec<BTreeMap<u64, Discrepancy>>,
 }
 
 /// All flaws, once everything was seen.
 pub(super) struct ReportedFlaws {
-    pub(super) bad: Vec<Bad>,
+    pub(super) bad: Vec<Discrepancy>,
     /// More flaws than are listed.
     pub(super) unlisted: u64,
     /// What a crash took before it was durable.
-    pub(super) torn: Vec<Bad>,
+    pub(super) not_durable: Vec<Discrepancy>,
     /// More of it than is listed.
-    pub(super) torn_unlisted: u64,
+    pub(super) not_durable_unlisted: u64,
 }
 
 impl<'a> Flaws<'a> {
@@ -76,7 +76,7 @@ impl<'a> Flaws<'a> {
         self.report_unsealed(member);
     }
 
-    pub(super) fn add(&mut self, bad: Bad) {
+    pub(super) fn add(&mut self, bad: Discrepancy) {
         if let Some(last) = self.bad.last_mut()
             && goes_on(last, &bad)
         {
@@ -93,7 +93,7 @@ impl<'a> Flaws<'a> {
     /// flush a crash may do that, and later appends tell of flushes. They do not come in the order
     /// of their sequences: one that has no bytes comes when it is found, and others when their
     /// bytes do. No recorder leaves so many unflushed as are kept here.
-    pub(super) fn add_unsealed(&mut self, member: usize, sequence: u64, bad: Bad) {
+    pub(super) fn add_unsealed(&mut self, member: usize, sequence: u64, bad: Discrepancy) {
         if self.unsealed[member].len() < BAD_MAX {
             self.unsealed[member].insert(sequence, bad);
         }
@@ -113,7 +113,7 @@ impl<'a> Flaws<'a> {
 
     /// A mark on a member of the scope was not whole when a power cut came or the member was given
     /// up, unless an append behind it calls it flushed.
-    pub(super) fn add_undurable_mark(&mut self, member: usize, sequence: u64, bad: Bad) {
+    pub(super) fn add_undurable_mark(&mut self, member: usize, sequence: u64, bad: Discrepancy) {
         self.keep_torn(Torn {
             bad,
             append: Some((member, sequence)),
@@ -121,7 +121,7 @@ impl<'a> Flaws<'a> {
     }
 
     /// A crash may have left it, if nothing of it was durable.
-    pub(super) fn add_or_torn(&mut self, bad: Bad, append: Option<(usize, u64)>) {
+    pub(super) fn add_or_torn(&mut self, bad: Discrepancy, append: Option<(usize, u64)>) {
         let torn = Torn { bad, append };
         let durable_bytes = self.durable_before(&torn);
         let is_durable = torn.append.is_none()
@@ -177,35 +177,35 @@ impl<'a> Flaws<'a> {
     /// All has been seen. `given_up` is what no append calls durable for another reason.
     pub(super) fn finish(
         mut self,
-        given_up: Vec<Bad>,
+        given_up: Vec<Discrepancy>,
         streams: &mut [VerifiedStream],
     ) -> ReportedFlaws {
-        let mut torn = given_up;
+        let mut not_durable = given_up;
         for one in std::mem::take(&mut self.torn) {
             let durable_bytes = self.durable_before(&one);
             let (durable, undurable) = divide(one.bad, durable_bytes);
             durable.into_iter().for_each(|bad| self.add(bad));
-            torn.extend(undurable);
+            not_durable.extend(undurable);
         }
         for (stream, durable_bytes) in streams.iter_mut().zip(&self.durable_bytes) {
             stream.settled_bytes = *durable_bytes;
         }
-        let torn_unlisted = self.torn_unlisted.finish(streams);
-        self.unlisted += self.torn_unlisted.count - torn_unlisted;
-        for bad in &torn {
+        let not_durable_unlisted = self.torn_unlisted.finish(streams);
+        self.unlisted += self.torn_unlisted.count - not_durable_unlisted;
+        for bad in &not_durable {
             let lost_bytes = bad.to_byte.unwrap_or(0) - bad.from_byte.unwrap_or(0);
             let stream = bad
                 .stream
                 .and_then(|stream| streams.get_mut(usize::from(stream)));
             if let Some(stream) = stream {
-                stream.torn_bytes += lost_bytes;
+                stream.not_durable_bytes += lost_bytes;
             }
         }
         ReportedFlaws {
             bad: self.bad,
             unlisted: self.unlisted,
-            torn,
-            torn_unlisted,
+            not_durable,
+            not_durable_unlisted,
         }
     }
 }
@@ -240,8 +240,8 @@ mod tests {
         }
     }
 
-    fn bad(offset_bytes: u64) -> Bad {
-        Bad {
+    fn bad(offset_bytes: u64) -> Discrepancy {
+        Discrepancy {
             member: None,
             offset_bytes: Some(offset_bytes),
             pin: None,

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::Bad;
+use super::Discrepancy;
 use crate::format::Kind;
 use crate::reading::part::Origin;
 
@@ -30,7 +30,7 @@ struct Accounted {
 
 /// A flaw around bytes that are whole, and what of its append nothing else accounts for.
 struct Doubtful {
-    bad: Bad,
+    bad: Discrepancy,
     stream: u16,
     sequence: u64,
     left: Vec<Range<u64>>,
@@ -68,7 +68,12 @@ impl GivenUp {
 
     /// A flaw of an append that has these bytes whole, or the account of them; given back if it is
     /// none of these.
-    pub(super) fn add(&mut self, bad: Bad, origin: &Origin, bytes: Range<u64>) -> Result<(), Bad> {
+    pub(super) fn add(
+        &mut self,
+        bad: Discrepancy,
+        origin: &Origin,
+        bytes: Range<u64>,
+    ) -> Result<(), Discrepancy> {
         if self.doubtful.len() >= DOUBTFUL_MAX {
             return Err(bad);
         }
@@ -86,11 +91,11 @@ impl GivenUp {
     }
 
     /// All has been found: the flaws that are some, and those that the recorder knew of.
-    pub(super) fn finish(&mut self) -> (Vec<Bad>, Vec<Bad>) {
+    pub(super) fn finish(&mut self) -> (Vec<Discrepancy>, Vec<Discrepancy>) {
         let doubtful = std::mem::take(&mut self.doubtful).into_iter();
         let (given_up, flaws): (Vec<Doubtful>, Vec<Doubtful>) =
             doubtful.partition(|one| one.left.is_empty());
-        let given_up = given_up.into_iter().map(|one| Bad {
+        let given_up = given_up.into_iter().map(|one| Discrepancy {
             why: format!(
                 "{}; the recorder gave this append up with its member, and says so of its bytes",
                 one.bad.why

@@ -31,6 +31,6 @@ pub(crate) fn lost_by_reading(
     check_recording(recording, &scope, basis, &mut result, &mut report)?;
     let streams = result.recordings.iter().flat_map(|one| &one.streams);
     Ok(streams
-        .map(|stream| stream.hole_bytes.saturating_sub(stream.torn_bytes))
+        .map(|stream| stream.hole_bytes.saturating_sub(stream.not_durable_bytes))
         .collect())
 }

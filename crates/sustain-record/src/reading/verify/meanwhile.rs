@@ -1,7 +1,7 @@
 //! Tells what a ring has overwritten during the check from damage, by opening its members again. It
 //! excuses only what lies below the place where the oldest data begins by then.
 
-use super::{Bad, Checkable, VerifyResult};
+use super::{Checkable, Discrepancy, VerifyResult};
 use crate::opening::Recording;
 use crate::store::Store;
 
@@ -107,7 +107,11 @@ impl<'a> Meanwhile<'a> {
 
     /// Returns the flaws, or parts of flaws, that have not been overwritten; the others go to
     /// `overwritten`.
-    fn left_of(&self, flaws: Vec<Bad>, mut overwritten: impl FnMut(&Bad)) -> Vec<Bad> {
+    fn left_of(
+        &self,
+        flaws: Vec<Discrepancy>,
+        mut overwritten: impl FnMut(&Discrepancy),
+    ) -> Vec<Discrepancy> {
         let mut left = Vec::new();
         for bad in flaws {
             let (below, above) = self.divide(bad);
@@ -118,7 +122,7 @@ impl<'a> Meanwhile<'a> {
     }
 
     /// Divides a flaw into what has been overwritten, and what has not.
-    fn divide(&self, bad: Bad) -> (Option<Bad>, Option<Bad>) {
+    fn divide(&self, bad: Discrepancy) -> (Option<Discrepancy>, Option<Discrepancy>) {
         let of_bad = |recording: &&Recording| Some(recording.number) == bad.recording;
         let mut pins = self.store.pins.iter();
         let recordings = match bad.pin {
@@ -177,7 +181,7 @@ impl<'a> Meanwhile<'a> {
         })
     }
 
-    fn is_place_overwritten(&self, recording: &Recording, bad: &Bad) -> bool {
+    fn is_place_overwritten(&self, recording: &Recording, bad: &Discrepancy) -> bool {
         let mut members = self.store.members.iter().zip(&self.oldest_serials);
         let named = members.find(|(member, _)| Some(&member.name) == bad.member.as_ref());
         let (Some((member, oldest_serial)), Some(offset_bytes)) = (named, bad.offset_bytes) else {
@@ -215,7 +219,7 @@ impl<'a> Meanwhile<'a> {
 }
 
 /// Counts a lost stretch as overwritten from now on.
-fn enter_overwritten(result: &mut VerifyResult, bad: &Bad, is_torn: bool) {
+fn enter_overwritten(result: &mut VerifyResult, bad: &Discrepancy, is_torn: bool) {
     let (Some(from_byte), Some(to_byte), Some(stream)) = (bad.from_byte, bad.to_byte, bad.stream)
     else {
         return;
@@ -240,7 +244,7 @@ fn enter_overwritten(result: &mut VerifyResult, bad: &Bad, is_torn: bool) {
         stream.hole_bytes = stream.hole_bytes.saturating_sub(lost_bytes);
         stream.overwritten_bytes += lost_bytes;
         if is_torn {
-            stream.torn_bytes = stream.torn_bytes.saturating_sub(lost_bytes);
+            stream.not_durable_bytes = stream.not_durable_bytes.saturating_sub(lost_bytes);
         }
     }
 }

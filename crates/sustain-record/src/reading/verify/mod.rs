@@ -66,13 +66,13 @@ pub struct VerifyResult {
     pub checked_bytes: u64,
     /// Every flaw, by recording, in the order of their streams; behind these, those that lie in
     /// what only pins keep.
-    pub bad: Vec<Bad>,
+    pub bad: Vec<Discrepancy>,
     /// Number of flaws that are not listed.
     pub bad_unlisted: u64,
     /// What no append calls durable, in the same order: a crash took it before `recover` came, or
     /// the recorder gave it up with its member. Where the end is open it may have been damaged
     /// since; the members cannot tell.
-    pub not_durable: Vec<Bad>,
+    pub not_durable: Vec<Discrepancy>,
     /// Number of those that are not listed.
     pub not_durable_unlisted: u64,
     /// The findings for each recording, oldest first.
@@ -83,9 +83,9 @@ pub struct VerifyResult {
     pub notes: Vec<String>,
 }
 
-/// A flaw.
+/// A place that is not as it was recorded: a flaw, or what was not durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Bad {
+pub struct Discrepancy {
     /// The member's name as typed, if one can be named.
     pub member: Option<String>,
     /// Offset on the member.
@@ -138,7 +138,7 @@ pub struct VerifiedStream {
     /// Bytes overwritten in the ring.
     pub overwritten_bytes: u64,
     /// Those of `hole_bytes` that are in [`VerifyResult::not_durable`].
-    pub torn_bytes: u64,
+    pub not_durable_bytes: u64,
     /// The watermark: below this every byte was durable, or was a gap whose account was, as the
     /// appends say.
     pub settled_bytes: u64,
@@ -190,12 +190,12 @@ pub fn verify(
     check_superblocks(store, &mut result)?;
     check_newest_slots(store, &mut result);
     for number in store.unseen_recordings() {
-        result.add(Bad::of_store(Some(number), &store.unseen_words()));
+        result.add(Discrepancy::of_store(Some(number), &store.unseen_words()));
     }
     let given = VerifyBasis::of(&store);
     for (recording, scope) in recordings.into_iter().zip(&scopes) {
         if let Some(why) = store.unknown_end(recording) {
-            result.add(Bad::of_store(Some(recording.number), &why));
+            result.add(Discrepancy::of_store(Some(recording.number), &why));
         }
         let before_bytes = result.checked_bytes;
         let mut report =
@@ -244,10 +244,10 @@ fn pinned_bytes(store: Checkable<'_>, read: &ReadSlots<'_>) -> u64 {
     scopes.map(|scope| read.unread_bytes(&scope)).sum()
 }
 
-impl Bad {
+impl Discrepancy {
     /// A flaw that is in no stream.
-    fn of_store(recording: Option<u32>, why: &str) -> Bad {
-        Bad {
+    fn of_store(recording: Option<u32>, why: &str) -> Discrepancy {
+        Discrepancy {
             member: None,
             offset_bytes: None,
             pin: None,
@@ -278,7 +278,7 @@ impl VerifyResult {
         }
     }
 
-    fn add(&mut self, bad: Bad) {
+    fn add(&mut self, bad: Discrepancy) {
         if self.bad.len() < BAD_MAX {
             self.bad.push(bad);
         } else {
@@ -361,11 +361,11 @@ fn check_recording(
     let checked = checked.flaws;
     result.bad_unlisted += checked.unlisted;
     let room = BAD_MAX.saturating_sub(result.not_durable.len());
-    let beyond = checked.torn.len().saturating_sub(room) as u64;
-    result.not_durable_unlisted += checked.torn_unlisted + beyond;
+    let beyond = checked.not_durable.len().saturating_sub(room) as u64;
+    result.not_durable_unlisted += checked.not_durable_unlisted + beyond;
     result
         .not_durable
-        .extend(checked.torn.into_iter().take(room));
+        .extend(checked.not_durable.into_iter().take(room));
     checked.bad.into_iter().for_each(|bad| result.add(bad));
     Ok(is_complete)
 }
@@ -414,10 +414,10 @@ fn check_superblocks(store: Checkable<'_>, result: &mut VerifyResult) -> Result<
                 }
             };
             if let Some(why) = why {
-                result.add(Bad {
+                result.add(Discrepancy {
                     member: Some(member.name.clone()),
                     offset_bytes: Some(offset_bytes),
-                    ..Bad::of_store(None, &why)
+                    ..Discrepancy::of_store(None, &why)
                 });
             }
         }
@@ -428,10 +428,10 @@ fn check_superblocks(store: Checkable<'_>, result: &mut VerifyResult) -> Result<
 /// Tells of the recordings that ended in order, and of which a member has nothing left.
 fn check_newest_slots(store: Checkable<'_>, result: &mut VerifyResult) {
     for (member, place) in store.gone_ends() {
-        result.add(Bad {
+        result.add(Discrepancy {
             member: Some(member.name.clone()),
             offset_bytes: Some(member.superblock.geometry.offset_of(place)),
-            ..Bad::of_store(None, IS_GONE)
+            ..Discrepancy::of_store(None, IS_GONE)
         });
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Bad;
+use super::Discrepancy;
 use crate::format::Geometry;
 use crate::opening::Recording;
 use crate::reading::scope::Scope;
@@ -41,9 +41,9 @@ impl Names {
         offset_bytes: Option<u64>,
         lost: Option<(u16, u64, u64)>,
         why: String,
-    ) -> Bad {
+    ) -> Discrepancy {
         let name = |index: usize| self.by_index.get(&index).cloned();
-        Bad {
+        Discrepancy {
             member: member.and_then(name),
             offset_bytes,
             pin: None,

@@ -6,7 +6,9 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use super::{Bad, Checkable, VerifiedRecording, VerifyBasis, VerifyResult, check_recording};
+use super::{
+    Checkable, Discrepancy, VerifiedRecording, VerifyBasis, VerifyResult, check_recording,
+};
 use crate::error::RecordError;
 use crate::opening::Recording;
 use crate::reading::kept::{FoundOfPin, KeptByPin};
@@ -117,9 +119,9 @@ pub(super) fn check_pins<'a>(
         for recording in oldest_first {
             result.notes.extend(kept.cut_notices(recording.number));
             if let Some(why) = store.unknown_end(recording) {
-                result.add(Bad {
+                result.add(Discrepancy {
                     pin: Some(pin.number),
-                    ..Bad::of_store(Some(recording.number), &why)
+                    ..Discrepancy::of_store(Some(recording.number), &why)
                 });
             }
             let scope = Scope::of(recording, store.members, store.machines, store.clock);
@@ -162,7 +164,7 @@ pub(super) fn judge_pins(store: Checkable<'_>, result: &mut VerifyResult) {
 
 /// Whether a flaw lies in the slots that a pin keeps, or, where its place is not known, in the
 /// bytes.
-fn lies_in(bad: &Bad, kept: &KeptByPin, members: &[OpenMember]) -> bool {
+fn lies_in(bad: &Discrepancy, kept: &KeptByPin, members: &[OpenMember]) -> bool {
     let mut recordings = kept.recordings.iter();
     let Some(recording) = recordings.find(|one| Some(one.number) == bad.recording) else {
         return false;
@@ -215,7 +217,7 @@ impl VerifyResult {
         if let Some(pin) = self.pins.last_mut() {
             pin.recordings.extend(own.recordings);
         }
-        let of_pin = |bad: Bad| Bad {
+        let of_pin = |bad: Discrepancy| Discrepancy {
             pin: Some(number),
             ..bad
         };
@@ -239,11 +241,11 @@ impl VerifyResult {
     }
 }
 
-impl Bad {
+impl Discrepancy {
     /// Whether it is the same flaw, met once more.
-    fn is_same(&self, other: &Bad) -> bool {
-        let place = |bad: &Bad| (bad.member.clone(), bad.offset_bytes);
-        let lost = |bad: &Bad| (bad.recording, bad.stream, bad.from_byte, bad.to_byte);
+    fn is_same(&self, other: &Discrepancy) -> bool {
+        let place = |bad: &Discrepancy| (bad.member.clone(), bad.offset_bytes);
+        let lost = |bad: &Discrepancy| (bad.recording, bad.stream, bad.from_byte, bad.to_byte);
         place(self) == place(other) && lost(self) == lost(other)
     }
 }

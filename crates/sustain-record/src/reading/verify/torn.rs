@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{Bad, VerifiedStream};
+use super::{Discrepancy, VerifiedStream};
 use crate::format::TornNote;
 
 /// A flaw that a crash leaves where nothing was durable yet.
 pub(super) struct Torn {
-    pub(super) bad: Bad,
+    pub(super) bad: Discrepancy,
     /// The append, if the flaw is not in a stream: member in the scope, and sequence.
     pub(super) append: Option<(usize, u64)>,
 }
@@ -51,7 +51,7 @@ impl TornUnlisted {
         for (number, counted) in &self.by_stream {
             let stream = streams.get_mut(usize::from(*number));
             if let Some(stream) = stream.filter(|one| one.settled_bytes <= counted.from_byte) {
-                stream.torn_bytes += counted.bytes;
+                stream.not_durable_bytes += counted.bytes;
                 count += counted.count;
             }
         }
@@ -60,7 +60,7 @@ impl TornUnlisted {
 }
 
 /// Whether a stretch goes on in this one. A stretch that is lost for one reason is one flaw.
-pub(super) fn goes_on(last: &mut Bad, bad: &Bad) -> bool {
+pub(super) fn goes_on(last: &mut Discrepancy, bad: &Discrepancy) -> bool {
     let is_one = bad.from_byte < bad.to_byte
         && last.stream == bad.stream
         && last.to_byte == bad.from_byte
@@ -76,7 +76,10 @@ pub(super) fn goes_on(last: &mut Bad, bad: &Bad) -> bool {
 }
 
 /// Divides a flaw into what was there when the recording was recovered, and what has come since.
-pub(super) fn since_recovered(bad: Bad, torn: &[TornNote]) -> (Vec<Bad>, Vec<Bad>) {
+pub(super) fn since_recovered(
+    bad: Discrepancy,
+    torn: &[TornNote],
+) -> (Vec<Discrepancy>, Vec<Discrepancy>) {
     let (mut from, to) = (bad.from_byte.unwrap_or(0), bad.to_byte.unwrap_or(0));
     let of_stream = |note: &&TornNote| {
         Some(note.stream) == bad.stream && note.from_byte <= to && from <= note.to_byte
@@ -88,7 +91,7 @@ pub(super) fn since_recovered(bad: Bad, torn: &[TornNote]) -> (Vec<Bad>, Vec<Bad
             true => (Vec::new(), vec![bad]),
         };
     }
-    let stretch = |from: u64, to: u64| Bad {
+    let stretch = |from: u64, to: u64| Discrepancy {
         from_byte: Some(from),
         to_byte: Some(to),
         ..bad.clone()
@@ -112,7 +115,7 @@ pub(super) fn since_recovered(bad: Bad, torn: &[TornNote]) -> (Vec<Bad>, Vec<Bad
 }
 
 /// Divides a flaw into what lies below a byte of its stream, and what lies behind.
-pub(super) fn divide(bad: Bad, at_byte: u64) -> (Option<Bad>, Option<Bad>) {
+pub(super) fn divide(bad: Discrepancy, at_byte: u64) -> (Option<Discrepancy>, Option<Discrepancy>) {
     let (from, to) = (bad.from_byte.unwrap_or(0), bad.to_byte.unwrap_or(0));
     if from >= at_byte {
         return (None, Some(bad));
@@ -120,11 +123,11 @@ pub(super) fn divide(bad: Bad, at_byte: u64) -> (Option<Bad>, Option<Bad>) {
     if to <= at_byte {
         return (Some(bad), None);
     }
-    let below = Bad {
+    let below = Discrepancy {
         to_byte: Some(at_byte),
         ..bad.clone()
     };
-    let behind = Bad {
+    let behind = Discrepancy {
         from_byte: Some(at_byte),
         ..bad
     };
@@ -135,8 +138,8 @@ pub(super) fn divide(bad: Bad, at_byte: u64) -> (Option<Bad>, Option<Bad>) {
 mod tests {
     use super::*;
 
-    fn bad(from: u64, to: u64) -> Bad {
-        Bad {
+    fn bad(from: u64, to: u64) -> Discrepancy {
+        Discrepancy {
             member: None,
             offset_bytes: None,
             pin: None,
@@ -156,13 +159,13 @@ mod tests {
             unlisted.add(&Torn { bad, append: None });
         }
         assert_eq!(unlisted.count, 3);
-        for (settled_bytes, count, torn_bytes) in [(1000, 3, 30), (1001, 0, 0)] {
+        for (settled_bytes, count, not_durable_bytes) in [(1000, 3, 30), (1001, 0, 0)] {
             let mut streams = [VerifiedStream {
                 settled_bytes,
                 ..VerifiedStream::default()
             }];
             assert_eq!(unlisted.finish(&mut streams), count);
-            assert_eq!(streams[0].torn_bytes, torn_bytes);
+            assert_eq!(streams[0].not_durable_bytes, not_durable_bytes);
         }
     }
 
@@ -174,7 +177,7 @@ mod tests {
             to_byte,
         };
         let torn = [note(1, 0, 1000), note(0, 20, 40), note(0, 60, 60)];
-        let reported = |bads: Vec<Bad>| -> Vec<(u64, u64)> {
+        let reported = |bads: Vec<Discrepancy>| -> Vec<(u64, u64)> {
             let ranges = bads.into_iter();
             ranges
                 .map(|bad| (bad.from_byte.unwrap(), bad.to_byte.unwrap()))

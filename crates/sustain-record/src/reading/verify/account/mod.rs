@@ -11,7 +11,7 @@ use super::given_up::GivenUp;
 use super::names::Names;
 use super::on_member::{AccountOfMember, MARK_IS_UNSEALED, MemberSurroundings, lost_before_first};
 use super::ring::OverwrittenGaps;
-use super::{Bad, VerifiedRecording, VerifiedStream};
+use super::{Discrepancy, VerifiedRecording, VerifiedStream};
 use crate::format::{EndNote, Kind};
 use crate::opening::{EndDurability, Recording, StreamExtent};
 use crate::reading::examine::Headless;
@@ -364,7 +364,7 @@ impl<'a> Account<'a> {
     }
 
     /// In a ring, a crash may leave the seal half written over where slots were written again.
-    fn note_unsealed(&mut self, origin: &Origin, bad: Bad) {
+    fn note_unsealed(&mut self, origin: &Origin, bad: Discrepancy) {
         let mut members = self.names.in_scope.iter();
         let member = members.position(|(index, _)| *index == origin.member);
         if let Some(member) = member.filter(|_| self.is_kept(origin)) {

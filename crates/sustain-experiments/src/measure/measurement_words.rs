@@ -9,8 +9,8 @@ use sustain_document::verdicts::{BacklogNotSeen, RhythmNotSeen};
 use sustain_load::event::Phase;
 
 use super::statements::{
-    ConfirmedSoFar, EffectBacklog, Extent, FailedAttempt, ForeseenParts, MeasureRemark, Passes,
-    RemainingTargets, UndecidedReason,
+    BufferedWriting, ConfirmedSoFar, DifferingRates, EffectBacklog, Extent, FailedAttempt,
+    ForeseenParts, LongFlush, MeasureRemark, Passes, RemainingTargets, UndecidedReason,
 };
 
 const GIB: u64 = 1 << 30;
@@ -56,9 +56,9 @@ pub(super) fn remark(remark: &MeasureRemark) -> String {
                                  still come from memory"
                 .to_owned()
         }
-        MeasureRemark::BufferedWrite { .. } => buffered_write(remark),
-        MeasureRemark::RatesDiffer { .. } => rates_differ(remark),
-        MeasureRemark::LongFlush { .. } => long_flush(remark),
+        MeasureRemark::BufferedWrite(writing) => buffered_write(writing),
+        MeasureRemark::RatesDiffer(rates) => rates_differ(rates),
+        MeasureRemark::LongFlush(flush) => long_flush(flush),
         MeasureRemark::SubmitBlocked { blocked_ns } => format!(
             "io_submit blocked for {} in all: native AIO was not asynchronous here, and a slow \
              target delayed the others; io_uring and threads do not have this problem",
@@ -101,16 +101,13 @@ fn made_too_slowly(rate_bytes_per_s: f64) -> String {
     )
 }
 
-fn buffered_write(remark: &MeasureRemark) -> String {
-    let MeasureRemark::BufferedWrite {
+fn buffered_write(writing: &BufferedWriting) -> String {
+    let BufferedWriting {
         is_flushed_each_lap,
         dirty_bytes,
         writeback_bytes,
         are_others_unseen,
-    } = remark
-    else {
-        return String::new();
-    };
+    } = writing;
     let before = match is_flushed_each_lap {
         true => "data was flushed before it was overwritten, and ",
         false => "",
@@ -127,16 +124,13 @@ fn buffered_write(remark: &MeasureRemark) -> String {
     )
 }
 
-fn rates_differ(remark: &MeasureRemark) -> String {
-    let MeasureRemark::RatesDiffer {
+fn rates_differ(rates: &DifferingRates) -> String {
+    let DifferingRates {
         are_remaining,
         active_bytes_per_s,
         sum_bytes_per_s,
         wall_clock_bytes_per_s,
-    } = remark
-    else {
-        return String::new();
-    };
+    } = rates;
     let all = match are_remaining {
         true => "all remaining targets",
         false => "all",
@@ -150,15 +144,12 @@ fn rates_differ(remark: &MeasureRemark) -> String {
     )
 }
 
-fn long_flush(remark: &MeasureRemark) -> String {
-    let MeasureRemark::LongFlush {
+fn long_flush(flush: &LongFlush) -> String {
+    let LongFlush {
         target,
         flush_s,
         flushed_bytes_per_s,
-    } = remark
-    else {
-        return String::new();
-    };
+    } = flush;
     let of = target.as_ref().map(|target| format!(" of {target}"));
     format!(
         "the last flush{}, which came after the run and is not part of its rate, took {}: only \

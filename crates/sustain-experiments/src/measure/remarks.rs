@@ -13,7 +13,7 @@ use sustain_load::session::Session;
 use super::active::remaining;
 use super::confirm::confirms;
 use super::plan::MeasurePlan;
-use super::statements::MeasureRemark;
+use super::statements::{BufferedWriting, DifferingRates, LongFlush, MeasureRemark};
 use super::{rewritten, verdicts};
 
 /// A shorter flush is not mentioned.
@@ -72,14 +72,14 @@ fn has_null(session: &Session) -> bool {
 
 fn rates_differ(result: &MeasureResult, are_remaining: bool) -> MeasureRemark {
     let total = &result.total;
-    MeasureRemark::RatesDiffer {
+    MeasureRemark::RatesDiffer(DifferingRates {
         are_remaining,
         active_bytes_per_s: total
             .all_active_bytes_per_s
             .unwrap_or(total.sum_bytes_per_s),
         sum_bytes_per_s: total.sum_bytes_per_s,
         wall_clock_bytes_per_s: total.wall_clock_bytes_per_s,
-    }
+    })
 }
 
 fn submit_blocked(outcome: &PhaseOutcome) -> Option<MeasureRemark> {
@@ -108,13 +108,13 @@ fn buffered(plan: &MeasurePlan, session: &Session, system: &System) -> Option<Me
             .max()
             .unwrap_or(0)
     };
-    Some(MeasureRemark::BufferedWrite {
+    Some(MeasureRemark::BufferedWrite(BufferedWriting {
         // A source that does not wait is not delayed by a flush at the end of each lap.
         is_flushed_each_lap: plan.load.rate_bytes_per_s.is_none(),
         dirty_bytes: most(|memory| memory.dirty_bytes),
         writeback_bytes: most(|memory| memory.writeback_bytes),
         are_others_unseen: !session.clock.is_virtual() && !system.others_can_be_told,
-    })
+    }))
 }
 
 fn made_too_slowly(result: &MeasureResult) -> Option<MeasureRemark> {
@@ -146,11 +146,11 @@ fn long_flush(targets: &[TargetResult]) -> Option<MeasureRemark> {
         Some((target, seconds))
     });
     let (target, flush_s) = flushed.max_by(|one, other| one.1.total_cmp(&other.1))?;
-    Some(MeasureRemark::LongFlush {
+    Some(MeasureRemark::LongFlush(LongFlush {
         target: (targets.len() > 1).then(|| target.name.clone()),
         flush_s,
         flushed_bytes_per_s: target.bytes as f64 / (target.seconds + flush_s),
-    })
+    }))
 }
 
 fn in_memory(host: &Host) -> impl Iterator<Item = MeasureRemark> {

@@ -7,13 +7,7 @@ use sustain_load::event::Phase;
 /// What a reader must know besides the figures.
 pub(super) enum MeasureRemark {
     /// The targets were not active for the same time, so there are three rates.
-    RatesDiffer {
-        /// Whether they count from the time at which a target failed.
-        are_remaining: bool,
-        active_bytes_per_s: f64,
-        sum_bytes_per_s: f64,
-        wall_clock_bytes_per_s: f64,
-    },
+    RatesDiffer(DifferingRates),
     /// A driver had no CPU time left.
     ToolLimited,
     /// Submitting native AIO took this long.
@@ -23,26 +17,13 @@ pub(super) enum MeasureRemark {
     /// Data was read through the page cache.
     BufferedRead,
     /// Data was written through the page cache.
-    BufferedWrite {
-        /// Whether data was flushed before it was overwritten.
-        is_flushed_each_lap: bool,
-        dirty_bytes: u64,
-        writeback_bytes: u64,
-        /// Whether foreign I/O could not be seen.
-        are_others_unseen: bool,
-    },
+    BufferedWrite(BufferedWriting),
     /// A target is no disk.
     NotADisk,
     /// Probe workloads ran beside the load.
     Watched,
     /// The flush after the run took long, so that part of the rate was that of a cache.
-    LongFlush {
-        /// The target, if there are several.
-        target: Option<String>,
-        flush_s: f64,
-        /// The target's rate with the flush counted.
-        flushed_bytes_per_s: f64,
-    },
+    LongFlush(LongFlush),
     /// Whether the rate held could not be decided; the reason in the document's words.
     RateUndecided { why: String },
     /// The verdict rests on a profile.
@@ -63,6 +44,34 @@ pub(super) enum MeasureRemark {
     RhythmNotSeen(RhythmNotSeen),
     /// What was written fits into memory.
     BacklogNotSeen(BacklogNotSeen),
+}
+
+/// The three rates of targets that were not active for the same time.
+pub(super) struct DifferingRates {
+    /// Whether they count from the time at which a target failed.
+    pub(super) are_remaining: bool,
+    pub(super) active_bytes_per_s: f64,
+    pub(super) sum_bytes_per_s: f64,
+    pub(super) wall_clock_bytes_per_s: f64,
+}
+
+/// Writing through the page cache.
+pub(super) struct BufferedWriting {
+    /// Whether data was flushed before it was overwritten.
+    pub(super) is_flushed_each_lap: bool,
+    pub(super) dirty_bytes: u64,
+    pub(super) writeback_bytes: u64,
+    /// Whether foreign I/O could not be seen.
+    pub(super) are_others_unseen: bool,
+}
+
+/// A flush after the run that took long.
+pub(super) struct LongFlush {
+    /// The target, if there are several.
+    pub(super) target: Option<String>,
+    pub(super) flush_s: f64,
+    /// The target's rate with the flush counted.
+    pub(super) flushed_bytes_per_s: f64,
 }
 
 /// The targets whose figures the total is, after some have failed.

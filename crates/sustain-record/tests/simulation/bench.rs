@@ -465,7 +465,11 @@ impl Bench {
         let checked = checked.expect("the store can be checked");
         for (recording, verified) in found.iter().rev().zip(&checked.recordings) {
             assert_eq!(recording.number, verified.number);
-            let checked_bytes: u64 = verified.streams.iter().map(|one| one.not_durable_bytes).sum();
+            let checked_bytes: u64 = verified
+                .streams
+                .iter()
+                .map(|one| one.not_durable_bytes)
+                .sum();
             // The check counts as overwritten what lies below the readable range. That range may
             // grow again when a ring has overwritten the last trace of what it had cut off, and
             // then the end mark's notes say what was torn there.

@@ -190,7 +190,11 @@ fn check_recovered(found: &[Recording], checked: &VerifyResult, known: &BTreeMap
             .iter()
             .find(|one| one.number == recording.number);
         let verified = verified.expect("what is listed is checked");
-        let torn_bytes: u64 = verified.streams.iter().map(|one| one.not_durable_bytes).sum();
+        let torn_bytes: u64 = verified
+            .streams
+            .iter()
+            .map(|one| one.not_durable_bytes)
+            .sum();
         let known_bytes = known[&recording.id];
         assert!(
             torn_bytes <= known_bytes,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use fuser::{
@@ -15,6 +15,7 @@ use fuser::{
 
 use crate::contents::{ListedEntry, MountContents, NodeFailure};
 use crate::cursor::ReadFailure;
+use crate::lock::lock;
 use crate::node::MountNode;
 
 /// What does not change soon is asked for again after so long.
@@ -53,9 +54,7 @@ impl RecordingFiles {
     }
 
     fn documents(&self) -> MutexGuard<'_, HashMap<u64, Arc<String>>> {
-        self.documents
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.documents)
     }
 
     fn attributes(&self, node: MountNode) -> Result<(FileAttr, Duration), NodeFailure> {

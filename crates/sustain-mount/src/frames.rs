@@ -2,13 +2,14 @@
 //! asks for one after the other, and for each one more than once.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use sustain_record::reading::frames::{Frame, FrameReader, Framed};
 use sustain_record::reading::parts::Background;
 use sustain_record::reading::stream::{Range, StreamReader};
 
 use crate::cursor::ReadFailure;
+use crate::lock::lock;
 use crate::view::ShownRecording;
 
 /// Frames whose places are remembered, and of which a part of a directory of a thousand is read in
@@ -124,7 +125,7 @@ impl FrameShelf {
     }
 
     fn found(&self) -> MutexGuard<'_, FoundFrames> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.found)
     }
 }
 

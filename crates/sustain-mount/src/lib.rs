@@ -25,6 +25,7 @@ mod cursor;
 mod error;
 mod file_system;
 mod frames;
+mod lock;
 mod mounted;
 mod names;
 mod node;

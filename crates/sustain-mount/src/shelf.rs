@@ -2,11 +2,12 @@
 //! however many files are open. Two programs that read a stream at different places get one each.
 
 use std::ops::Range as Span;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use sustain_record::reading::part::{HoleReason, StreamPart};
 
 use crate::cursor::{ReadBytes, ReadFailure, StreamCursor, WantedBytes};
+use crate::lock::lock;
 use crate::view::{ShownRecording, StoreView};
 
 /// A cursor in use takes some 100 MiB for each member at most, and 50 MiB more, where slots have
@@ -110,8 +111,4 @@ fn is_for_ever(lost: &StreamPart, view: &StoreView, shown: &ShownRecording) -> b
             false
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

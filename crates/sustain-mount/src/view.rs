@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 
 use sustain_disk::clock::{Clock, Timestamp};
 use sustain_disk::engine::RecorderBacklog;
@@ -17,6 +17,7 @@ use sustain_record::store::Store;
 use sustain_targets::RecordersBeside;
 use uuid::Uuid;
 
+use crate::lock::lock;
 use crate::node::INDEX_MAX;
 
 /// While the store is recorded to, what is shown is no older than this; else than [`REST_NS`].
@@ -315,10 +316,6 @@ fn part_of(listed: &ListDocument, shown: &ShownRecording) -> ListDocument {
         recordings: listed.recordings.iter().filter(is_it).cloned().collect(),
         ..listed.clone()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ViewState {

@@ -24,7 +24,8 @@ fn a_quiet_recording_is_told_in_three_lines_and_a_sentence() {
     insta::assert_snapshot!(record_summary(&whole()), @"
     stream left: 6000000000 bytes in 4000 frames, all recorded; 99.9 % of the appends were written within 1.71 s and durable within 2.64 s
     member /dev/sdb: 4.40 GB (100 % of what was recorded) at 110 MB/s, worst stall 20 ms
-    recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e, at 0.591 s of CPU time per GB
+    CPU time: 0.591 s per GB
+    recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e
     Nothing was lost: 6.00 GB were recorded in 40.2 s (149 MB/s). 99.9 % of the appends were durable within 2.64 s. The recording ended because its sources ended.
     ");
 }
@@ -33,7 +34,7 @@ fn a_quiet_recording_is_told_in_three_lines_and_a_sentence() {
 fn trouble_is_told_where_it_was_and_in_the_sentence() {
     insta::assert_snapshot!(record_summary(&troubled()), @"
     stream left: 6000000000 bytes in 4000 frames, all recorded; 99.9 % of the appends were written within 1.71 s and durable within 2.64 s
-    stream right: 6000000000 bytes in 4000 frames, 5987999997 recorded, 12000003 LOST (12.0 MB); 99.9 % of the appends were written within 1.71 s and durable within 2.64 s
+    stream right: 6000000000 bytes in 4000 frames, 5.99 GB recorded, 12.0 MB LOST (12000003 bytes); 99.9 % of the appends were written within 1.71 s and durable within 2.64 s
     member /dev/sdb: 4.40 GB (37 % of what was recorded) at 110 MB/s, worst stall 20 ms
     member /dev/sdc: 1.62 GB (14 % of what was recorded) at 90.0 MB/s, worst stall 412 ms, FAILED: /dev/sdc: write at 3.2 GB: I/O error
     member /srv/store: 5.87 GB (49 % of what was recorded) at 147 MB/s, worst stall 31 ms
@@ -41,7 +42,8 @@ fn trouble_is_told_where_it_was_and_in_the_sentence() {
     other programs were held back for 7.4 s, in which the kernel counted 28.1 MB/s for them; /system.slice/backup.service on sdc was limited to 12.4 MB/s read at the tightest; its former limits are back
     kernel: at 12.310 s: nvme nvme0: I/O 215 QID 3 timeout, completion polled
     note: /dev/sdc: write at 3.2 GB: I/O error; the others went on
-    recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e, at 0.591 s of CPU time per GB
+    CPU time: 0.591 s per GB
+    recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e
     12.0 MB of the 12.0 GB offered were LOST; 12.0 GB were recorded in 40.2 s (298 MB/s). /dev/sdc failed. 99.9 % of the appends were durable within 2.64 s. Data waited for the members 17 % of the time. The recording ended after the time asked for.
     ");
 }
@@ -319,13 +321,15 @@ fn of_next_to_nothing_neither_its_cpu_time_nor_what_held_it_is_told() {
     insta::assert_snapshot!(some, @"
     stream left: 1000000 bytes in 4000 frames, all recorded; 99.9 % of the appends were written within 1.71 s and durable within 2.64 s
     member /dev/sdb: 4.40 GB (100 % of what was recorded) at 110 MB/s, worst stall 20 ms
-    recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e, at 67.706 s of CPU time per GB
+    CPU time: 67.706 s per GB
+    recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e
     Nothing was lost: 1.00 MB were recorded in 40.2 s (24.9 kB/s). 99.9 % of the appends were durable within 2.64 s. The recording ended because its sources ended.
     ");
     insta::assert_snapshot!(more, @"
     stream left: 16777216 bytes in 4000 frames, all recorded; 99.9 % of the appends were written within 1.71 s and durable within 2.64 s
     member /dev/sdb: 4.40 GB (100 % of what was recorded) at 110 MB/s, worst stall 20 ms
-    recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e, at 67.706 s of CPU time per GB
+    CPU time: 67.706 s per GB
+    recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e
     Nothing was lost: 16.8 MB were recorded in 40.2 s (418 kB/s). 99.9 % of the appends were durable within 2.64 s. The recorder's own thread set the rate, not the members. The recording ended because its sources ended.
     ");
 }
@@ -349,7 +353,7 @@ fn a_recording_is_told_by_its_verdicts_and_an_older_one_is_decided_by_the_same_r
     let told = record_summary(&result);
     let said_no_more: Vec<_> = older.lines().filter(|line| !told.contains(line)).collect();
     insta::assert_snapshot!(said_no_more.join("\n"), @"
-    recording 3 of store 579c0267-ef38-4db7-9a8a-e64ccb218d5e, at 0.591 s of CPU time per GB
+    CPU time: 0.591 s per GB
     12.0 MB of the 12.0 GB offered were LOST; 12.0 GB were recorded in 40.2 s (298 MB/s). /dev/sdc failed. 99.9 % of the appends were durable within 2.64 s. Data waited for the members 17 % of the time. The recording ended after the time asked for.
     ");
 }

@@ -19,7 +19,7 @@ use sustain::record::{
     SourcePlan, SupervisorCommand, best_append_bytes, record,
 };
 use sustain::report::html;
-use sustain::report::terminal::{LiveKind, RecordView, record_summary};
+use sustain::report::terminal::{LiveKind, RecordView, record_outcome};
 
 use super::output::{self, OutputKind, Outputs};
 use super::standard_streams::{self, Given};
@@ -404,7 +404,7 @@ fn present(flags: &RecordFlags, result: &RecordResult) -> anyhow::Result<()> {
         || reader::write(result),
         || html::record_html(std::slice::from_ref(result)),
     );
-    say(&record_summary(result));
+    say(&record_outcome(result));
     saved?;
     outputs.say_report();
     Ok(())

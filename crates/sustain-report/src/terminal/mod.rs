@@ -33,7 +33,7 @@ pub use live::{LiveKind, LiveView};
 pub use matrix::matrix_text;
 pub use profile::{ProfileView, profile_answer, profile_text};
 pub use progress::ProgressView;
-pub use recorded::{record_sentence, record_summary};
+pub use recorded::{record_outcome, record_sentence, record_summary};
 pub use recording::{RecordRates, RecordView, record_line};
 pub use recordings::{create_text, list_text, places_text, recover_text, unpin_text, verify_text};
 pub use sentence::sentence;

@@ -20,6 +20,20 @@ use crate::format::{latency, percent, position, rate, stall, stretch};
 /// The result for a person: a line per stream, a line per member, the notes, and last the answer.
 #[must_use]
 pub fn record_summary(result: &RecordResult) -> String {
+    // Of a fair recorder there is nothing to say.
+    let share = result.share.as_ref();
+    let first = share.filter(|share| share.asked == RecorderShare::First);
+    summary(result, first.map(share_line))
+}
+
+/// The same for who has just seen the recording, whose first line said what the recorder took for
+/// itself.
+#[must_use]
+pub fn record_outcome(result: &RecordResult) -> String {
+    summary(result, None)
+}
+
+fn summary(result: &RecordResult, share_line: Option<String>) -> String {
     let streams = result.streams.iter();
     let mut lines: Vec<String> = streams
         .flat_map(|stream| [stream_line(stream)].into_iter().chain(frame_lines(stream)))
@@ -28,21 +42,20 @@ pub fn record_summary(result: &RecordResult) -> String {
     lines.extend(marks.map(marks_line));
     lines.extend(result.members.iter().map(member_line));
     lines.extend(aligned_line(result));
-    // Of a fair recorder there is nothing to tell.
-    let first = result.share.iter();
-    let first = first.filter(|share| share.asked == RecorderShare::First);
-    lines.extend(first.map(share_line));
+    lines.extend(share_line);
     let share = result.share.as_ref();
     let held = share.and_then(|share| share.hold_back.as_ref());
     lines.extend(held.and_then(held_line));
     lines.extend(kernel_lines(&result.system.kernel_messages));
     lines.extend(result.notes.iter().map(|note| format!("note: {note}")));
-    let mut recording = format!("recording {} of store {}", result.recording, result.store);
     if verdicts::of(result).is_cpu_per_gb_known {
         let cpu_s = result.total.cpu_seconds_per_gb;
-        recording.push_str(&format!(", at {cpu_s:.3} s of CPU time per GB"));
+        lines.push(format!("CPU time: {cpu_s:.3} s per GB"));
     }
-    lines.push(recording);
+    lines.push(format!(
+        "recording {} of store {}",
+        result.recording, result.store
+    ));
     lines.push(record_sentence(result));
     let lines = lines.iter().map(|line| without_controls(line));
     lines.collect::<Vec<_>>().join("\n")
@@ -99,8 +112,8 @@ fn stream_line(stream: &StreamResult) -> String {
     let outcome = match stream.gap_bytes {
         0 => "all recorded".to_owned(),
         bytes => format!(
-            "{} recorded, {bytes} LOST ({})",
-            stream.recorded_bytes,
+            "{} recorded, {} LOST ({bytes} bytes)",
+            position(stream.recorded_bytes),
             position(bytes)
         ),
     };

@@ -96,7 +96,10 @@ pub fn list_text(document: &ListDocument, width: usize) -> String {
     } else {
         text.push_str(&list_table(document, width));
     }
-    let pins = document.pins.iter().flat_map(pins::pin_lines);
+    // Only of the newest recording the end of a pin can be still to come.
+    let running = document.recordings.last().and_then(|one| one.running);
+    let pins = document.pins.iter();
+    let pins = pins.flat_map(|pin| pins::pin_lines(pin, running));
     for line in mark_lines(document)
         .chain(pins)
         .chain(list_remarks(document))

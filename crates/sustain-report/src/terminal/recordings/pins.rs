@@ -6,9 +6,13 @@ use sustain_document::unpin::UnpinDocument;
 use crate::format::position;
 use crate::terminal::wrapped::wrapped;
 
-/// A pin, what it keeps, and what is found of that.
-pub(super) fn pin_lines(pin: &ListedPin) -> [String; 2] {
-    [pin_line(pin), found_line(pin.number, pin.open, &pin.found)]
+/// A pin, what it keeps, and what is found of that. `running` says whether somebody records just
+/// now, if that is known.
+pub(super) fn pin_lines(pin: &ListedPin, running: Option<bool>) -> [String; 2] {
+    [
+        pin_line(pin, running),
+        found_line(pin.number, pin.open, &pin.found),
+    ]
 }
 
 /// What is found of what a pin keeps.
@@ -42,13 +46,15 @@ pub(super) fn only_pinned_line(recording: u32, pins: &[u32]) -> String {
     )
 }
 
-fn pin_line(pin: &ListedPin) -> String {
-    let open = match pin.open {
-        true => {
+fn pin_line(pin: &ListedPin, running: Option<bool>) -> String {
+    let open = match (pin.open, running) {
+        (false, _) => "",
+        (true, Some(true)) => " (its end is still to come: all that has come is kept)",
+        (true, Some(false)) => " (the recording ended before its end: all that came is kept)",
+        (true, None) => {
             " (its end is still to come, or the recording ended before it: all that has come is \
-                 kept)"
+             kept)"
         }
-        false => "",
     };
     format!(
         "pin {} from {} to {}{open}: keeps {}{}",
@@ -127,7 +133,7 @@ mod tests {
     #[test]
     fn what_is_found_of_a_pin_is_said() {
         assert_eq!(
-            pin_lines(&pin())[1],
+            pin_lines(&pin(), None)[1],
             "pin 2: holds data that arrived from 1970-01-01T00:00:01.000000000Z to \
              1970-01-01T00:00:41.000000000Z"
         );
@@ -135,13 +141,13 @@ mod tests {
             found: nothing_found(),
             ..pin()
         };
-        let [_, found] = pin_lines(&nothing);
+        let [_, found] = pin_lines(&nothing, None);
         assert_eq!(found, "pin 2: nothing of it is found so far");
         let ended = ListedPin {
             open: false,
             ..nothing
         };
-        let [_, found] = pin_lines(&ended);
+        let [_, found] = pin_lines(&ended, None);
         assert!(
             found.starts_with("pin 2: NOTHING of it is found"),
             "{found}"
@@ -163,11 +169,17 @@ mod tests {
     #[test]
     fn a_pin_says_what_it_keeps() {
         assert_eq!(
-            pin_line(&pin()),
+            pin_line(&pin(), None),
             "pin 2 from 1970-01-01T00:00:00.000000000Z to 1970-01-01T00:00:40.000000000Z (its end \
              is still to come, or the recording ended before it: all that has come is kept): keeps \
              16.8 MB with data of recordings 3 and 5"
         );
+        let coming = pin_line(&pin(), Some(true));
+        let words = " (its end is still to come: all that has come is kept): keeps ";
+        assert!(coming.contains(words), "{coming}");
+        let ended = pin_line(&pin(), Some(false));
+        let words = " (the recording ended before its end: all that came is kept): keeps ";
+        assert!(ended.contains(words), "{ended}");
     }
 
     #[test]

@@ -84,7 +84,7 @@ fn started(place: &Place, mount: &Mount) -> (Child, BufReader<std::process::Chil
     let mut child = place.command(ENDLESS).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
-    while !line.contains("measuring ") {
+    while !line.contains("measuring, ") {
         line.clear();
         let length = stderr.read_line(&mut line).unwrap();
         assert!(length > 0, "it ended before it measured");

@@ -276,7 +276,7 @@ fn interrupted_by(reason: Signal) {
         .command(&[&["measure", "."], &flags[..]].concat())
         .spawn()
         .unwrap();
-    let mut stderr = wait_for(&mut child, "measuring ");
+    let mut stderr = wait_for(&mut child, "measuring, ");
     signal(&child, reason);
     // Read on, so that no pipe is full.
     let mut rest = String::new();

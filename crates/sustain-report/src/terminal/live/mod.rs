@@ -220,9 +220,9 @@ fn heading(live: &Live) -> String {
     };
     let elapsed = stretch(live.elapsed_s);
     let now = match (live.remaining_s, live.done) {
-        (Some(seconds), _) => format!("{phase} {elapsed}, {} to go", stretch(seconds)),
-        (None, Some(done)) => format!("{phase} {elapsed}, {} done", percent(done)),
-        (None, None) => format!("{phase} {elapsed}"),
+        (Some(seconds), _) => format!("{phase}, {elapsed} so far, {} to go", stretch(seconds)),
+        (None, Some(done)) => format!("{phase}, {elapsed} so far, {} done", percent(done)),
+        (None, None) => format!("{phase}, {elapsed} so far"),
     };
     format!("{now}{}", then(live.then_s))
 }
@@ -259,7 +259,7 @@ fn together(targets: &[LiveTarget]) -> Option<(f64, f64, u32)> {
 
 fn sum_line((instant, average, in_flight): (f64, f64, u32), name_width: usize) -> String {
     format!(
-        "{TOGETHER:<name_width$}  {:>9}  avg {:>9}  part {:>5}  depth {in_flight:>3}",
+        "{TOGETHER:<name_width$}  {:>9}  avg {:>9}  {:>5} of all  {in_flight:>3} in flight",
         rate(instant),
         rate(average),
         percent(1.0),
@@ -269,7 +269,7 @@ fn sum_line((instant, average, in_flight): (f64, f64, u32), name_width: usize) -
 fn target_line(target: &LiveTarget, name_width: usize) -> String {
     let name = without_controls(&target.name);
     let mut line = format!(
-        "{name:<name_width$}  {:>9}  avg {:>9}  part {:>5}  ",
+        "{name:<name_width$}  {:>9}  avg {:>9}  {:>5} of all  ",
         rate(target.instant_bytes_per_s),
         rate(target.average_bytes_per_s),
         percent(target.share),
@@ -277,7 +277,7 @@ fn target_line(target: &LiveTarget, name_width: usize) -> String {
     // What has ended has nothing in flight, and a terminal of 80 columns has no space for both.
     line.push_str(&match target.ended {
         Some(ended) => format!("ended: {}", ended.name().replace('_', " ")),
-        None => format!("depth {:>3}", target.in_flight),
+        None => format!("{:>3} in flight", target.in_flight),
     });
     line
 }

@@ -68,16 +68,16 @@ fn pipe_has_a_plain_line_per_target_each_ten_seconds() {
     view.update(&live(Phase::Confirm, 1.2, &targets[..1]));
     view.finish();
     insta::assert_snapshot!(pipe.text(), @r#"
-    measuring 1 s, 29 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  part  93 %  depth   8
-    measuring 1 s, 29 s to go: /dev/sdb�[2J   251 MB/s  avg  248 MB/s  part   7 %  ended: error
-    measuring 1 s, 29 s to go: together  4.06 GB/s  avg 4.05 GB/s  part 100 %  depth  16
-    measuring 10 s, 20 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  part  93 %  depth   8
-    measuring 10 s, 20 s to go: /dev/sdb�[2J   251 MB/s  avg  248 MB/s  part   7 %  ended: error
-    measuring 10 s, 20 s to go: together  4.06 GB/s  avg 4.05 GB/s  part 100 %  depth  16
-    measuring 20 s, 10 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  part  93 %  depth   8
-    measuring 20 s, 10 s to go: /dev/sdb�[2J   251 MB/s  avg  248 MB/s  part   7 %  ended: error
-    measuring 20 s, 10 s to go: together  4.06 GB/s  avg 4.05 GB/s  part 100 %  depth  16
-    confirming at a paced rate 1.2 s, 28.8 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  part  93 %  depth   8
+    measuring, 1 s so far, 29 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s   93 % of all    8 in flight
+    measuring, 1 s so far, 29 s to go: /dev/sdb�[2J   251 MB/s  avg  248 MB/s    7 % of all  ended: error
+    measuring, 1 s so far, 29 s to go: together  4.06 GB/s  avg 4.05 GB/s  100 % of all   16 in flight
+    measuring, 10 s so far, 20 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s   93 % of all    8 in flight
+    measuring, 10 s so far, 20 s to go: /dev/sdb�[2J   251 MB/s  avg  248 MB/s    7 % of all  ended: error
+    measuring, 10 s so far, 20 s to go: together  4.06 GB/s  avg 4.05 GB/s  100 % of all   16 in flight
+    measuring, 20 s so far, 10 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s   93 % of all    8 in flight
+    measuring, 20 s so far, 10 s to go: /dev/sdb�[2J   251 MB/s  avg  248 MB/s    7 % of all  ended: error
+    measuring, 20 s so far, 10 s to go: together  4.06 GB/s  avg 4.05 GB/s  100 % of all   16 in flight
+    confirming at a paced rate, 1.2 s so far, 28.8 s to go: /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s   93 % of all    8 in flight
     "#);
     assert!(!pipe.text().contains('\x1b') && !pipe.text().contains('\r'));
 }
@@ -130,10 +130,10 @@ fn terminal_has_a_heading_and_a_line_per_target_and_ends_clean() {
     let mut view = LiveView::drawn_on(ProgressDrawTarget::term_like(Box::new(term.clone())));
     view.update(&live(Phase::Measure, 12.3, &targets));
     insta::assert_snapshot!(term.contents(), @r#"
-    measuring 12.3 s, 17.7 s to go
-    /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s  part  93 %  depth   8
-    /dev/sdb       251 MB/s  avg  248 MB/s  part   7 %  ended: error
-    together      4.06 GB/s  avg 4.05 GB/s  part 100 %  depth  16
+    measuring, 12.3 s so far, 17.7 s to go
+    /dev/nvme0n1  3.81 GB/s  avg 3.80 GB/s   93 % of all    8 in flight
+    /dev/sdb       251 MB/s  avg  248 MB/s    7 % of all  ended: error
+    together      4.06 GB/s  avg 4.05 GB/s  100 % of all   16 in flight
     "#);
     view.finish();
     assert_eq!(term.contents(), "");
@@ -160,7 +160,7 @@ fn a_heading_tells_what_is_to_come_after_the_phase() {
             ..live(Phase::Measure, 12.0, &[])
         })
     };
-    assert_eq!(told(None), "measuring 12 s, 18 s to go");
+    assert_eq!(told(None), "measuring, 12 s so far, 18 s to go");
     let after = [
         ([15.0, 65.0], ", then 15 s to 1.08 min more"),
         ([14.0, 14.0], ", then 14 s more"),
@@ -168,7 +168,7 @@ fn a_heading_tells_what_is_to_come_after_the_phase() {
         ([0.0, 0.0], ""),
     ];
     for (then_s, words) in after {
-        let expected = format!("measuring 12 s, 18 s to go{words}");
+        let expected = format!("measuring, 12 s so far, 18 s to go{words}");
         assert_eq!(told(Some(then_s)), expected);
     }
 }

@@ -418,7 +418,7 @@ fn a_paced_run_that_ends_in_a_pause_counts_the_pause_alone() {
     let rate = number(&run.result["recommendation"]["rate_bytes_per_s"]);
     assert!((50e6..60e6).contains(&rate), "{rate}");
     insta::assert_snapshot!(run.answer, @"
-    A stream can be recorded at 53.3 MB/s on this target with a 512 MiB buffer, of which 460 MiB are needed for the pauses seen (confirmed by a paced run of 10 s, which used 1.53 MiB).
+    A stream can be recorded at 53.3 MB/s on this target with a 512 MiB buffer, of which 460 MiB are needed for the stalls seen (confirmed by a paced run of 10 s, which used 1.53 MiB).
     The rate was not found to be steady: no bytes were transferred for 1.9 s or more from 31 s on; range 188 % of the mean in the last 19 s (20 % allowed); falling by 2.5 times the mean over the last 19 s (10 % allowed), and one pass cannot tell whether position or time is the cause.
     From 19.3 s on it was 53.4 MB/s on average.
     So 53.3 MB/s may not last: a longer --time, or --until-steady, tells more.

@@ -192,7 +192,7 @@ fn pauses_at_many_positions_are_told_in_one_sentence() {
     insta::assert_snapshot!(found.verdict.join("\n"), @"
     the rate is 189 MB/s at all positions sampled, to within 2.3 %; slow places shorter than 7.60 GB could lie between the samples
     a continuous 9.8 s run held only 189 MB/s, where short samples reached 200 MB/s; the rates given here are lowered to what it held. Either each sample begins faster than the disk can go on (a cache, or a throttle that gives credit back in pauses), or the disk paused, or something else used it, during that run
-    12 of 100 positions were slow at times: either the disk pauses by itself, or something else uses it; the samples that were slowed down are not counted; at 2 of them the position itself may be slow: to know, repeat the profile while nothing else uses the disk, or with a longer budget
+    12 of 100 positions were slow at times: either the disk stalls by itself, or something else uses it; the samples that were slowed down are not counted; at 2 of them the position itself may be slow: to know, repeat the profile while nothing else uses the disk, or with a longer budget
     to look closer, use the budget of 8m, which leaves at most about 3.62 GB between the samples
     ");
 }

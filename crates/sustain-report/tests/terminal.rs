@@ -73,7 +73,7 @@ fn recommendation_that_did_not_hold_or_was_not_tried() {
             found.backlog_max_bytes = Some(700 << 20);
         })
     };
-    insta::assert_snapshot!(result(Some(false)), @"By the pauses that were seen, a stream could be recorded at 1.98 GB/s with a 512 MiB buffer, but this rate did NOT hold in a paced run: up to 700 MiB were waiting within 10 s. The rate of the slowest 10 s was 1.97 GB/s. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
+    insta::assert_snapshot!(result(Some(false)), @"By the stalls that were seen, a stream could be recorded at 1.98 GB/s with a 512 MiB buffer, but this rate did NOT hold in a paced run: up to 700 MiB were waiting within 10 s. The rate of the slowest 10 s was 1.97 GB/s. The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
     insta::assert_snapshot!(result(None), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which 154 MiB are needed (not confirmed by a paced run). The worst stall, with nothing completed, was 41.2 ms. The run wrote 77.2 GB of the 1.00 TB of the target once, so a cache of more than 77.2 GB, or a slower part in the rest of the target, would go unnoticed (use a longer --time).");
 }
 
@@ -92,7 +92,7 @@ fn memory_is_said_to_be_needed_for_what_needs_it() {
     };
     insta::assert_snapshot!(said(|_| {}), @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which 280 MiB are needed for the periods in which the run was slower than that (confirmed by a paced run of 10 s, which used 1 MiB)");
     let paused = said(|result| result.total.worst_stall_ns = 140_000_000);
-    insta::assert_snapshot!(paused, @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which 280 MiB are needed for the pauses seen (confirmed by a paced run of 10 s, which used 1 MiB)");
+    insta::assert_snapshot!(paused, @"A stream can be recorded at 1.98 GB/s on this target with a 512 MiB buffer, of which 280 MiB are needed for the stalls seen (confirmed by a paced run of 10 s, which used 1 MiB)");
     let constant = said(|result| {
         for interval in &mut result.total.intervals {
             interval.bytes = 10_000_000_000;
@@ -112,7 +112,7 @@ fn a_document_of_an_earlier_version_is_told_with_all_warnings() {
     name_by_flags();
     result.verdicts = Some(decide(&result));
     let told = sentence(&result);
-    insta::assert_snapshot!(told, @"By the pauses that were seen, a stream could be recorded at 1.98 GB/s with a 512 MiB buffer, but this rate did NOT hold in a paced run: up to 134 MiB were waiting within 10 s. The rate of the slowest 10 s was 1.97 GB/s. The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall of all targets at once was 41.2 ms, that of a single target 1 min on /dev/nvme0n1. A stall of 1 min was seen once in 40 s, which is too short to show how often such stalls come: use --time 40m. The run rewrote 4 GiB of each target 3 times, so a cache of more than 4 GiB would go unnoticed (use a larger --size).");
+    insta::assert_snapshot!(told, @"By the stalls that were seen, a stream could be recorded at 1.98 GB/s with a 512 MiB buffer, but this rate did NOT hold in a paced run: up to 134 MiB were waiting within 10 s. The rate of the slowest 10 s was 1.97 GB/s. The first 20.1 GB were faster, at 3.35 GB/s, which does not last. The worst stall of all targets at once was 41.2 ms, that of a single target 1 min on /dev/nvme0n1. A stall of 1 min was seen once in 40 s, which is too short to show how often such stalls come: use --time 40m. The run rewrote 4 GiB of each target 3 times, so a cache of more than 4 GiB would go unnoticed (use a larger --size).");
     result.verdicts = None;
     assert_eq!(sentence(&result), told);
 }

@@ -374,10 +374,10 @@ fn without_pauses(paused: &PausedRates) -> String {
         _ => "together",
     };
     format!(
-        "targets pause now and then, and all rates here are those without their pauses, so that no \
-         pause is taken for a limit: {} {together} reach {} without them, and {} with them. What \
+        "targets stall now and then, and all rates here are those without their stalls, so that no \
+         stall is taken for a limit: {} {together} reach {} without them, and {} with them. What \
          has to be sustained is the rate with them: `sustain measure` shows it, and how long the \
-         pauses are",
+         stalls are",
         paused.members.join(", "),
         Rate(paused.without_bytes_per_s),
         Rate(paused.with_bytes_per_s)

@@ -30,7 +30,7 @@ pub(super) fn buffer_chart(result: &MeasureResult, id: String) -> Option<Figure>
         bound_bytes: result.plan.buffer_bytes,
         recommendation: result.recommendation.as_ref(),
         caption: format!(
-            "For each rate of a stream, the memory that would have ridden out every pause of {}. \
+            "For each rate of a stream, the memory that would have ridden out every stall of {}. \
              Where the curve turns up, the targets are at their limit.",
             pauses_of(result)
         ),

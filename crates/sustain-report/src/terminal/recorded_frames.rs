@@ -69,7 +69,7 @@ fn pace_lines(name: &str, pace: &FramePaceResult, frames: u64) -> Vec<String> {
     let more = pace.incidents.len().saturating_sub(LINES_MAX) as u64 + pace.unlisted;
     if more > 0 {
         lines.push(format!(
-            "stream {name}: {more} more such pauses (--json lists the first 100)"
+            "stream {name}: {more} more such waits (--json lists the first 100)"
         ));
     }
     lines
@@ -82,7 +82,7 @@ fn incident_line(name: &str, incident: &FrameIncidentResult) -> String {
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
     format!(
-        "stream {name}: {} at the pause before frame {}, which came at {}, {} after the one before",
+        "stream {name}: {} at the wait before frame {}, which came at {}, {} after the one before",
         words.join(" and "),
         incident.frame,
         incident.time,
@@ -132,12 +132,12 @@ mod tests {
         assert_eq!(lines.len(), 1 + LINES_MAX + 1);
         assert!(lines[0].contains("21 frames MISSING and 28 late against the declared 29.970"));
         assert!(
-            lines[1].contains("7 late at the pause before frame 0, which came at"),
+            lines[1].contains("7 late at the wait before frame 0, which came at"),
             "{}",
             lines[1]
         );
-        assert!(lines[2].contains("1 missing and 6 late at the pause before frame 10"));
-        assert!(lines[6].contains("5 more such pauses"));
+        assert!(lines[2].contains("1 missing and 6 late at the wait before frame 10"));
+        assert!(lines[6].contains("5 more such waits"));
         (pace.missing, pace.late) = (1, 0);
         let lines = pace_lines("cam", &pace, 30);
         assert!(lines[0].contains(": 1 frame MISSING and 0 late"));

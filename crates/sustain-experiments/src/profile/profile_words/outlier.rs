@@ -19,7 +19,7 @@ pub(super) fn of_pauses(target: &ProfileTarget, can_distinguish_spots: bool) -> 
     let uncertain = uncertain.filter(|one| one.kind == OutlierKind::Uncertain);
     let known = match uncertain.count() {
         _ if !can_distinguish_spots => {
-            "; bad spots cannot be told from these pauses, so repeat the profile while nothing \
+            "; bad spots cannot be told from these stalls, so repeat the profile while nothing \
              else uses the disk"
                 .to_owned()
         }
@@ -30,7 +30,7 @@ pub(super) fn of_pauses(target: &ProfileTarget, can_distinguish_spots: bool) -> 
         ),
     };
     format!(
-        "{disturbed} of {} positions were slow at times: either the disk pauses by itself, or \
+        "{disturbed} of {} positions were slow at times: either the disk stalls by itself, or \
          something else uses it; the samples that were slowed down are not counted{known}",
         target.points.len()
     )

@@ -41,7 +41,7 @@ fn item(facts: &DiagnosisPicture<'_>, advice: &Advice, most: f64) -> String {
         // What was given back for pauses is not what was measured.
         let found = match facts.result.pauses {
             None => "measured",
-            Some(_) => "no pauses",
+            Some(_) => "no stalls",
         };
         bars.push((found, measured, "tried".to_owned()));
     }

@@ -129,7 +129,7 @@ fn buffer(result: &RecordResult, id: String) -> Option<Figure> {
             .collect(),
         bound_bytes: result.plan.buffer_bytes,
         recommendation: None,
-        caption: "For each rate of a stream, the memory that would have ridden out every pause in \
+        caption: "For each rate of a stream, the memory that would have ridden out every stall in \
                   the writes of this recording. Where the sources limited the rate, the curve \
                   turns up at their rate: the members may be able to take more."
             .to_owned(),

@@ -157,7 +157,7 @@ fn frames(result: &RecordResult) -> Table {
 fn incidents(result: &RecordResult) -> Table {
     let mut table = Table::new(
         "Frames that are missing or late",
-        &["stream", "before frame", "at", "pause", "missing", "late"],
+        &["stream", "before frame", "at", "wait", "missing", "late"],
     );
     for stream in &result.streams {
         let pace = stream

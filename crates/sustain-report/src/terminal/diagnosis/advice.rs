@@ -54,9 +54,9 @@ fn reached_words(result: &DiagnoseResult, advice: &Advice, measured: f64) -> Str
             .all(|name| pauses.members.contains(name));
     if of_both && advice.layout == LayoutKind::Independent {
         let with = rate(pauses.with_bytes_per_s);
-        return format!("{} without pauses, {with} with them", rate(measured));
+        return format!("{} without stalls, {with} with them", rate(measured));
     }
-    format!("{} without pauses", rate(measured))
+    format!("{} without stalls", rate(measured))
 }
 
 /// The best advice with its rate.

@@ -142,7 +142,7 @@ fn subsets(result: &DiagnoseResult) -> String {
     // What was given back for pauses is not what was measured.
     let found = match result.pauses {
         None => "measured",
-        Some(_) => "no pauses",
+        Some(_) => "no stalls",
     };
     let mut text = format!("{found:>9}  {:>9}  targets\n", "predicted");
     for (measurement, sums) in subsets.iter().take(SUBSETS_SHOWN) {
@@ -205,7 +205,7 @@ fn rates(result: &DiagnoseResult) -> Vec<String> {
             percent(together.share_of_sum),
             match result.pauses {
                 None => "",
-                Some(_) => ", all without pauses",
+                Some(_) => ", all without stalls",
             }
         ));
     }
@@ -444,10 +444,10 @@ pub(crate) fn together_words(result: &DiagnoseResult) -> Option<String> {
     let pauses = match &result.pauses {
         None => String::new(),
         Some(pauses) if pauses.members.len() == alive => format!(
-            " without pauses ({} with them)",
+            " without stalls ({} with them)",
             rate(pauses.with_bytes_per_s)
         ),
-        Some(_) => " without pauses".to_owned(),
+        Some(_) => " without stalls".to_owned(),
     };
     Some(format!(
         "These {alive} targets {} {} together{pauses}, {} of the sum of their rates alone",

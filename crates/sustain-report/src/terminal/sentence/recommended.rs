@@ -51,7 +51,7 @@ fn needed_for(purpose: BufferPurpose, buffer_bytes: u64) -> String {
     let needed = memory(buffer_bytes);
     let cause = match purpose {
         BufferPurpose::Records => "for the requests under way",
-        BufferPurpose::Pauses => "for the pauses seen",
+        BufferPurpose::Pauses => "for the stalls seen",
         BufferPurpose::SlowPeriods => "for the periods in which the run was slower than that",
         BufferPurpose::Margin => {
             return format!("at most {needed} are needed");
@@ -91,7 +91,7 @@ fn did_not_hold(found: &Recommendation, verb: &str, buffer: &str) -> String {
         _ => {
             let held = stretch(found.held_seconds.unwrap_or(0.0));
             format!(
-                "By the pauses that were seen, a stream could be {verb} at {speed} with a {buffer} \
+                "By the stalls that were seen, a stream could be {verb} at {speed} with a {buffer} \
                  buffer, but this rate did NOT hold in a paced run{}",
                 backlog(": ", &format!("within {held}"))
             )

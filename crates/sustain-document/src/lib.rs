@@ -16,6 +16,7 @@ pub mod control;
 pub mod create;
 pub mod devices;
 pub mod diagnose;
+pub mod dips;
 pub mod effect;
 pub mod extract;
 pub mod frames;

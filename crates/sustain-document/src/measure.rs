@@ -8,6 +8,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::dips::Dip;
 use crate::effect::EffectResult;
 use crate::host::Host;
 pub use crate::rates::{
@@ -59,6 +60,10 @@ pub struct MeasureResult {
     /// earlier versions.
     #[serde(default)]
     pub stalls_seen: Option<u64>,
+    /// Stretches of a second or more in which all targets together were much slower than usual, the
+    /// deepest first; empty in documents of earlier versions.
+    #[serde(default)]
+    pub dips: Vec<Dip>,
     /// What the figures mean where a threshold decides it. Null in documents of earlier versions:
     /// who shows one decides it by the same rules, from the figures.
     #[serde(default)]

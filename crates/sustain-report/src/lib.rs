@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod dip_words;
 mod effect_rows;
 mod error;
 mod format;

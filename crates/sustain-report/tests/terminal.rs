@@ -4,6 +4,7 @@
 mod sample;
 
 use sustain_document::compare::{Metric, RowVerdict};
+use sustain_document::dips::{Dip, DipCause};
 use sustain_document::measure::{Attempt, MeasureResult, Rewritten};
 use sustain_document::setting::name_by_flags;
 use sustain_document::sweep::{AgainstBest, SweepPoint, SweepResult};
@@ -718,4 +719,35 @@ fn ties_are_one_line_and_one_reading_is_no_noise() {
     5 more settings, such as write, io_uring, depth 1, are as good as the best: they differ from it by
       no more than noise (--json has all)
     ");
+}
+
+#[test]
+fn dips_are_shown_with_what_went_on_at_the_same_time() {
+    let mut result = sample::two_targets();
+    let dip = |start_s: f64, causes: &[DipCause]| Dip {
+        start_s,
+        end_s: start_s + 2.0,
+        rate_bytes_per_s: 120e6,
+        usual_bytes_per_s: 2e9,
+        causes: causes.to_vec(),
+    };
+    let (text, device) = ("ata1: hard resetting link".to_owned(), "sdb".to_owned());
+    let rate_bytes_per_s = 90e6;
+    let others = DipCause::Others {
+        device,
+        rate_bytes_per_s,
+    };
+    let busy_percent = 99.4;
+    result.dips = vec![
+        dip(3.0, &[DipCause::KernelMessage { text }, others]),
+        dip(7.0, &[DipCause::CpuBusy { busy_percent }]),
+        dip(9.0, &[]),
+    ];
+    let told = summary(&result, 200);
+    let dips = told.lines().filter(|line| line.starts_with("dip"));
+    insta::assert_snapshot!(dips.collect::<Vec<&str>>().join("\n"), @r#"
+    dip at 3 s for 2 s: 120 MB/s instead of 2.00 GB/s; at the same time the kernel logged "ata1: hard resetting link"; other programs moved 90.0 MB/s on sdb
+    dip at 7 s for 2 s: 120 MB/s instead of 2.00 GB/s; at the same time the CPUs were 99 % busy
+    dip at 9 s for 2 s: 120 MB/s instead of 2.00 GB/s; nothing else was seen then: no kernel message, no I/O of others, no busy CPU
+    "#);
 }

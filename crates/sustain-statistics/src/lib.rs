@@ -24,6 +24,9 @@
 #![forbid(unsafe_code)]
 
 pub mod judge;
+mod median;
 pub mod points;
 pub mod ratio;
 pub mod walls;
+
+pub use median::median;

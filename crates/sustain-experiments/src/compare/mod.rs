@@ -7,7 +7,7 @@ mod conclude;
 mod limit;
 mod rows;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 mod trial;
 mod work;
 

@@ -30,7 +30,7 @@ pub(super) fn noisy(noise: &mut SeriesNoise, seconds: u32, rate: f64, memory: f6
 }
 
 /// A run of one disk or more, as `measure` would have saved it.
-pub(super) fn run(disks: &[(&str, Vec<Step>)]) -> MeasureResult {
+pub(crate) fn run(disks: &[(&str, Vec<Step>)]) -> MeasureResult {
     let targets: Vec<TargetResult> = disks
         .iter()
         .map(|(name, steps)| target(name, steps))
@@ -76,6 +76,7 @@ pub(super) fn run(disks: &[(&str, Vec<Step>)]) -> MeasureResult {
         later_failures: Vec::new(),
         stalls: Vec::new(),
         stalls_seen: None,
+        dips: Vec::new(),
         rewritten: None,
         read_back: None,
         effect: None,

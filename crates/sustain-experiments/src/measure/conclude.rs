@@ -24,6 +24,7 @@ use super::active::{
     active_steps, begins_with_run, of_verdict, sustained, sustained_total, unknown_through_memory,
 };
 use super::common_cause;
+use super::dips::dips;
 use super::measure_run::ERRORS_MAX;
 use super::paced_outcome::{PacedOutcome, paced_outcome};
 use super::plan::MeasurePlan;
@@ -90,6 +91,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
     let stalls = stalls(session, &outcome);
     let stalls_seen = outcome.meters.iter().map(|meter| meter.stalls().seen());
     let stalls_seen = Some(stalls_seen.sum());
+    let dips = dips(&targets, &conclusion.system, plan.load.path);
     let facts = plan_facts(plan, session, &outcome, threads, conclusion.started_unix_s);
     let effect = conclusion
         .effect
@@ -111,6 +113,7 @@ pub(crate) fn conclude(conclusion: Conclusion<'_>) -> MeasureResult {
         later_failures,
         stalls,
         stalls_seen,
+        dips,
         verdicts: None,
         system: conclusion.system,
         effect,

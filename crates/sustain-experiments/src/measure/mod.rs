@@ -7,6 +7,7 @@ mod coming;
 mod common_cause;
 mod conclude;
 mod confirm;
+mod dips;
 mod measure_run;
 pub mod measurement_words;
 pub(crate) mod media;

@@ -10,12 +10,13 @@ use sustain_document::profile::{
 use sustain_document::system::System;
 use sustain_document::vocabulary::ExperimentEnd;
 use sustain_document::vocabulary::TargetKind;
+use sustain_statistics::median;
 use sustain_targets::others_words;
 
 use super::failure::FailedPlace;
 use super::fit::{Fit, Flag, fit};
 use super::lasting_rate::Lowering;
-use super::noise::{drift, median};
+use super::noise::drift;
 use super::outliers::{ShownPlace, outliers};
 use super::profile_words;
 use super::profiled::{Profiled, ProfiledPosition};
@@ -300,7 +301,7 @@ impl Profiled<'_> {
             }
             let middle = |member: usize| {
                 let rates = visits.iter().map(|rates| rates[member]);
-                median(rates.collect())
+                median(&rates.collect::<Vec<f64>>())
             };
             points.push(TogetherPoint {
                 position: self.part(number, one.position).0,

@@ -7,6 +7,8 @@
 //! and its role in robust estimation", JASA 69, 1974.
 
 /// A normal distribution's standard deviation over its median absolute deviation.
+use sustain_statistics::median;
+
 const NORMAL: f64 = 1.482_6;
 /// With fewer repeats the neighbours are the better source.
 const REPEATS_MIN: usize = 6;
@@ -25,9 +27,9 @@ pub(super) fn noise(visits: &[Vec<f64>]) -> f64 {
         .collect();
     let scatter = if repeated.len() >= REPEATS_MIN {
         // A change between the passes is not noise.
-        let drift = median(repeated.clone());
+        let drift = median(&repeated);
         let deviations = repeated.iter().map(|change| (change - drift).abs());
-        median(deviations.collect()) / 2.0_f64.sqrt()
+        median(&deviations.collect::<Vec<f64>>()) / 2.0_f64.sqrt()
     } else {
         let logs: Vec<f64> = visits
             .iter()
@@ -37,7 +39,7 @@ pub(super) fn noise(visits: &[Vec<f64>]) -> f64 {
         // A straight fall has no second differences.
         let seconds = logs.windows(3);
         let bends = seconds.map(|three| (three[0] - 2.0 * three[1] + three[2]).abs());
-        median(bends.collect()) / 6.0_f64.sqrt()
+        median(&bends.collect::<Vec<f64>>()) / 6.0_f64.sqrt()
     };
     (NORMAL * scatter).max(NOISE_MIN)
 }
@@ -49,21 +51,7 @@ pub(super) fn drift(visits: &[Vec<f64>]) -> Option<f64> {
         .filter(|rates| rates.len() >= 2)
         .map(|rates| (rates[1] / rates[0]).ln())
         .collect();
-    (repeated.len() >= REPEATS_MIN).then(|| median(repeated).exp())
-}
-
-/// The middle value; 0 if there is none.
-pub(super) fn median(mut values: Vec<f64>) -> f64 {
-    if values.is_empty() {
-        return 0.0;
-    }
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    if values.len().is_multiple_of(2) {
-        f64::midpoint(values[middle - 1], values[middle])
-    } else {
-        values[middle]
-    }
+    (repeated.len() >= REPEATS_MIN).then(|| median(&repeated).exp())
 }
 
 #[cfg(test)]

@@ -9,8 +9,9 @@
 //! alone. A plain limit meets that sum where it ends; a collapse leaps up to it.
 
 use sustain_document::profile::SharedLimitKind;
+use sustain_statistics::median;
 
-use super::noise::{NOISE_MIN, median, noise};
+use super::noise::{NOISE_MIN, noise};
 use super::shape::FittedLine;
 
 /// Fewer positions say nothing.
@@ -93,10 +94,7 @@ pub(super) fn shared(spots: &[Spot], alone_noise: f64) -> Option<Option<Shared>>
         return None;
     }
     let alone_noise = alone_noise.max(NOISE_MIN);
-    let logs: Vec<f64> = spots
-        .iter()
-        .map(|spot| median(spot.sums.clone()).ln())
-        .collect();
+    let logs: Vec<f64> = spots.iter().map(|spot| median(&spot.sums).ln()).collect();
     let losses: Vec<f64> = spots
         .iter()
         .zip(&logs)
@@ -120,14 +118,14 @@ pub(super) fn shared(spots: &[Spot], alone_noise: f64) -> Option<Option<Shared>>
     let alone_line = FittedLine::through(&positions, &alone_logs);
     let least_rise = RISE_MIN.max(RISE_ERRORS * scatter * line.error_per_noise);
     let is_rising = line.rise > least_rise && alone_line.rise < line.rise / 2.0;
-    let level = median(within_logs.to_vec()).exp();
+    let level = median(&within_logs).exp();
     let end_rate = spots
         .get(end)
         .map(|free| (spots[end - 1].alone * free.alone).sqrt());
     let behind = logs.get(end).map(|log| log.exp());
     let leaps = behind.is_some_and(|sum| sum > level * (1.0 + LEAP_MIN));
     let loss_line = FittedLine::through(&positions, &losses[..end]);
-    let part = whole_part(median(losses[..end].to_vec()).exp())
+    let part = whole_part(median(&losses[..end]).exp())
         .filter(|_| -alone_line.rise > PART_FALL_MIN && loss_line.rise.abs() < PART_TOLERANCE);
     let is_collapse = is_erratic || is_rising || leaps || part.is_some();
     let held = HELD_MIN.max(HELD_DEVIATIONS * alone_noise * 2.0_f64.sqrt());
@@ -154,7 +152,7 @@ pub(super) fn shared(spots: &[Spot], alone_noise: f64) -> Option<Option<Shared>>
         kind,
         rate,
         until,
-        loss: 1.0 - (-median(losses[..end].to_vec())).exp(),
+        loss: 1.0 - (-median(&losses[..end])).exp(),
         resolution: if is_collapse { tolerance } else { held },
         is_erratic,
         is_rising,

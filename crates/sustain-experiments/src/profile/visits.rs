@@ -5,7 +5,8 @@
 //! its visits showed. The error that is left in the values comes from positions that were disturbed
 //! at every visit: with a share p of disturbed visits, p^2 of those that were visited twice.
 
-use super::noise::{NOISE_MIN, drift, median};
+use super::noise::{NOISE_MIN, drift};
+use sustain_statistics::median;
 
 /// One rate is slower than another if it is so by at least this part,
 const FAR: f64 = 0.10;
@@ -88,7 +89,7 @@ pub(super) fn scatter(visits: &[Vec<f64>], noise: f64) -> Scatter {
     let disturbed = disturbed_share(left_out.len() as f64 / pairs);
     let is_rare = left_out.len() <= RARE_MAX;
     let always = disturbed.powi(2);
-    let depth = median(left_out);
+    let depth = median(&left_out);
     let variance = regular + averaged + always * (1.0 - always) * depth.powi(2);
     Scatter {
         noise: variance.sqrt().max(NOISE_MIN),

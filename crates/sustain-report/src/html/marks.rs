@@ -5,6 +5,7 @@ use sustain_document::measure::{Burst, MeasureResult, Stall, Sustained};
 use sustain_document::system::System;
 
 use super::chart::{Key, NEUTRAL, Panel};
+use crate::dip_words::dip_words;
 use crate::format::{latency, position};
 
 /// The key of lines that belong to no target, and that no legend hides.
@@ -26,9 +27,13 @@ pub(super) fn stall_words(stall: &Stall) -> String {
     )
 }
 
-/// Kernel messages and errors as marks at the top of the panel, with their words.
+/// Kernel messages, dips and errors as marks at the top of the panel, with their words.
 pub(super) fn events(panel: &mut Panel, result: &MeasureResult) {
     kernel_messages(panel, &result.system);
+    for dip in &result.dips {
+        let middle_s = f64::midpoint(dip.start_s, dip.end_s);
+        panel.event_on_top("triangle", middle_s, &dip_words(dip, result));
+    }
     for target in &result.targets {
         for error in &target.errors {
             let (operation, message) = (error.operation, &error.message);

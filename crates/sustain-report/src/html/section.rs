@@ -11,6 +11,7 @@ use super::{
     buffer_chart, effect_section, escape, histogram_chart, samples, time_chart, where_tables,
 };
 use crate::ReportError;
+use crate::dip_words::meanwhile_words;
 use crate::format::{half_width, latency, memory, position, rate, stretch};
 use crate::rate_rows;
 use crate::terminal::{cause_words, held_words, latency_of, sentence, while_doing};
@@ -47,6 +48,7 @@ pub(super) fn section(
         markup.push_str(&effect_section::markup(effect, index));
     }
     markup.push_str(&stalls(result));
+    markup.push_str(&dips(result));
     markup.push_str(&kernel_messages(&result.system));
     markup.push_str(&notes(&result.notes));
     markup.push_str(&where_tables::asked(&result.plan));
@@ -451,6 +453,24 @@ fn stalls(result: &MeasureResult) -> String {
         false => String::new(),
     };
     format!("<h2>Stalls, longest first</h2>\n{}{more}", table.markup())
+}
+
+fn dips(result: &MeasureResult) -> String {
+    let head = ["start", "length", "rate", "usual rate", "at the same time"];
+    let mut table = Table::new("Dips, deepest first", &head);
+    for dip in &result.dips {
+        table.row(vec![
+            format!("{:.0} s", dip.start_s),
+            stretch(dip.end_s - dip.start_s),
+            rate(dip.rate_bytes_per_s),
+            rate(dip.usual_bytes_per_s),
+            meanwhile_words(dip, result),
+        ]);
+    }
+    if result.dips.is_empty() {
+        return String::new();
+    }
+    format!("<h2>Dips, deepest first</h2>\n{}", table.markup())
 }
 
 pub(super) fn kernel_messages(system: &System) -> String {

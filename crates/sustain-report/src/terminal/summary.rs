@@ -12,6 +12,7 @@ use super::effect;
 use super::sentence::{request, while_doing};
 use super::without_controls;
 use super::wrapped::wrapped;
+use crate::dip_words::dip_words;
 use crate::format::{half_width, latency, position, rate, stretch};
 use crate::rate_rows::{self, rate_rows};
 
@@ -21,6 +22,8 @@ const TABLE_WIDTH_MIN: usize = 78;
 const TABLE_WIDTH_FULL: usize = 110;
 /// The number of stalls that have a line each; the document and the page have all.
 const STALLS_SHOWN: usize = 5;
+/// The number of dips that have a line each; the document and the page have all.
+const DIPS_SHOWN: usize = 3;
 /// The number of kernel messages that are shown here; the document and the page have all.
 const KERNEL_MESSAGES_SHOWN: usize = 5;
 
@@ -237,6 +240,8 @@ fn details(result: &MeasureResult) -> Vec<String> {
     }));
     lines.extend(result.stalls.iter().take(STALLS_SHOWN).map(stall_line));
     lines.extend(more_stalls(result));
+    let dips = result.dips.iter().take(DIPS_SHOWN);
+    lines.extend(dips.map(|dip| dip_words(dip, result)));
     let messages = &result.system.kernel_messages;
     for message in messages.iter().take(KERNEL_MESSAGES_SHOWN) {
         lines.push(format!(

@@ -72,6 +72,7 @@ pub fn two_targets() -> MeasureResult {
         later_failures: Vec::new(),
         stalls: stalls(),
         stalls_seen: None,
+        dips: Vec::new(),
         system: system(),
         rewritten: None,
         read_back: None,

@@ -1,6 +1,8 @@
 //! The reading of one subset: the rate of each target as a median over segments, and the noise of
 //! that median. Whoever measures builds it.
 
+use crate::median;
+
 /// The reading of one subset.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SubsetReading {
@@ -40,17 +42,5 @@ impl SubsetReading {
             reading.noise.push(if rate > 0.0 { noise } else { 0.0 });
         }
         reading
-    }
-}
-
-/// The middle value, or the mean of the two in the middle; 0 for an empty list.
-pub(super) fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let half = sorted.len() / 2;
-    match sorted.len() {
-        0 => 0.0,
-        count if count % 2 == 1 => sorted[half],
-        _ => f64::midpoint(sorted[half - 1], sorted[half]),
     }
 }

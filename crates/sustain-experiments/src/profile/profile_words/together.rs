@@ -3,10 +3,11 @@
 use sustain_disk::units::Rate;
 use sustain_document::profile::ProfileHeld;
 use sustain_document::profile::SharedLimitKind;
+use sustain_statistics::median;
 
 use super::short::{of_short, percent};
 use crate::profile::fit::Fit;
-use crate::profile::noise::median;
+
 use crate::profile::together::{Shared, Spot, is_less_than_one};
 
 /// A sum that is below the rate of the slowest zone by this part lies in a bad spot.
@@ -89,8 +90,12 @@ fn of_limit(
     };
     let until = shared.until.unwrap_or(f64::INFINITY);
     let within = || spots.iter().filter(|spot| spot.position < until);
-    let sum = median(within().map(|spot| median(spot.sums.clone())).collect());
-    let alone = median(within().map(|spot| spot.alone).collect());
+    let sum = median(
+        &within()
+            .map(|spot| median(&spot.sums))
+            .collect::<Vec<f64>>(),
+    );
+    let alone = median(&within().map(|spot| spot.alone).collect::<Vec<f64>>());
     let mut words = vec![format!(
         "all targets at once reach {} on average{promise}",
         Rate(mean)

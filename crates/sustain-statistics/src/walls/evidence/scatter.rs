@@ -3,8 +3,8 @@
 //! that of a disk which stalls now and then: each reading looks even, and yet their sums differ by
 //! chance. Walls that are inferred from such sums are not certain. Called by `finish`.
 
+use crate::median;
 use crate::walls::evidence::Evidence;
-use crate::walls::reading::median;
 
 /// Repeats that differ by this many times what the noise allows differ by something else.
 const BEYOND_NOISE: f64 = 1.8;

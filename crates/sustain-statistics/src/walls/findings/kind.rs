@@ -1,9 +1,9 @@
 //! Decides the kind of a wall: limit, collapse or tool, and whether revolutions are missed. `find`
 //! asks for the kinds at its end; whether a sum falls is asked while members are looked for, too.
 
+use crate::median;
 use crate::walls::evidence::{PlacedReading, SearchStop};
 use crate::walls::model::{SumLimit, common};
-use crate::walls::reading::median;
 use crate::walls::search::WallSearch;
 use crate::walls::search::members::{COLLAPSE, COLLAPSE_SCORE};
 use crate::walls::types::{SearchBasis, SearchStep};

@@ -12,9 +12,9 @@ pub(in crate::walls) mod scan;
 pub(in crate::walls) mod siblings;
 pub(in crate::walls) mod windows;
 
+use crate::median;
 use crate::walls::evidence::{Evidence, SearchStop};
 use crate::walls::model::common;
-use crate::walls::reading::median;
 use crate::walls::search::scan::{KnownWalls, Loss};
 use crate::walls::types::SearchStep;
 

@@ -131,8 +131,8 @@ const RINGS_THAT_FAILED: [u64; 11] = [
 /// The same of splits: an end mark that was lost was alone in its slot.
 const SPLITS_THAT_FAILED: [u64; 4] = [31_899, 32_885, 36_994, 39_003];
 /// The same of pins: a recording was split while the end of one was told, or ended while one was
-/// being freed.
-const PINS_THAT_FAILED: [u64; 2] = [475, 102_193];
+/// being freed, or had one freed in the last slot that it left.
+const PINS_THAT_FAILED: [u64; 3] = [475, 102_193, 202_975];
 /// The same of pins that are cut.
 const CUT_PINS_THAT_FAILED: [u64; 5] = [908, 1200, 2194, 23_502, 104_543];
 

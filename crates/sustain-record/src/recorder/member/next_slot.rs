@@ -137,14 +137,17 @@ impl MemberWriter {
     }
 
     /// Makes sure that a repeated start lies in a new slot. Behind the content of the last one, it
-    /// would lie in the slot after the next, which may have the last copy.
+    /// would lie in the slot after the next, which may have the last copy. Where the next one has
+    /// it, because a pin was freed that had kept all that followed, the start may go behind that
+    /// content: what is kept in a last slot for accounts and the end mark is free again.
     pub(in crate::recorder) fn begin_slot_for_start(&mut self) -> bool {
-        if self.start.is_none() {
+        let Some(start) = self.start else {
             return true;
-        }
+        };
         let next = self.course.after(self.slot_serial);
         let may_begin = next.is_some_and(|next| self.may_begin_slot(next));
-        if may_begin {
+        let overwrites = next >= Some(start.slot_serial + self.setup.geometry.slot_count);
+        if may_begin && !overwrites {
             self.slot_offset_bytes = self.setup.geometry.slot_bytes;
         }
         may_begin

@@ -10,9 +10,11 @@
 //!   makes a completion short;
 //! - dropping an engine first waits for all that is in flight.
 
+mod crew;
 mod factory;
 mod libaio;
 mod nvme;
+mod parts;
 mod posix_aio;
 mod priority;
 mod ring;

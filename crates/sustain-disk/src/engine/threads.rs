@@ -1,13 +1,10 @@
 //! Blocking calls in `depth` threads per target. This works on every kernel, and shows what a
 //! thread per request costs.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
-use sustain_document::setting::DEPTH;
-
+use super::crew::Crew;
 use super::transfer::EngineTransfer;
 use super::{Completion, Engine, Limits, Request, TargetFiles, Until, Waker};
 use crate::clock::Clock;
@@ -18,17 +15,7 @@ use crate::error::Error;
 pub struct ThreadsEngine {
     clock: Clock,
     depth: u32,
-    /// One sender per target; they are dropped first when the engine ends, which ends the threads.
-    work: Vec<Sender<EngineTransfer>>,
-    events: Receiver<ThreadEvent>,
-    events_sender: Sender<ThreadEvent>,
-    threads: Vec<JoinHandle<()>>,
-}
-
-#[derive(Debug)]
-enum ThreadEvent {
-    Complete(Completion),
-    Woken,
+    crew: Crew<EngineTransfer>,
 }
 
 impl ThreadsEngine {
@@ -37,53 +24,16 @@ impl ThreadsEngine {
     /// # Errors
     /// [`Error::EngineRefused`] if the system allows no more threads.
     pub fn open(files: &TargetFiles, limits: Limits, clock: Clock) -> Result<ThreadsEngine, Error> {
-        let (events_sender, events) = unbounded();
         let depth = limits.depth;
-        let mut engine = ThreadsEngine {
-            clock,
-            depth,
-            work: Vec::new(),
-            events,
-            events_sender,
-            threads: Vec::new(),
-        };
+        let mut crew = Crew::new(clock.clone());
         for file in files {
-            let (sender, receiver) = unbounded();
-            engine.work.push(sender);
-            for _ in 0..depth {
-                let thread = engine.start_thread(Arc::clone(file), receiver.clone())?;
-                engine.threads.push(thread);
-            }
-        }
-        Ok(engine)
-    }
-
-    fn start_thread(
-        &self,
-        file: Arc<OwnedFd>,
-        work: Receiver<EngineTransfer>,
-    ) -> Result<JoinHandle<()>, Error> {
-        let (clock, events) = (self.clock.clone(), self.events_sender.clone());
-        let body = move || {
-            for mut transfer in work {
+            let (file, clock) = (Arc::clone(file), clock.clone());
+            crew.add_target(depth, move |mut transfer: EngineTransfer| {
                 let error = transfer.run_blocking(file.as_fd());
-                let completion = transfer.complete(clock.now(), error);
-                if events.send(ThreadEvent::Complete(completion)).is_err() {
-                    return;
-                }
-            }
-        };
-        std::thread::Builder::new()
-            .name("sustain-io".to_owned())
-            .spawn(body)
-            .map_err(|error| Error::EngineRefused {
-                engine: "threads",
-                why: format!(
-                    "thread {} could not be started ({error}); use a smaller {DEPTH}, or raise \
-                     the limit on processes (ulimit -u)",
-                    self.threads.len() + 1
-                ),
-            })
+                Some(transfer.complete(clock.now(), error))
+            })?;
+        }
+        Ok(ThreadsEngine { clock, depth, crew })
     }
 }
 
@@ -99,50 +49,15 @@ impl Engine for ThreadsEngine {
     fn submit(&mut self, request: Request) {
         let target = request.target;
         let transfer = EngineTransfer::new(request, self.clock.now());
-        self.work[target]
-            .send(transfer)
-            .expect("the threads live as long as the engine");
+        self.crew.give(target, transfer);
     }
 
     fn wait(&mut self, until: Until, completions: &mut Vec<Completion>) -> Result<(), Error> {
-        if let Until::CompletionOr(deadline) = until {
-            let left_ns = deadline.since_ns(self.clock.now());
-            match self
-                .events
-                .recv_timeout(std::time::Duration::from_nanos(left_ns))
-            {
-                Ok(ThreadEvent::Complete(completion)) => completions.push(completion),
-                Ok(ThreadEvent::Woken) | Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => {
-                    unreachable!("the engine keeps a sender itself")
-                }
-            }
-        }
-        for event in self.events.try_iter() {
-            if let ThreadEvent::Complete(completion) = event {
-                completions.push(completion);
-            }
-        }
+        self.crew.wait(until, completions);
         Ok(())
     }
 
     fn waker(&self) -> Waker {
-        let events = self.events_sender.clone();
-        Waker::new(move || {
-            // A closed channel means that the engine is gone and nobody waits.
-            let _ = events.send(ThreadEvent::Woken);
-        })
-    }
-}
-
-impl Drop for ThreadsEngine {
-    fn drop(&mut self) {
-        // Closing the channels lets each thread finish what was submitted and end.
-        self.work.clear();
-        for thread in self.threads.drain(..) {
-            // A thread that panicked has printed its message; there is nothing to add while
-            // dropping.
-            let _ = thread.join();
-        }
+        self.crew.waker()
     }
 }

@@ -5,7 +5,7 @@
 //! accounting for them. A request that is larger than a command may be is sent as several at once,
 //! as the block layer would do it; the request is complete when all of them are.
 
-mod parts;
+mod command;
 mod refusal;
 mod slots;
 
@@ -15,9 +15,10 @@ use std::sync::Arc;
 use io_uring::types::Fd;
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
-use self::parts::{CommandPart, PartsInFlight, build_command, first_failed, part_bytes, stretch};
+use self::command::{CommandPart, build_command};
 use self::refusal::{check_kernel, explain, refused};
 use self::slots::Slots;
+use super::parts::{PAGE_BYTES, PartsInFlight, first_failed, part_bytes, stretch};
 use super::ring::{self, ENTRIES_MAX, Outbox, WakerPoll};
 use super::transfer::EngineTransfer;
 use super::{Completion, Engine, Limits, Operation, Request, Until, Vector, Vectors, Waker};
@@ -26,8 +27,6 @@ use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, IoFault, NvmeStatus};
 use crate::target::Passthrough;
 
-/// Parts of a request are multiples of a page, so that none begins within one, and of a block.
-const PAGE_BYTES: u64 = 4096;
 /// How long a drive may take for the first block, before anything else.
 const FIRST_BLOCK_NS: u64 = 60_000_000_000;
 

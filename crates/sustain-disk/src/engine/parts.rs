@@ -1,29 +1,22 @@
-//! Splits a request into the commands that carry it: the memory of each part, the content of each
-//! command, and the result that follows from their completions. Nothing is submitted here.
+//! Splits a request into the parts that commands can carry: their lengths, their memory, and the
+//! result that follows from their completions. The engines of passthrough call it; nothing is
+//! submitted here.
 
-use super::super::transfer::EngineTransfer;
-use super::super::{Completion, Operation, Request, Vectors};
-use super::PAGE_BYTES;
+use super::transfer::EngineTransfer;
+use super::{Completion, Vectors};
 use crate::clock::Timestamp;
 use crate::error::IoFault;
-use crate::nvme::{CommandMemory, NvmeCommand, URING_COMMAND, URING_COMMAND_VECTORED};
-use crate::target::Passthrough;
+
+/// Parts of a request are multiples of a page, so that none begins within one, and of a block.
+pub(super) const PAGE_BYTES: u64 = 4096;
 
 /// A request in progress.
+#[derive(Debug)]
 pub(super) struct PartsInFlight {
     pub(super) transfer: EngineTransfer,
     pub(super) commands_left: u32,
     /// The first part that failed: where it begins in the request, and why.
     pub(super) failed: Option<(u64, IoFault)>,
-}
-
-/// One command of a request.
-pub(super) struct CommandPart {
-    pub(super) request: usize,
-    pub(super) start: u64,
-    pub(super) length: u64,
-    /// Addresses for the kernel, if the memory is not one stretch; they must stay where they are.
-    pub(super) iovecs: Vec<libc::iovec>,
 }
 
 impl PartsInFlight {
@@ -81,44 +74,9 @@ pub(super) fn stretch(vectors: &Vectors, start: u64, length: u64) -> Vec<libc::i
     iovecs
 }
 
-pub(super) fn build_command(
-    request: &Request,
-    part: &CommandPart,
-    namespace: &Passthrough,
-) -> (u32, NvmeCommand) {
-    if request.operation == Operation::Flush {
-        return (URING_COMMAND, NvmeCommand::flush(namespace.namespace()));
-    }
-    let (kind, memory) = match part.iovecs.as_slice() {
-        [one] => {
-            let memory = CommandMemory {
-                address: one.iov_base as u64,
-                length: one.iov_len as u32,
-            };
-            (URING_COMMAND, memory)
-        }
-        several => {
-            let memory = CommandMemory {
-                address: several.as_ptr() as u64,
-                length: several.len() as u32,
-            };
-            (URING_COMMAND_VECTORED, memory)
-        }
-    };
-    let first = (request.offset_bytes + part.start) / namespace.block_bytes();
-    let blocks = part.length / namespace.block_bytes();
-    let id = namespace.namespace();
-    let command = if request.operation == Operation::Read {
-        NvmeCommand::read(id, first, blocks, memory)
-    } else {
-        NvmeCommand::write(id, first, blocks, request.durable, memory)
-    };
-    (kind, command)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::super::Vector;
+    use super::super::Vector;
     use super::*;
     use crate::buffer::BufferPool;
     use crate::error::NvmeStatus;

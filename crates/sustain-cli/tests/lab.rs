@@ -163,7 +163,7 @@ fn two_nvme_drives_share_nothing() {
 #[test]
 #[ignore = "a minute in a guest"]
 fn a_sweep_shows_what_the_page_cache_and_the_block_layer_cost() {
-    let Some(guest) = Guest::new("nvme-passthrough") else {
+    let Some(guest) = Guest::new("passthrough") else {
         return;
     };
     let paths = "direct,buffered,passthrough";
@@ -197,7 +197,8 @@ fn a_sweep_shows_what_the_page_cache_and_the_block_layer_cost() {
     assert_eq!(paths_of(&mixed), ["buffered", "direct"]);
     assert_eq!(
         mixed["left_out"][0]["why"],
-        "passthrough needs an NVMe namespace; /dev/vda is virtio"
+        "passthrough needs a whole NVMe, SATA or SCSI disk, and /dev/vda is virtio: use --path \
+         direct"
     );
     assert_eq!(paths_of(&swept("character")), ["passthrough"]);
 }
@@ -207,7 +208,7 @@ fn a_sweep_shows_what_the_page_cache_and_the_block_layer_cost() {
 #[test]
 #[ignore = "a minute in a guest"]
 fn past_the_block_layer_the_same_bytes_are_written_under_the_same_guard() {
-    let Some(guest) = Guest::new("nvme-passthrough") else {
+    let Some(guest) = Guest::new("passthrough") else {
         return;
     };
     let script = "sum() { dd if=$1 bs=1M count=32 2>/dev/null | sha256sum; }
@@ -264,9 +265,9 @@ fn past_the_block_layer_the_same_bytes_are_written_under_the_same_guard() {
         "add --destroy /dev/nvme1n1;",
         "add --destroy /dev/ng1n1;",
         "/dev/ng1n1 and /dev/nvme1n1 are the same thing",
-        "/dev/lab/other: passthrough needs an NVMe namespace; /dev/vda is virtio",
-        "/out: passthrough needs an NVMe namespace, and this is a directory",
-        "which NVMe commands do not know: name /dev/nvme1n1",
+        "/dev/lab/other: passthrough needs a whole NVMe, SATA or SCSI disk, and /dev/vda is virtio",
+        "/out: passthrough needs a whole NVMe, SATA or SCSI disk, and this is a directory",
+        "which commands do not know: name /dev/nvme1n1",
         "refusing to write /dev/nvme1n1: its partition nvme1n1p1 is mounted on /mnt",
         "refusing to write /dev/ng1n1: its partition nvme1n1p1 is mounted on /mnt",
     ] {

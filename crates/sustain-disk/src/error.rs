@@ -7,6 +7,7 @@ use sustain_document::setting::{DEPTH, PATH, RECORD_SIZE, SIZE};
 use sustain_document::vocabulary::Operation;
 
 pub use crate::nvme::status::NvmeStatus;
+pub use crate::scsi::fault::{HostStatus, ScsiFault, Sense};
 
 /// Why a request failed, as the kernel or the drive itself says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -15,6 +16,8 @@ pub enum IoFault {
     Kernel(i32),
     /// The status of an NVMe command, of which no driver has made an error number.
     Nvme(NvmeStatus),
+    /// What a SATA or SCSI disk answered, in the same way.
+    Scsi(ScsiFault),
 }
 
 impl IoFault {
@@ -22,7 +25,7 @@ impl IoFault {
     pub fn of_kernel(self) -> Option<i32> {
         match self {
             IoFault::Kernel(errno) => Some(errno),
-            IoFault::Nvme(_) => None,
+            IoFault::Nvme(_) | IoFault::Scsi(_) => None,
         }
     }
 }
@@ -32,6 +35,7 @@ impl fmt::Display for IoFault {
         match self {
             IoFault::Kernel(errno) => std::io::Error::from_raw_os_error(*errno).fmt(formatter),
             IoFault::Nvme(status) => status.fmt(formatter),
+            IoFault::Scsi(fault) => fault.fmt(formatter),
         }
     }
 }
@@ -81,6 +85,7 @@ fn advice(fault: IoFault) -> Option<String> {
     let errno = match fault {
         IoFault::Kernel(errno) => errno,
         IoFault::Nvme(status) => return Some(status.advice()),
+        IoFault::Scsi(fault) => return Some(fault.advice()),
     };
     let fixed = match errno {
         // Drivers report a medium error by different numbers.

@@ -33,6 +33,7 @@ pub mod error;
 pub mod layout;
 pub mod meter;
 mod nvme;
+mod scsi;
 pub mod simulated;
 pub mod target;
 pub mod units;

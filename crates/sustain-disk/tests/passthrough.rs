@@ -1,6 +1,6 @@
-//! The engine of passthrough over a real NVMe driver: what it writes and reads is what the block
-//! device has. This file runs twice: as a test it boots a guest of the lab (docs/lab.md), in which
-//! its own program then runs again, over the guest's drive.
+//! The engines of passthrough over real drivers: what they write and read is what the block device
+//! has. This file runs twice: as a test it boots a guest of the lab (docs/lab.md), in which its own
+//! program then runs again, over the guest's NVMe, SATA and SCSI disks in turn.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,21 +11,22 @@
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 
 use sustain_disk::buffer::{AlignedBytes, Buffer, BufferPool};
 use sustain_disk::clock::Clock;
 use sustain_disk::engine::{
-    Completion, Engine, Limits, NvmeEngine, Operation, Request, Until, Vector, Vectors,
+    Completion, Engine, EngineChoice, Limits, Operation, Request, Until, Vector, Vectors,
+    open_passthrough,
 };
 use sustain_disk::error::IoFault;
 use sustain_disk::target::{
-    DataPath, Direction, OpenRequest, Passthrough, PassthroughPlace, Target, open_path,
+    DataPath, Direction, GenericDevice, OpenRequest, Passthrough, PassthroughPlace, ScsiFacts,
+    Target, open_path,
 };
 use sustain_testing::{Requirement, skip};
 
-/// A name that only a guest of the lab has: nothing else must ever be written here.
-const DRIVE: &str = "/dev/lab/whole";
+/// Names that only a guest of the lab has: nothing else must ever be written here.
+const DRIVES: [&str; 3] = ["/dev/lab/whole", "/dev/lab/sata", "/dev/lab/scsi"];
 const BLOCK: usize = 4096;
 /// Longer than any test takes.
 const FAR_NS: u64 = 120_000_000_000;
@@ -41,11 +42,16 @@ fn commands_do_on_a_real_driver_what_requests_do() {
         skip(Requirement::Guest, "there is no QEMU");
         return;
     }
+    let all = DRIVES.join(" ");
+    let script = format!(
+        "for drive in {all}; do \
+            LAB_DRIVE=$drive sustain in_the_guest:: --ignored --nocapture --test-threads 1 || exit 1
+        done"
+    );
     let ran = Command::new(lab)
         .args(["--time-limit", "300s", "--sustain"])
         .arg(std::env::current_exe().unwrap())
-        .args(["nvme-passthrough", "--", "sustain", "in_the_guest::"])
-        .args(["--ignored", "--nocapture", "--test-threads", "1"])
+        .args(["passthrough", "--", "sh", "-c", &script])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&ran.stdout);
@@ -55,24 +61,36 @@ fn commands_do_on_a_real_driver_what_requests_do() {
     }
     let errors = String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.success(), "{said}\n{errors}");
-    assert!(said.contains("5 passed"), "{said}");
+    assert_eq!(said.matches("6 passed").count(), 3, "{said}");
     assert!(errors.matches("NVMe commands").count() >= 5, "{errors}");
+    assert!(errors.matches("SCSI commands").count() >= 10, "{errors}");
 }
 
-/// Over the guest's drive, which holds nothing.
+/// Over one of the guest's disks, which hold nothing.
 mod in_the_guest {
     use super::*;
 
     struct Bench {
-        engine: NvmeEngine,
+        engine: Box<dyn Engine>,
         pool: BufferPool,
         clock: Clock,
         target: Target,
     }
 
+    /// The disk that this run is for.
+    fn drive() -> &'static str {
+        let named = std::env::var("LAB_DRIVE").unwrap_or_default();
+        let found = DRIVES.into_iter().find(|drive| *drive == named);
+        found.unwrap_or(DRIVES[0])
+    }
+
+    fn is_nvme() -> bool {
+        drive() == DRIVES[0]
+    }
+
     /// Elsewhere these tests do nothing, even if somebody runs all that are ignored.
     fn is_guest() -> bool {
-        let is_there = Path::new(DRIVE).exists() && Path::new("/lab/command").exists();
+        let is_there = Path::new(drive()).exists() && Path::new("/lab/command").exists();
         if !is_there {
             skip(
                 Requirement::InsideGuest,
@@ -82,39 +100,53 @@ mod in_the_guest {
         is_there
     }
 
-    fn passthrough(target: &Target, direction: Direction) -> Arc<Passthrough> {
-        let drive = std::fs::canonicalize(DRIVE).unwrap();
+    fn place() -> PassthroughPlace {
+        // Less than a record, so that it is cut. The guest's SATA disk takes no more.
+        let command_bytes_max = if is_nvme() { 256 << 10 } else { 128 << 10 };
+        if !is_nvme() {
+            return PassthroughPlace::Scsi(ScsiFacts {
+                command_bytes_max,
+                scattered_bytes_max: command_bytes_max,
+                block_bytes: 512,
+                is_cache_volatile: true,
+                // The emulated SCSI disk heeds it; libata has it switched off.
+                can_force: drive().ends_with("scsi"),
+            });
+        }
+        let drive = std::fs::canonicalize(drive()).unwrap();
         let commands = drive.to_str().unwrap().replace("nvme", "ng");
         let found = rustix::fs::stat(&commands).unwrap();
         let device = (
             rustix::fs::major(found.st_rdev),
             rustix::fs::minor(found.st_rdev),
         );
-        let place = PassthroughPlace {
+        PassthroughPlace::Nvme(GenericDevice {
             path: commands.into(),
             device,
-            // Less than a record, so that it is cut.
-            command_bytes_max: 256 << 10,
-        };
-        Arc::new(Passthrough::open(target, &place, direction).unwrap())
+            command_bytes_max,
+        })
     }
 
     fn bench(direction: Direction) -> Bench {
+        bench_at(&place(), direction)
+    }
+
+    fn bench_at(place: &PassthroughPlace, direction: Direction) -> Bench {
         let request = OpenRequest {
             direction,
             path: DataPath::Passthrough,
             create: false,
         };
-        let target = open_path(DRIVE, Path::new(DRIVE), request, &mut |_| Ok(())).unwrap();
+        let target = open_path(drive(), Path::new(drive()), request, &mut |_| Ok(())).unwrap();
         let limits = Limits {
             depth: 16,
             in_flight_max: 16,
         };
-        let namespaces = vec![passthrough(&target, direction)];
-        let engine = NvmeEngine::open(namespaces, limits, Clock::Real).unwrap();
-        eprintln!("{}", engine.describe());
+        let disks = [Passthrough::open(&target, place, direction).unwrap()];
+        let opened = open_passthrough(EngineChoice::Auto, &disks, limits, &Clock::Real).unwrap();
+        eprintln!("{}", opened.why);
         Bench {
-            engine,
+            engine: opened.engine,
             pool: BufferPool::new(20, 1 << 20).unwrap(),
             clock: Clock::Real,
             target,
@@ -166,7 +198,7 @@ mod in_the_guest {
             path: DataPath::Direct,
             create: false,
         };
-        let target = open_path(DRIVE, Path::new(DRIVE), request, &mut |_| Ok(())).unwrap();
+        let target = open_path(drive(), Path::new(drive()), request, &mut |_| Ok(())).unwrap();
         let file = std::fs::File::from(target.file.unwrap().try_clone().unwrap());
         let mut bytes = AlignedBytes::new(length).unwrap();
         file.read_exact_at(&mut bytes, offset).unwrap();
@@ -244,6 +276,43 @@ mod in_the_guest {
         assert_eq!(read, expected);
     }
 
+    /// Pages that the system gave one by one are more than a list of them may have.
+    #[test]
+    #[ignore = "runs in a guest"]
+    fn memory_that_lies_apart_is_moved_by_smaller_commands() {
+        if !is_guest() || is_nvme() {
+            return;
+        }
+        let PassthroughPlace::Scsi(facts) = place() else {
+            unreachable!("the other disks are SATA and SCSI");
+        };
+        // The largest command that the drivers of the guest take.
+        let is_sata = drive().ends_with("sata");
+        let place = PassthroughPlace::Scsi(ScsiFacts {
+            command_bytes_max: if is_sata { 128 << 10 } else { 4 << 20 },
+            scattered_bytes_max: 64 << 10,
+            ..facts
+        });
+        let mut bench = bench_at(&place, Direction::Write);
+        let mut scattered = AlignedBytes::new(4 << 20).unwrap();
+        for (number, page) in scattered.chunks_mut(BLOCK).enumerate() {
+            page.fill(number as u8);
+        }
+        let expected = scattered.to_vec();
+        let foreign = Buffer::foreign(Box::new(scattered)).unwrap();
+        let write = Request {
+            operation: Operation::Write,
+            offset_bytes: 96 << 20,
+            vectors: Vectors::One(Vector::new(foreign, 0, expected.len())),
+            ..Request::flush(0)
+        };
+        let completion = bench.one(write);
+        assert_eq!(completion.error, None);
+        assert_eq!(completion.bytes, expected.len() as u64);
+        eprintln!("then {}", bench.engine.describe());
+        assert_eq!(on_the_drive(96 << 20, expected.len()), expected);
+    }
+
     #[test]
     #[ignore = "runs in a guest"]
     fn the_end_of_the_drive_is_told_in_its_own_words_and_what_is_before_it_counts() {
@@ -255,9 +324,15 @@ mod in_the_guest {
         let crossing = capacity - (512 << 10);
         let write = bench.request(Operation::Write, crossing, 7, 1 << 20);
         let completion = bench.one(write);
-        assert_eq!(completion.bytes, 512 << 10, "two commands of four");
+        assert_eq!(
+            completion.bytes,
+            512 << 10,
+            "the commands of the first half"
+        );
         let words = completion.error.unwrap().to_string();
-        assert!(words.contains("beyond the end of the namespace"), "{words}");
+        let end = if is_nvme() { "namespace" } else { "disk" };
+        let expected = format!("beyond the end of the {end}");
+        assert!(words.contains(&expected), "{words}");
         assert!(
             on_the_drive(crossing, 512 << 10)
                 .iter()
@@ -296,7 +371,7 @@ mod in_the_guest {
                 path: DataPath::Direct,
                 create: false,
             };
-            open_path(DRIVE, Path::new(DRIVE), request, &mut |_| Ok(()))
+            open_path(drive(), Path::new(drive()), request, &mut |_| Ok(()))
         };
         let Bench { engine, target, .. } = bench(Direction::Write);
         drop(target);

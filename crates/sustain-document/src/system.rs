@@ -126,7 +126,7 @@ pub struct Sample {
     /// Processor time of this process in the kernel since the last sample, in seconds.
     pub process_system_cpu_s: f64,
     /// Bytes that this process read from storage since the last sample, on all devices together;
-    /// `None` if the kernel does not count them. NVMe passthrough is not counted.
+    /// `None` if the kernel does not count them. Passthrough is not counted.
     #[serde(default)]
     pub process_read_bytes: Option<u64>,
     /// Bytes that it wrote, in the same way; buffered data is counted when it is put into the page

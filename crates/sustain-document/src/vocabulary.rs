@@ -31,7 +31,7 @@ closed_set! {
         Direct,
         /// Through the page cache.
         Buffered,
-        /// Past the block layer as well: NVMe commands.
+        /// Past the block layer as well: NVMe or SCSI commands.
         Passthrough,
     }
 }

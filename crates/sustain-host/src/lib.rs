@@ -26,7 +26,7 @@ mod kernel_log;
 mod mapper;
 mod mounts;
 mod neighbours;
-mod nvme_generic;
+mod passthrough;
 mod processor_cache;
 mod refusal;
 mod relatives;
@@ -47,7 +47,7 @@ pub use guard::{CandidateKind, InspectedIdentity, Inspection, inspect, inspect_s
 pub use kernel_counters::read_kernel_counters;
 pub use kernel_log::{KernelLog, KernelLogLine};
 pub use neighbours::neighbour_caution;
-pub use nvme_generic::{NoNvmeGeneric, NvmeGeneric};
+pub use passthrough::{NoPassthrough, NvmeGeneric, PassthroughDevice, ScsiDiskFacts};
 pub use processor_cache::last_level_cache_bytes;
 pub use refusal::Refusal;
 pub use relatives::relatives_of;

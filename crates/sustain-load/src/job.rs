@@ -9,9 +9,7 @@ use sustain_disk::buffer::BufferPool;
 use sustain_disk::clock::{Timestamp, thread_cpu_ns};
 use sustain_disk::data::{DataKind, FreshData};
 use sustain_disk::driver::{Driver, DriverProgress, DriverSetup, QueueSetup};
-use sustain_disk::engine::{
-    self, Engine, EngineChoice, Limits, NvmeEngine, Operation, SimulatedEngine,
-};
+use sustain_disk::engine::{self, Engine, EngineChoice, Limits, Operation, SimulatedEngine};
 use sustain_disk::error::Error;
 use sustain_disk::layout::{Layout, Placement};
 use sustain_disk::meter::Meter;
@@ -340,9 +338,10 @@ impl DriverJob<'_> {
     ) -> Result<(Box<dyn Engine>, String), Error> {
         let session = self.session;
         if self.setup.path == DataPath::Passthrough {
-            let engine = NvmeEngine::open(self.namespaces(), limits, session.clock.clone())?;
-            let why = engine.describe();
-            return Ok((Box::new(engine), why));
+            let disks = self.passed_through();
+            let opened =
+                engine::open_passthrough(self.setup.engine, &disks, limits, &session.clock)?;
+            return Ok((opened.engine, opened.why));
         }
         let files = self
             .members
@@ -362,12 +361,12 @@ impl DriverJob<'_> {
         Ok((opened.engine, opened.why))
     }
 
-    fn namespaces(&self) -> Vec<Arc<Passthrough>> {
+    fn passed_through(&self) -> Vec<Passthrough> {
         let members = self.members.iter();
         members
             .map(|member| {
-                let passthrough = self.target(*member).passthrough.as_ref();
-                Arc::clone(passthrough.expect("a target without passthrough is not driven by it"))
+                let passthrough = self.target(*member).passthrough.clone();
+                passthrough.expect("a target without passthrough is not driven by it")
             })
             .collect()
     }

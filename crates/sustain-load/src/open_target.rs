@@ -1,7 +1,6 @@
 //! One open target of a run, and the part of it that is used.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use sustain_disk::engine::SimulatedTarget;
 use sustain_disk::target::{Passthrough, Target};
@@ -23,8 +22,8 @@ pub struct OpenTarget {
     pub wraps: bool,
     /// Whether its bytes must be written once before anything else.
     pub needs_prewrite: bool,
-    /// The descriptor for NVMe passthrough, if that is wanted and possible.
-    pub passthrough: Option<Arc<Passthrough>>,
+    /// The way past the block layer, if that is wanted and possible.
+    pub passthrough: Option<Passthrough>,
     /// Whether an existing file has blocks for all its bytes; reading a hole touches no disk.
     pub has_all_blocks: bool,
 }

@@ -8,7 +8,7 @@ use sustain_disk::data::DataKind;
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::IntervalRule;
-use sustain_disk::target::{DataPath, Direction};
+use sustain_disk::target::{DataPath, Direction, PASSED_THROUGH};
 use sustain_disk::units::{Size, parse_percent, parse_size};
 use sustain_document::setting::{
     AT, BYTES, CHUNK, DEPTH, ENGINE, INTERVAL, LAYOUT, PATH, RATE, READ, RECORD_SIZE, THREADS,
@@ -105,7 +105,7 @@ pub struct LoadPlan {
 }
 
 /// Says why simulated disks have no passthrough.
-pub const NO_DRIVER: &str = "a simulated machine has no driver that could take NVMe commands";
+pub const NO_DRIVER: &str = "a simulated machine has no driver that could take commands";
 
 /// Says why they have no choice of engine either.
 pub const NO_ENGINES: &str = "a simulated machine has no engines to choose from";
@@ -323,12 +323,15 @@ pub fn direction_to_open(directions: &[Direction]) -> Option<Direction> {
     }
 }
 
-/// Whether an engine can drive passthrough I/O.
-pub fn can_pass_through(engine: EngineChoice) -> bool {
-    matches!(engine, EngineChoice::Auto | EngineChoice::IoUring)
+/// Whether an engine can drive passthrough I/O to any disk. Which of them it must be, the disks
+/// tell.
+fn can_pass_through(engine: EngineChoice) -> bool {
+    use EngineChoice::{Auto, IoUring, Threads};
+    matches!(engine, Auto | IoUring | Threads)
 }
 
-/// Passthrough sends NVMe commands to a drive, by io_uring.
+/// Passthrough sends commands to a disk: by io_uring to an NVMe drive, by threads to a SATA or SCSI
+/// disk.
 fn check_passthrough(targets: &[String], engine: EngineChoice) -> Result<(), LoadError> {
     let is_no_disk = |name: &&String| is_simulated(name) || *name == "null:";
     if let Some(name) = targets.iter().find(is_no_disk) {
@@ -338,17 +341,16 @@ fn check_passthrough(targets: &[String], engine: EngineChoice) -> Result<(), Loa
             "it is not a disk"
         };
         return Err(LoadError::Usage(format!(
-            "passthrough needs an NVMe namespace, and {name} is not one, because {what}: leave out \
+            "passthrough needs {PASSED_THROUGH}, and {name} is not one, because {what}: leave out \
              {}",
             PATH.to("passthrough")
         )));
     }
     if !can_pass_through(engine) {
         return Err(LoadError::Usage(format!(
-            "{} works only with io_uring: leave out {}, or use {}",
+            "{} works only with io_uring (NVMe) or threads (SATA and SCSI): leave out {}",
             PATH.to("passthrough"),
-            ENGINE.the(),
-            ENGINE.to("io_uring")
+            ENGINE.the()
         )));
     }
     Ok(())
@@ -381,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn passthrough_needs_a_drive_and_io_uring() {
+    fn passthrough_needs_a_disk_and_an_engine_that_sends_commands() {
         let why = |target: &str, engine| {
             let plan = LoadPlan {
                 path: DataPath::Passthrough,
@@ -393,6 +395,7 @@ mod tests {
         let auto = EngineChoice::Auto;
         assert_eq!(why("/dev/nvme1n1", auto), None);
         assert_eq!(why("/dev/nvme1n1", EngineChoice::IoUring), None);
+        assert_eq!(why("/dev/sda", EngineChoice::Threads), None);
         let simulated = why("sim:machines/demo.toml", auto).unwrap();
         assert!(
             simulated.contains("sim:machines/demo.toml is not one"),

@@ -2,9 +2,9 @@
 
 use std::io::ErrorKind;
 use std::path::Path;
-use std::sync::Arc;
 
 use sustain_disk::clock::Clock;
+use sustain_disk::engine::{EngineChoice, passthrough_engine};
 use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{
@@ -169,6 +169,10 @@ impl Session {
         if let Some(refused) = Error::of_all(refusals) {
             return Err(refused.into());
         }
+        if plan.path == DataPath::Passthrough {
+            self.passthrough_engine(plan.engine)
+                .map_err(LoadError::Usage)?;
+        }
         self.share_free_space(plan)?;
         for target in &mut self.targets {
             fit(target, plan)?;
@@ -197,11 +201,18 @@ impl Session {
         }
     }
 
-    /// Opens passthrough to all targets.
+    /// The engine that passes commands to all targets, if `choice` leaves it to be taken.
+    fn passthrough_engine(&self, choice: EngineChoice) -> Result<EngineChoice, String> {
+        let targets = self.targets.iter();
+        passthrough_engine(choice, targets.filter_map(|one| one.passthrough.as_ref()))
+    }
+
+    /// Opens passthrough to all targets, and returns the engine that drives it.
     ///
     /// # Errors
-    /// The reason why the first of them has none; the targets are as usable as before.
-    pub fn pass_through(&mut self, roots: &Roots) -> Result<(), String> {
+    /// The reason why the first of them has none, or why not all together; the targets are as
+    /// usable as before.
+    pub fn pass_through(&mut self, roots: &Roots) -> Result<EngineChoice, String> {
         for target in &mut self.targets {
             if target.simulated.is_some() {
                 return Err(NO_DRIVER.to_owned());
@@ -211,9 +222,9 @@ impl Session {
                 Error::Target { why, .. } => why,
                 other => other.to_string(),
             })?;
-            target.passthrough = Some(Arc::new(opened));
+            target.passthrough = Some(opened);
         }
-        Ok(())
+        self.passthrough_engine(EngineChoice::Auto)
     }
 
     /// Checks that a stream over several targets has space for a record.
@@ -273,7 +284,6 @@ impl Session {
             DataPath::Passthrough => Some(open_passthrough(&target, self.direction, roots)?),
             DataPath::Direct | DataPath::Buffered => None,
         };
-        let passthrough = passthrough.map(Arc::new);
         if is_new(&target) {
             if !plan.dry_run {
                 self.created.add(path);

@@ -1,15 +1,19 @@
-//! Opens NVMe passthrough to a target that was opened under the guard, on the device that the host
-//! names for it. It opens nothing whose block device the guard has not seen, except to read.
+//! Opens passthrough to a target that was opened under the guard, by what the host says of it. It
+//! opens nothing whose block device the guard has not seen, except to read.
 
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, major, minor, stat};
 use sustain_disk::error::Error;
-use sustain_disk::target::{Direction, Passthrough, PassthroughPlace, Target, TargetKind};
-use sustain_host::{NvmeGeneric, Roots};
+use sustain_disk::target::{
+    Direction, GenericDevice, PASSED_THROUGH, Passthrough, PassthroughPlace, ScsiFacts, Target,
+    TargetKind,
+};
+use sustain_document::setting::PATH;
+use sustain_host::{NvmeGeneric, PassthroughDevice, Roots};
 
-/// Opens the generic character device of the NVMe namespace that `target` is, for the direction in
-/// which the target was opened. Its claim lasts as long as the returned value.
+/// Opens passthrough to the disk that `target` is, for the direction in which the target was
+/// opened. Its claim lasts as long as the returned value.
 ///
 /// # Errors
 /// [`Error::Target`] if there is none, or none that may be used, saying why.
@@ -20,19 +24,32 @@ pub fn open_passthrough(
 ) -> Result<Passthrough, Error> {
     let fail = |why: String| Error::target(&target.name, why);
     let (Some((major, minor)), TargetKind::BlockDevice) = (target.device, target.kind) else {
-        let why = "passthrough needs an NVMe namespace, and this is not a disk: name the drive \
-                   (/dev/nvme0n1)";
-        return Err(fail(why.to_owned()));
+        return Err(fail(format!(
+            "passthrough needs {PASSED_THROUGH}, and this is not a disk: use {}",
+            PATH.to("direct")
+        )));
     };
-    let found = NvmeGeneric::of(roots, major, minor)
-        .map_err(|error| fail(format!("its generic device is not known: {error}")))?
+    let found = PassthroughDevice::of(roots, major, minor)
+        .map_err(|error| fail(format!("what passes commands to it is not known: {error}")))?
         .map_err(|none| fail(none.to_string()))?;
-    let place = PassthroughPlace {
-        path: Path::new("/dev").join(&found.name),
-        device: (found.major, found.minor),
-        command_bytes_max: found.command_bytes_max,
-    };
-    Passthrough::open(target, &place, direction)
+    Passthrough::open(target, &place_of(found), direction)
+}
+
+fn place_of(found: PassthroughDevice) -> PassthroughPlace {
+    match found {
+        PassthroughDevice::Nvme(generic) => PassthroughPlace::Nvme(GenericDevice {
+            path: Path::new("/dev").join(&generic.name),
+            device: (generic.major, generic.minor),
+            command_bytes_max: generic.command_bytes_max,
+        }),
+        PassthroughDevice::Scsi(facts) => PassthroughPlace::Scsi(ScsiFacts {
+            command_bytes_max: facts.command_bytes_max,
+            scattered_bytes_max: facts.scattered_bytes_max,
+            block_bytes: facts.block_bytes,
+            is_cache_volatile: facts.is_cache_volatile,
+            can_force: facts.can_force,
+        }),
+    }
 }
 
 /// The block device that belongs to an NVMe namespace's generic character device. The guard knows

@@ -171,7 +171,7 @@ pub(crate) struct RecordFlags {
     #[arg(long, value_enum, default_value_t = EngineFlag::Auto)]
     pub(crate) engine: EngineFlag,
     /// Whether I/O bypasses the page cache (direct), goes through it (buffered) or bypasses the
-    /// block layer, too, by NVMe commands (passthrough).
+    /// block layer, too, by NVMe or SCSI commands (passthrough).
     #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_enum, default_value_t = PathFlag::Direct)]
     pub(crate) path: PathFlag,

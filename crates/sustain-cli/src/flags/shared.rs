@@ -59,7 +59,7 @@ pub(crate) struct RequestFlags {
     #[arg(long, value_enum, default_value_t = EngineFlag::Auto)]
     pub(crate) engine: EngineFlag,
     /// The I/O path: past the page cache (direct), through it (buffered), or past the block layer
-    /// too, by NVMe commands (passthrough).
+    /// too, by NVMe or SCSI commands (passthrough).
     #[arg(hide_short_help = true, hide_possible_values = true)]
     #[arg(long, value_enum, default_value_t = PathFlag::Direct)]
     pub(crate) path: PathFlag,

@@ -81,7 +81,7 @@ pub(crate) struct SweepFlags {
     )]
     pub(crate) engine: Vec<EngineFlag>,
     /// The I/O path: past the page cache (direct), through it (buffered), or past the block layer
-    /// too, by NVMe commands (passthrough).
+    /// too, by NVMe or SCSI commands (passthrough).
     #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(
         long,

@@ -153,7 +153,7 @@ fn settings_are_refused_by_the_flag_that_does_not_fit() {
     refused(
         &place,
         &["--ab", "", "--path passthrough", "x", "--size", "8MiB"],
-        "B (--path passthrough) cannot be measured: passthrough needs an NVMe namespace",
+        "B (--path passthrough) cannot be measured: passthrough needs a whole NVMe, SATA or SCSI disk",
     );
     assert_eq!(std::fs::read_dir(place.path("x")).unwrap().count(), 0);
 }

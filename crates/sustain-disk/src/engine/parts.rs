@@ -52,23 +52,35 @@ pub(super) fn part_bytes(length: u64, most: u64, block_bytes: u64) -> u64 {
 
 /// The memory of a part, in the pieces in which the request has it.
 pub(super) fn stretch(vectors: &Vectors, start: u64, length: u64) -> Vec<libc::iovec> {
+    let pieces = vectors.as_slice().iter().map(|vector| libc::iovec {
+        iov_base: vector.address().cast(),
+        iov_len: vector.len(),
+    });
+    cut(pieces, start, length)
+}
+
+/// A part of memory that lies in pieces, of which each is one allocation or within one.
+pub(super) fn cut(
+    pieces: impl Iterator<Item = libc::iovec>,
+    start: u64,
+    length: u64,
+) -> Vec<libc::iovec> {
     let (mut skip, mut left) = (start as usize, length as usize);
     let mut iovecs = Vec::new();
-    for vector in vectors.as_slice() {
-        if skip >= vector.len() {
-            skip -= vector.len();
+    for piece in pieces {
+        if skip >= piece.iov_len {
+            skip -= piece.iov_len;
             continue;
         }
-        let piece = (vector.len() - skip).min(left);
-        if piece == 0 {
+        let bytes = (piece.iov_len - skip).min(left);
+        if bytes == 0 {
             break;
         }
         iovecs.push(libc::iovec {
-            // SAFETY: skip < len, so the address lies within the vector.
-            iov_base: unsafe { vector.address().add(skip) }.cast(),
-            iov_len: piece,
+            iov_base: piece.iov_base.wrapping_byte_add(skip),
+            iov_len: bytes,
         });
-        left -= piece;
+        left -= bytes;
         skip = 0;
     }
     iovecs

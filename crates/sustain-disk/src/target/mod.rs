@@ -15,7 +15,10 @@ use rustix::fs::{OFlags, Stat, fcntl_getfl, fcntl_setfl};
 
 pub use lock::{WriteLock, is_being_written};
 pub use open::{OpenRequest, being_written, no_directory, open_dummy, open_null, open_path};
-pub use passthrough::{Passthrough, PassthroughPlace};
+pub use passthrough::{
+    GenericDevice, NvmeNamespace, PASSED_THROUGH, Passthrough, PassthroughPlace, ScsiDisk,
+    ScsiFacts,
+};
 pub use sustain_document::vocabulary::{DataPath, Direction, TargetKind};
 
 use crate::error::Error;
@@ -116,7 +119,7 @@ mod tests {
         for place in [directory.path().to_owned(), directory.path().join("new")] {
             let refused = open_path("typed", &place, request, &mut |_| Ok(())).unwrap_err();
             let refused = refused.to_string();
-            assert!(refused.contains("needs an NVMe namespace"), "{refused}");
+            assert!(refused.contains(PASSED_THROUGH), "{refused}");
         }
         assert!(std::fs::read_dir(&directory).unwrap().next().is_none());
     }

@@ -14,7 +14,7 @@ use sustain_document::setting::{PATH, READ};
 use super::alignment::{self, Alignment};
 use super::kernel_files::kernel_file_system;
 use super::lock::{NoLock, PATIENCE_NS, WriteLock, is_being_written, is_waited_for, patiently};
-use super::{DataPath, Direction, Guard, Target, TargetKind, WriteCandidate};
+use super::{DataPath, Direction, Guard, PASSED_THROUGH, Target, TargetKind, WriteCandidate};
 use crate::clock::Clock;
 use crate::error::Error;
 
@@ -60,13 +60,13 @@ pub fn open_path(
             return create_file(name, path, request);
         }
         Err(Errno::NOENT) if request.create => {
-            return Err(no_namespace(name, "would be a new file"));
+            return Err(no_commands(name, "would be a new file"));
         }
         Err(errno) => return Err(Error::target(name, unreachable_path(errno))),
     };
     match FileType::from_raw_mode(found.st_mode) {
-        FileType::RegularFile if through => Err(no_namespace(name, "is a file")),
-        FileType::Directory if through => Err(no_namespace(name, "is a directory")),
+        FileType::RegularFile if through => Err(no_commands(name, "is a file")),
+        FileType::Directory if through => Err(no_commands(name, "is a directory")),
         FileType::BlockDevice => open_block_device(name, path, request, guard),
         FileType::RegularFile => open_file(name, path, request, guard),
         FileType::Directory => open_scratch(name, path, request),
@@ -74,10 +74,10 @@ pub fn open_path(
     }
 }
 
-fn no_namespace(name: &str, what: &str) -> Error {
+fn no_commands(name: &str, what: &str) -> Error {
     let why = format!(
-        "passthrough needs an NVMe namespace, and this {what}: name the drive (/dev/nvme0n1), or \
-         use {}",
+        "passthrough needs {PASSED_THROUGH}, and this {what}: name the disk (/dev/nvme0n1, \
+         /dev/sda), or use {}",
         PATH.to("direct")
     );
     Error::target(name, why)

@@ -8,8 +8,6 @@ use sustain_disk::units::Size;
 use sustain_document::sweep::LongerPoints;
 pub use sustain_document::vocabulary::LayoutKind;
 
-use sustain_load::plan::can_pass_through;
-
 use super::setting::Setting;
 
 /// The values to try on each axis. Axes with an order ascend.
@@ -50,8 +48,8 @@ pub struct SettingConstraints {
     pub is_simulated: bool,
     /// Whether `null:` is among the targets.
     pub has_null: bool,
-    /// The reason why not all targets can be driven by passthrough, if they cannot.
-    pub no_passthrough: Option<String>,
+    /// The engine that passes commands to all targets, or why there is none.
+    pub passthrough: Result<EngineChoice, String>,
 }
 
 /// The numbers of a point's values on the axes that have an order: record size, depth, chunk.
@@ -233,11 +231,13 @@ impl SweepAxes {
             return Some("there is nothing to read in null:".to_owned());
         }
         if setting.path == DataPath::Passthrough {
-            if let Some(why) = &facts.no_passthrough {
-                return Some(why.clone());
-            }
-            if !can_pass_through(setting.engine) {
-                return Some("passthrough works only with io_uring".to_owned());
+            match &facts.passthrough {
+                Err(why) => return Some(why.clone()),
+                Ok(engine) if ![EngineChoice::Auto, *engine].contains(&setting.engine) => {
+                    let name = engine.name();
+                    return Some(format!("passthrough to these works only with {name}"));
+                }
+                Ok(_) => {}
             }
         }
         let mut paths = self.paths.iter();

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use sustain_disk::layout::Layout;
-use sustain_disk::target::{DataPath, Direction, TargetKind};
+use sustain_disk::target::{DataPath, Direction, Passthrough, TargetKind};
 use sustain_disk::units::{Duration, Size};
 use sustain_document::setting::CHUNK;
 use sustain_host::{Roots, describe_host};
@@ -101,10 +101,11 @@ pub(crate) fn facts(
     paths: &[DataPath],
     roots: &Roots,
 ) -> SettingConstraints {
-    let is_passed_through = paths.contains(&DataPath::Passthrough);
-    let no_passthrough = is_passed_through
-        .then(|| session.pass_through(roots).err())
-        .flatten();
+    let passthrough = if paths.contains(&DataPath::Passthrough) {
+        session.pass_through(roots)
+    } else {
+        Err("it was not asked for".to_owned())
+    };
     let sizes = session.targets.iter().map(|target| target.size_bytes);
     let alignments = session.targets.iter().map(alignment_bytes);
     SettingConstraints {
@@ -117,13 +118,13 @@ pub(crate) fn facts(
             .targets
             .iter()
             .any(|target| target.target.kind == TargetKind::Null),
-        no_passthrough,
+        passthrough,
     }
 }
 
 fn alignment_bytes(target: &OpenTarget) -> u64 {
     let passthrough = target.passthrough.as_ref();
-    let blocks = passthrough.map_or(1, |passthrough| passthrough.block_bytes());
+    let blocks = passthrough.map_or(1, Passthrough::block_bytes);
     blocks.max(u64::from(target.target.alignment_bytes))
 }
 

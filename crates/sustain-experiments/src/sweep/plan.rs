@@ -138,7 +138,7 @@ impl SweepPlan {
             // claim.
             if self.paths.contains(&DataPath::Passthrough) {
                 return usage(format!(
-                    "an array ({MD}) takes no NVMe commands: leave out {}, or {}",
+                    "an array ({MD}) takes no commands past the block layer: leave out {}, or {}",
                     PATH.to("passthrough"),
                     MD.the()
                 ));

@@ -394,7 +394,7 @@ impl Sweep<'_, '_> {
         point: usize,
         refusal: MeasureError,
     ) -> Result<(), MeasureError> {
-        // The kernel may take ordinary requests and no NVMe commands.
+        // The kernel may take ordinary requests and no commands of passthrough.
         let engine = |setting: &Setting| (setting.engine, setting.path == DataPath::Passthrough);
         let refused_engine = engine(&swept.grid.points[point].setting);
         let is_refusal = matches!(

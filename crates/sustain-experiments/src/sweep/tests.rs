@@ -37,7 +37,7 @@ const FACTS: SettingConstraints = SettingConstraints {
     memory_bytes: 1 << 30,
     is_simulated: false,
     has_null: false,
-    no_passthrough: None,
+    passthrough: Ok(EngineChoice::IoUring),
 };
 
 /// A target whose rates are known.
@@ -534,12 +534,18 @@ fn passthrough_is_left_out_where_it_cannot_be_had() {
     let grid = many.grid(&FACTS);
     assert_eq!(paths(&grid), [(EngineChoice::Auto, DataPath::Passthrough)]);
     assert!(grid.left_out[0].why.contains("works only with io_uring"));
+    let scsi = SettingConstraints {
+        passthrough: Ok(EngineChoice::Threads),
+        ..FACTS
+    };
+    let why = &many.grid(&scsi).left_out[0].why;
+    assert!(why.contains("works only with threads"), "{why}");
     let kinds: BTreeSet<usize> = grid.kinds().into_iter().collect();
     assert_eq!(kinds.len(), 3, "each path has noise of its own");
 
-    let why = "passthrough needs an NVMe namespace; /dev/vda is virtio";
+    let why = "passthrough needs a whole NVMe, SATA or SCSI disk, and /dev/vda is virtio";
     let virtio = SettingConstraints {
-        no_passthrough: Some(why.to_owned()),
+        passthrough: Err(why.to_owned()),
         ..FACTS
     };
     let grid = many.grid(&virtio);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use sustain_disk::buffer::{Region, SharedPool};
-use sustain_disk::engine::{self, Engine, EngineChoice, Limits, NvmeEngine, SimulatedEngine};
+use sustain_disk::engine::{self, Engine, EngineChoice, Limits, SimulatedEngine, open_passthrough};
 
 use super::options::RecordOptions;
 use crate::error::RecordError;
@@ -53,14 +53,13 @@ impl EngineSetup {
             in_flight_max: self.depth * store.members.len() as u32,
         };
         let members = store.members.iter();
-        let namespaces: Vec<_> = members
+        let disks: Vec<_> = members
             .clone()
             .filter_map(|one| one.passthrough.clone())
             .collect();
-        if !namespaces.is_empty() {
-            let engine = NvmeEngine::open(namespaces, limits, store.clock().clone())?;
-            let why = engine.describe();
-            return Ok((Box::new(engine), why));
+        if !disks.is_empty() {
+            let opened = open_passthrough(self.choice, &disks, limits, store.clock())?;
+            return Ok((opened.engine, opened.why));
         }
         let files = members
             .filter_map(|member| member.target.file.clone())

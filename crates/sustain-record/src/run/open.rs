@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use sustain_disk::engine::EngineChoice;
-use sustain_disk::target::DataPath;
+use sustain_disk::target::{DataPath, PASSED_THROUGH};
 use sustain_document::setting::{BUFFER, ENGINE, PATH};
 use sustain_host::Roots;
 use sustain_targets::{Stop, check_memory, neighbour_cautions};
@@ -43,7 +43,7 @@ pub(super) fn open(
         return Ok(None);
     }
     let mut store = Store::open(&plan.members, Mode::Record, roots)?;
-    store.take_path(plan.path, roots)?;
+    store.take_path(plan.path, plan.options.engine, roots)?;
     store.require_room(plan.options.ring)?;
     check_append_size(&store, &plan.options)?;
     let notes = notes_before(plan, &store, is_new, roots, observer);
@@ -68,15 +68,17 @@ fn check_path(plan: &RecordPlan, new: &[String]) -> Result<(), RecordError> {
     }
     if let Some(directory) = new.first() {
         return Err(RecordError::Usage(format!(
-            "passthrough needs an NVMe namespace, and {directory} is a directory: create a store \
-             on the drive (`sustain create /dev/nvme0n1`), or use {}",
+            "passthrough needs {PASSED_THROUGH}, and {directory} is a directory: create a store on \
+             the disk (`sustain create /dev/sda`), or use {}",
             PATH.to("direct")
         )));
     }
     match plan.options.engine {
-        EngineChoice::Auto | EngineChoice::IoUring => Ok(()),
+        // Which of the two it is, the disks tell.
+        EngineChoice::Auto | EngineChoice::IoUring | EngineChoice::Threads => Ok(()),
         other => Err(RecordError::Usage(format!(
-            "passthrough works only with io_uring, not with {}: leave {} out",
+            "passthrough works only with io_uring (NVMe) or threads (SATA and SCSI), not with {}: \
+             leave {} out",
             other.name(),
             ENGINE.the()
         ))),

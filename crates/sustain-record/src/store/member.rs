@@ -1,7 +1,5 @@
 //! A member of an open store: the target that drives it, and its superblock.
 
-use std::sync::Arc;
-
 use sustain_disk::engine::SimulatedTarget;
 use sustain_disk::target::{Passthrough, Target};
 
@@ -18,7 +16,7 @@ pub struct OpenMember {
     /// The simulated disk, if the member is one.
     pub simulated: Option<SimulatedTarget>,
     /// The way past the block layer, if the recorder is to take it.
-    pub passthrough: Option<Arc<Passthrough>>,
+    pub passthrough: Option<Passthrough>,
     /// The newest of its valid superblocks, which describes the store and this member.
     pub superblock: Superblock,
 }

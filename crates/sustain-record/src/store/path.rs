@@ -1,8 +1,7 @@
 //! The I/O path by which the recorder drives the members of a store. Opening, and whatever reads,
 //! always goes by direct I/O where it can.
 
-use std::sync::Arc;
-
+use sustain_disk::engine::{EngineChoice, passthrough_engine};
 use sustain_disk::target::{DataPath, Direction, TargetKind};
 use sustain_host::Roots;
 use sustain_targets::open_passthrough;
@@ -12,12 +11,18 @@ use crate::error::RecordError;
 
 impl Store {
     /// Lets recordings on this store go by another I/O path than direct I/O, which they take
-    /// without this. Of passthrough, the claims on the members' namespaces last as long as the
-    /// store is open.
+    /// without this. Of passthrough, the claims on the members' disks last as long as the store is
+    /// open.
     ///
     /// # Errors
-    /// [`RecordError::Target`] for a member that cannot be driven by it, saying why.
-    pub fn take_path(&mut self, path: DataPath, roots: &Roots) -> Result<(), RecordError> {
+    /// [`RecordError::Target`] for a member that cannot be driven by it, and [`RecordError::Usage`]
+    /// if this engine cannot do it for all of them, saying why.
+    pub fn take_path(
+        &mut self,
+        path: DataPath,
+        engine: EngineChoice,
+        roots: &Roots,
+    ) -> Result<(), RecordError> {
         for member in &mut self.members {
             match path {
                 // It was opened so, or its file system refuses it, which a note says.
@@ -25,9 +30,16 @@ impl Store {
                 DataPath::Buffered => member.target.switch_path(path)?,
                 DataPath::Passthrough => {
                     let found = open_passthrough(&member.target, Direction::Write, roots)?;
-                    member.passthrough = Some(Arc::new(found));
+                    member.passthrough = Some(found);
                 }
             }
+        }
+        let disks = self
+            .members
+            .iter()
+            .filter_map(|one| one.passthrough.as_ref());
+        if path == DataPath::Passthrough {
+            passthrough_engine(engine, disks).map_err(RecordError::Usage)?;
         }
         Ok(())
     }

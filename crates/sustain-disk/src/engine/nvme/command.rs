@@ -2,7 +2,7 @@
 
 use super::super::{Operation, Request};
 use crate::nvme::{CommandMemory, NvmeCommand, URING_COMMAND, URING_COMMAND_VECTORED};
-use crate::target::Passthrough;
+use crate::target::NvmeNamespace;
 
 /// One command of a request.
 pub(super) struct CommandPart {
@@ -16,7 +16,7 @@ pub(super) struct CommandPart {
 pub(super) fn build_command(
     request: &Request,
     part: &CommandPart,
-    namespace: &Passthrough,
+    namespace: &NvmeNamespace,
 ) -> (u32, NvmeCommand) {
     if request.operation == Operation::Flush {
         return (URING_COMMAND, NvmeCommand::flush(namespace.namespace()));

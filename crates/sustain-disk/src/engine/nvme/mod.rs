@@ -25,7 +25,7 @@ use super::{Completion, Engine, Limits, Operation, Request, Until, Vector, Vecto
 use crate::buffer::BufferPool;
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, IoFault, NvmeStatus};
-use crate::target::Passthrough;
+use crate::target::NvmeNamespace;
 
 /// How long a drive may take for the first block, before anything else.
 const FIRST_BLOCK_NS: u64 = 60_000_000_000;
@@ -36,7 +36,7 @@ type CommandRing = IoUring<squeue::Entry128, cqueue::Entry32>;
 pub struct NvmeEngine {
     ring: CommandRing,
     outbox: Outbox<squeue::Entry128>,
-    namespaces: Vec<Arc<Passthrough>>,
+    namespaces: Vec<Arc<NvmeNamespace>>,
     clock: Clock,
     requests: Slots<PartsInFlight>,
     commands: Slots<CommandPart>,
@@ -57,7 +57,7 @@ impl NvmeEngine {
     /// # Errors
     /// [`Error::EngineRefused`], saying which version or right is missing.
     pub fn open(
-        namespaces: Vec<Arc<Passthrough>>,
+        namespaces: Vec<Arc<NvmeNamespace>>,
         limits: Limits,
         clock: Clock,
     ) -> Result<NvmeEngine, Error> {

@@ -3,44 +3,32 @@
 //! drives it. It is never opened without that block device, whose claim it keeps.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
-use std::sync::Arc;
 
-use rustix::fs::{Advice, FileType, Mode, OFlags, fadvise, fdatasync, fstat, major, minor, open};
+use rustix::fs::{FileType, Mode, OFlags, fstat, major, minor, open};
 use rustix::io::Errno;
 use sustain_document::setting::PATH;
 
-use super::{Direction, Target, TargetKind};
+use super::{CacheKept, GenericDevice, block_device_of};
 use crate::error::Error;
 use crate::nvme::{
     BLOCKS_MAX, Format, IDENTIFY_BYTES, IOCTL_ADMIN, IOCTL_NAMESPACE_ID, NvmeCommand,
 };
-
-/// The host's facts about a namespace's character device.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PassthroughPlace {
-    /// The device node.
-    pub path: PathBuf,
-    /// Its major and minor number; the node at the path must be this device.
-    pub device: (u32, u32),
-    /// The largest number of bytes that one command may move, however the memory is scattered.
-    pub command_bytes_max: u64,
-}
+use crate::target::{Direction, Target};
 
 /// An NVMe namespace, open for commands.
 #[derive(Debug)]
-pub struct Passthrough {
+pub struct NvmeNamespace {
     commands: OwnedFd,
     /// The descriptor that passed the guard. As long as this value lives, the block device is
     /// claimed if it was opened for writing.
-    block_device: Arc<OwnedFd>,
+    _block_device: CacheKept,
     namespace: u32,
     block_bytes: u64,
     command_bytes_max: u64,
     may_write: bool,
 }
 
-impl Passthrough {
+impl NvmeNamespace {
     /// Opens the character device of the namespace that `target` is, for the direction in which the
     /// target was opened.
     ///
@@ -49,15 +37,11 @@ impl Passthrough {
     /// same namespace, if the format carries metadata, or if the kernel refuses, saying what to do.
     pub fn open(
         target: &Target,
-        place: &PassthroughPlace,
+        place: &GenericDevice,
         direction: Direction,
-    ) -> Result<Passthrough, Error> {
+    ) -> Result<NvmeNamespace, Error> {
         let fail = |why: String| Err(Error::target(&target.name, why));
-        let (Some(block_device), TargetKind::BlockDevice) = (&target.file, target.kind) else {
-            return fail(
-                "passthrough needs an NVMe namespace, and it is not a block device".to_owned(),
-            );
-        };
+        let block_device = block_device_of(target)?;
         let may_write = direction == Direction::Write;
         let access = if may_write {
             OFlags::RDWR
@@ -93,25 +77,14 @@ impl Passthrough {
         let command_bytes_max = (place.command_bytes_max / format.block_bytes)
             .clamp(1, BLOCKS_MAX)
             .saturating_mul(format.block_bytes);
-        let passthrough = Passthrough {
+        Ok(NvmeNamespace {
             commands,
-            block_device: Arc::clone(block_device),
+            _block_device: CacheKept::of(target, block_device, direction)?,
             namespace,
             block_bytes: format.block_bytes,
             command_bytes_max,
             may_write,
-        };
-        if may_write {
-            // Data that waits in the page cache must not be written later, over what passthrough
-            // writes.
-            if let Err(errno) = fdatasync(block_device) {
-                return fail(format!(
-                    "what was written to it before cannot be flushed: {errno}"
-                ));
-            }
-            passthrough.forget_cached();
-        }
-        Ok(passthrough)
+        })
     }
 
     /// Bytes of a block: offsets and lengths are multiples of it.
@@ -136,23 +109,9 @@ impl Passthrough {
     pub(crate) fn commands(&self) -> BorrowedFd<'_> {
         self.commands.as_fd()
     }
-
-    /// Drops the block device's page cache, which does not see what is written past it.
-    fn forget_cached(&self) {
-        // This is only advice: it fails on no block device, and nothing could be done if it did.
-        let _ = fadvise(&self.block_device, 0, None, Advice::DontNeed);
-    }
 }
 
-impl Drop for Passthrough {
-    fn drop(&mut self) {
-        if self.may_write {
-            self.forget_cached();
-        }
-    }
-}
-
-fn cannot_be_opened(place: &PassthroughPlace, errno: Errno) -> String {
+fn cannot_be_opened(place: &GenericDevice, errno: Errno) -> String {
     let (path, direct) = (place.path.display(), PATH.to("direct"));
     match errno {
         Errno::ACCESS | Errno::PERM => {
@@ -231,7 +190,10 @@ fn check_format(format: Format, target: &Target) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::target::TargetKind;
 
     fn target(kind: TargetKind) -> Target {
         Target {
@@ -246,12 +208,12 @@ mod tests {
     }
 
     fn refused(kind: TargetKind, path: &str, device: (u32, u32)) -> String {
-        let place = PassthroughPlace {
+        let place = GenericDevice {
             path: path.into(),
             device,
             command_bytes_max: 1 << 17,
         };
-        let opened = Passthrough::open(&target(kind), &place, Direction::Read);
+        let opened = NvmeNamespace::open(&target(kind), &place, Direction::Read);
         opened.unwrap_err().to_string()
     }
 

@@ -19,6 +19,8 @@ pub enum ScsiFault {
     Driver(u16),
     /// The disk moved fewer bytes than it was asked for, and reported no error.
     Short,
+    /// The disk has no such blocks, and was not asked: not every disk says so by itself.
+    Beyond,
 }
 
 /// `host_status` of `struct sg_io_hdr`, scsi/scsi_status.h of Linux.
@@ -122,6 +124,7 @@ impl ScsiFault {
             ScsiFault::Status(status) => words::of_status(status).1,
             ScsiFault::Host(host) => words::of_host(host.0).1,
             ScsiFault::Driver(_) | ScsiFault::Short => words::ScsiAdvice::Way,
+            ScsiFault::Beyond => words::ScsiAdvice::Command,
         };
         kind.words()
     }
@@ -149,6 +152,7 @@ impl fmt::Display for ScsiFault {
                     "the disk moved fewer bytes than it was asked for"
                 )
             }
+            ScsiFault::Beyond => write!(formatter, "the blocks lie beyond the end of the disk"),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use sustain_document::setting::PATH;
 
 use super::{CacheKept, ScsiFacts, block_device_of};
-use crate::error::{Error, IoFault};
+use crate::error::{Error, IoFault, ScsiFault};
 use crate::scsi::answer::ScsiAnswer;
 use crate::scsi::{CAPACITY_BYTES, DiskBlocks, IOCTL_SG_IO, SENSE_BYTES, ScsiCommand, SgHeader};
 use crate::target::{Direction, Target};
@@ -29,6 +29,8 @@ pub struct ScsiDisk {
     /// claimed if it was opened for writing.
     block_device: Arc<OwnedFd>,
     facts: ScsiFacts,
+    /// Blocks of the disk.
+    count: u64,
     /// Whether memory was found to lie in more pieces than a command of the largest size may have.
     is_scattered: AtomicBool,
     may_write: bool,
@@ -48,8 +50,9 @@ impl ScsiDisk {
         direction: Direction,
     ) -> Result<ScsiDisk, Error> {
         let block_device = block_device_of(target)?;
-        let disk = ScsiDisk {
+        let mut disk = ScsiDisk {
             block_device: Arc::clone(block_device),
+            count: 0,
             facts: ScsiFacts {
                 command_bytes_max: facts.command_bytes_max.min(u64::from(u32::MAX)),
                 ..facts
@@ -61,6 +64,7 @@ impl ScsiDisk {
         let blocks = disk
             .blocks()
             .map_err(|why| Error::target(&target.name, why))?;
+        disk.count = blocks.count;
         match check_blocks(blocks, facts.block_bytes, target.capacity_bytes) {
             Ok(()) => Ok(disk),
             Err(why) => Err(Error::target(&target.name, why)),
@@ -152,10 +156,14 @@ impl ScsiDisk {
         let block = self.facts.block_bytes;
         let is_whole = offset_bytes.is_multiple_of(block) && length.is_multiple_of(block);
         let count = u32::try_from(length / block).ok();
-        match count.filter(|count| *count > 0 && is_whole) {
-            Some(count) => Ok((offset_bytes / block, count)),
-            None => Err(IoFault::Kernel(libc::EINVAL)),
+        let Some(count) = count.filter(|count| *count > 0 && is_whole) else {
+            return Err(IoFault::Kernel(libc::EINVAL));
+        };
+        let first = offset_bytes / block;
+        if first + u64::from(count) > self.count {
+            return Err(IoFault::Scsi(ScsiFault::Beyond));
         }
+        Ok((first, count))
     }
 
     fn blocks(&self) -> Result<DiskBlocks, String> {
@@ -261,6 +269,7 @@ impl ScsiDisk {
                 may_write: false,
             },
             block_device,
+            count: (1 << 30) / facts.block_bytes,
             facts,
             is_scattered: AtomicBool::new(false),
             may_write,
@@ -366,5 +375,8 @@ mod tests {
         assert_eq!(blocks(1000, &[512]), None);
         assert_eq!(blocks(1024, &[511]), None);
         assert_eq!(blocks(1024, &[]), None);
+        let last = (1 << 30) - 512;
+        assert_eq!(blocks(last, &[512]), Some((last / 512, 1)));
+        assert_eq!(blocks(last, &[1024]), None, "the disk has no more");
     }
 }

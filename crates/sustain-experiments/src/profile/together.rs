@@ -118,7 +118,7 @@ pub(super) fn shared(spots: &[Spot], alone_noise: f64) -> Option<Option<Shared>>
     let alone_line = FittedLine::through(&positions, &alone_logs);
     let least_rise = RISE_MIN.max(RISE_ERRORS * scatter * line.error_per_noise);
     let is_rising = line.rise > least_rise && alone_line.rise < line.rise / 2.0;
-    let level = median(&within_logs).exp();
+    let level = median(within_logs).exp();
     let end_rate = spots
         .get(end)
         .map(|free| (spots[end - 1].alone * free.alone).sqrt());

@@ -234,8 +234,8 @@ fn recording(
     }
 }
 
-/// Whether an end mark became durable. Where the start is gone on its member, those of other members
-/// tell whether the recorder was one that would tell.
+/// Whether an end mark became durable. Where the start is gone on its member, those of other
+/// members tell whether the recorder was one that would tell.
 fn known_durability(chapter: &Chapter, is_newer: bool) -> EndDurability {
     let durability = chapter.end_durability;
     match durability == EndDurability::Assumed && chapter.start.is_none() && is_newer {

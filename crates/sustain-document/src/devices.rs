@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::block_device::BlockDevice;
+use crate::effect::MemoryCopy;
 
 /// The version of [`DevicesDocument`].
 pub const DEVICES_SCHEMA: &str = "sustain.devices/1";
@@ -21,6 +22,9 @@ pub struct DevicesDocument {
     pub disks: Vec<DiskFacts>,
     /// Devices built on them: partitions, RAID, volumes, loop devices.
     pub layers: Vec<DeviceFacts>,
+    /// How fast this machine copies memory; null unless that was asked for.
+    #[serde(default)]
+    pub memory_copy: Option<MemoryCopy>,
     /// Notes on what could not be read.
     pub notes: Vec<String>,
 }

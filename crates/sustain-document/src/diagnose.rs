@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::devices::HopKind;
+use crate::effect::MemoryCopy;
 use crate::host::Host;
 use crate::system::System;
 use crate::vocabulary::{DataPath, Direction, LayoutKind};
@@ -43,6 +44,14 @@ pub struct DiagnoseResult {
     pub runs: Option<u64>,
     /// Every subset that was measured, in order.
     pub measurements: Vec<Measurement>,
+    /// The way of the data, link by link, nearest to the disks first: what each link carried at the
+    /// most, and whether a limit is there. Empty in documents of earlier versions.
+    #[serde(default)]
+    pub chain: Vec<ChainLink>,
+    /// How fast this machine copies memory; null for simulated machines, where it was not measured,
+    /// and in documents of earlier versions.
+    #[serde(default)]
+    pub memory_copy: Option<MemoryCopy>,
     /// What pauses of targets took from those who were measured together, if that shows: all other
     /// rates of this result are without pauses.
     #[serde(default)]
@@ -142,6 +151,21 @@ pub struct TopologyHop {
     pub rate_bytes_per_s: Option<f64>,
     /// How that rate is computed.
     pub formula: Option<String>,
+}
+
+/// What one hop carried for the targets whose data passes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ChainLink {
+    /// The hop.
+    pub hop: TopologyHop,
+    /// The targets whose data passes it.
+    pub targets: Vec<String>,
+    /// The most that these targets reached together in one reading.
+    pub carried_bytes_per_s: f64,
+    /// Whether a limit is there.
+    pub verdict: ChainVerdict,
+    /// With `guilty`: the position of its wall in `walls`, from 0.
+    pub wall: Option<usize>,
 }
 
 /// A target by itself.
@@ -422,6 +446,18 @@ pub struct Dropped {
     pub target: String,
     /// What happened and what to do next.
     pub message: String,
+}
+
+closed_set! {
+    /// Whether a limit is at a link of the chain.
+    pub enum ChainVerdict {
+        /// A wall is there.
+        Guilty,
+        /// It carried clearly less than it can.
+        Cleared,
+        /// It is not known what it can carry, or it carried nearly that.
+        Open,
+    }
 }
 
 closed_set! {

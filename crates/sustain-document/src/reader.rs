@@ -181,8 +181,8 @@ pub fn read_saved(text: &str) -> Result<Saved, DocumentError> {
             found: unread.schema,
             expected: "a `sustain.measure/1`, `sustain.record/1`, `sustain.diagnose/1`, \
                        `sustain.matrix/1`, `sustain.profile/1`, `sustain.sweep/1` or \
-                       `sustain.compare/1`: give a result of `sustain measure`, `record`, `diagnose`, `profile`, `sweep` or \
-                       `compare`"
+                       `sustain.compare/1`: give a result of `sustain measure`, `record`, \
+                       `diagnose`, `profile`, `sweep` or `compare`"
                 .to_owned(),
         }),
     }

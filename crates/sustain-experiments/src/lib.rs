@@ -29,6 +29,7 @@ pub mod effect;
 pub mod error;
 mod figures;
 pub mod measure;
+pub mod memory_copy;
 mod others;
 pub mod profile;
 pub mod steady_words;

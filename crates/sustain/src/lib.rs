@@ -58,7 +58,7 @@ pub use sustain_experiments::effect::EffectPlan;
 pub use sustain_experiments::profile::{ProfilePlan, profile};
 pub use sustain_experiments::sweep::{SweepPlan, sweep};
 /// The other experiments, each a module with its plan, its events and its run.
-pub use sustain_experiments::{compare, diagnose, effect, profile, sweep};
+pub use sustain_experiments::{compare, diagnose, effect, memory_copy, profile, sweep};
 
 /// Recording: stores, recorders, readers, the format.
 pub mod record {

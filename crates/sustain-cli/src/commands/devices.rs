@@ -5,17 +5,21 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use rustix::fs::{major, minor};
+use sustain::Stop;
+use sustain::disk::clock::Clock;
 use sustain::document::block_device::BlockDevice;
 use sustain::host::{
     Roots, Topology, device_named, device_of_number, devices_document, disks_under_file_system,
     file_system_of,
 };
+use sustain::memory_copy;
 use sustain::report::terminal::devices_text;
 
 use super::output::{self, OutputKind};
-use super::stores;
+use super::{say, stores};
 use crate::exit::Exit;
 use crate::flags::devices::DevicesFlags;
+use crate::interrupt;
 use crate::usage_error::UsageError;
 
 pub(crate) fn run(flags: &DevicesFlags) -> anyhow::Result<Exit> {
@@ -31,7 +35,15 @@ pub(crate) fn run(flags: &DevicesFlags) -> anyhow::Result<Exit> {
     if !flags.devices.is_empty() {
         topology = topology.only_under(&roots, &named);
     }
-    let document = devices_document(topology);
+    let mut document = devices_document(topology);
+    if flags.memory {
+        let stop = Stop::default();
+        interrupt::watch(&stop, say)?;
+        match memory_copy::measure(&Clock::Real, &roots, &stop) {
+            Ok(copied) => document.memory_copy = copied,
+            Err(why) => document.notes.push(why),
+        }
+    }
     let text = devices_text(&document, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;
     Ok(Exit::Done)

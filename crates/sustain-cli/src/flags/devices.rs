@@ -25,6 +25,9 @@ What the output means:
   scheduler, cache, requests up to
       How the kernel orders requests, whether the disk says that it caches writes, and the longest
       request that it takes.
+  memory (with --memory)
+      Bytes copied per second by one processor and by all of them. A disk's transfer past the page
+      cache takes half of what a copy of as many bytes takes.
   may be written, must not be written
       Whether measure, sweep and create would agree to write to the disk, and why.";
 
@@ -36,6 +39,10 @@ pub(crate) struct DevicesFlags {
     /// directories; all disks if none is named.
     #[arg(value_name = "DEVICE")]
     pub(crate) devices: Vec<String>,
+    /// Measure for a second or two how fast this machine copies memory: all that disks move crosses
+    /// the memory.
+    #[arg(long)]
+    pub(crate) memory: bool,
     /// Write the devices as JSON to this file; - is standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

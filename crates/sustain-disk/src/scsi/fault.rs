@@ -21,6 +21,8 @@ pub enum ScsiFault {
     Short,
     /// The disk has no such blocks, and was not asked: not every disk says so by itself.
     Beyond,
+    /// A flush went well, but the disk was reset or lost power after the flush before.
+    Reset,
 }
 
 /// `host_status` of `struct sg_io_hdr`, scsi/scsi_status.h of Linux.
@@ -80,6 +82,11 @@ impl Sense {
         }
     }
 
+    /// Whether it says that the disk was reset, or had lost power (SPC-4, code 29).
+    pub(crate) fn tells_of_reset(self) -> bool {
+        (self.key, self.code) == (0x6, 0x29)
+    }
+
     pub(crate) fn key(self) -> u8 {
         self.key
     }
@@ -123,7 +130,7 @@ impl ScsiFault {
             ScsiFault::Sense(sense) => words::of_sense(sense.key, sense.code, sense.qualifier).1,
             ScsiFault::Status(status) => words::of_status(status).1,
             ScsiFault::Host(host) => words::of_host(host.0).1,
-            ScsiFault::Driver(_) | ScsiFault::Short => words::ScsiAdvice::Way,
+            ScsiFault::Driver(_) | ScsiFault::Short | ScsiFault::Reset => words::ScsiAdvice::Way,
             ScsiFault::Beyond => words::ScsiAdvice::Command,
         };
         kind.words()
@@ -153,6 +160,10 @@ impl fmt::Display for ScsiFault {
                 )
             }
             ScsiFault::Beyond => write!(formatter, "the blocks lie beyond the end of the disk"),
+            ScsiFault::Reset => write!(
+                formatter,
+                "the disk was reset, or lost power: what was only in its cache may be lost"
+            ),
         }
     }
 }

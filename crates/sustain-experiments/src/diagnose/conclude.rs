@@ -12,6 +12,7 @@ use sustain_statistics::walls::{self, Model, SumLimit, WallKind, WallState};
 use sustain_targets::others_words;
 
 use super::basis::{explained, is_doubted, rates_alone};
+use super::chain::chain;
 use super::diagnosed::Diagnosed;
 use super::diagnosis_words;
 use super::explain::Explanation;
@@ -54,9 +55,11 @@ pub(super) fn conclude(diagnosed: Diagnosed<'_>) -> DiagnoseResult {
             expected_bytes_per_s: loss.expected_bytes_per_s,
             measured_bytes_per_s: loss.measured_bytes_per_s,
         }),
+        chain: chain(&diagnosed.ways.ways, &measurements, &walls),
         walls,
         runs: Some(diagnosed.runs as u64),
         measurements,
+        memory_copy: diagnosed.memory_copy.clone(),
         pauses: paused_rates(&diagnosed),
         advice: diagnosed.advice(),
         drift: Drift {

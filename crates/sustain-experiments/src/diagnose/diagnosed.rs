@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use sustain_document::effect::MemoryCopy;
 use sustain_document::host::Host;
 use sustain_document::system::System;
 use sustain_load::session::Session;
@@ -31,6 +32,8 @@ pub(super) struct Diagnosed<'a> {
     pub(super) parts_with_pauses: BTreeMap<Vec<usize>, Vec<f64>>,
     /// The number of runs, those for repeats and for advice included.
     pub(super) runs: usize,
+    /// How fast memory is copied here.
+    pub(super) memory_copy: Option<MemoryCopy>,
     pub(super) host: Host,
     pub(super) system: System,
     pub(super) started_unix_s: i64,

@@ -4,6 +4,8 @@
 use sustain_document::devices::HopKind;
 use sustain_document::diagnose::{TopologyHop, TopologyPath};
 
+use super::topology_paths::is_memory_kind;
+
 /// A hop does not explain a wall that is higher than its rate by more than the noise of readings.
 const ABOVE_HOP_MAX: f64 = 1.05;
 /// A wall below this part of what a hop carries has another cause.
@@ -78,6 +80,7 @@ pub(super) fn explain(
         .copied()
         .filter(|hop| !outsiders.iter().any(|way| passes(way, hop)))
         .collect();
+    let own = without_cleared_memory(own, limit_bytes_per_s);
     let Some(nearest) = own.first() else {
         return shared_with_outsiders(common[0], &outsiders);
     };
@@ -107,6 +110,18 @@ pub(super) fn explain(
             hop: nearest.name.clone(),
         }),
     }
+}
+
+/// Leaves out the memory if it was measured to carry far more, and other hops are left.
+fn without_cleared_memory(mut own: Vec<&TopologyHop>, limit_bytes_per_s: f64) -> Vec<&TopologyHop> {
+    let is_cleared = |hop: &TopologyHop| {
+        let share = hop.rate_bytes_per_s.map(|rate| limit_bytes_per_s / rate);
+        is_memory_kind(hop.kind) && share.is_some_and(|share| share < SHARE_OF_HOP_MIN)
+    };
+    if own.iter().any(|hop| !is_cleared(hop)) {
+        own.retain(|hop| !is_cleared(hop));
+    }
+    own
 }
 
 fn passes(way: &TopologyPath, hop: &TopologyHop) -> bool {

@@ -4,6 +4,7 @@
 
 mod advice;
 mod basis;
+mod chain;
 mod combinations;
 mod conclude;
 mod diagnosed;

@@ -8,6 +8,7 @@ use sustain_disk::layout::Layout;
 use sustain_disk::target::{Direction, TargetKind, open_dummy};
 use sustain_disk::units::Size;
 use sustain_document::diagnose::DiagnoseResult;
+use sustain_document::effect::MemoryCopy;
 use sustain_host::Roots;
 use sustain_load::observer::of_phase;
 use sustain_load::open_target::OpenTarget;
@@ -32,6 +33,7 @@ use super::sums::sums;
 use super::topology_paths::{TopologyPaths, shared_words, ways};
 use super::tried::{exceeded, faster_measured, missed, rank};
 use crate::error::MeasureError;
+use crate::memory_copy;
 
 /// So many targets are measured twice at first, which is enough to know how much readings differ.
 const REPEATED: usize = 8;
@@ -214,7 +216,8 @@ impl Diagnosis<'_> {
         for note in shared.into_iter().chain(self.mixed_kinds(session)) {
             observer(DiagnoseEvent::Note(note));
         }
-        let ways = ways(session, self.targets, self.roots);
+        let mut ways = ways(session, self.targets, self.roots);
+        let memory_copy = self.copy_memory(session, &mut ways, stop, observer);
         let started_unix_s = unix_seconds();
         let start = session.clock.now();
         let mut prepared = PreparedTargets {
@@ -264,11 +267,37 @@ impl Diagnosis<'_> {
             cache_flushes_s,
             parts_with_pauses,
             runs: measured,
+            memory_copy,
             host: begun.host,
             system: prepared.monitor.finish(start),
             started_unix_s,
             is_interrupted: stop.reason().is_some(),
         }))
+    }
+
+    /// Measures how fast memory is copied, and has the memory on the way of the targets carry that.
+    /// A simulated machine has its memory in its file, if at all.
+    fn copy_memory(
+        &self,
+        session: &Session,
+        ways: &mut TopologyPaths,
+        stop: &Stop,
+        observer: &mut DiagnoseObserver<'_>,
+    ) -> Option<MemoryCopy> {
+        if session.clock.is_virtual() {
+            return None;
+        }
+        match memory_copy::measure(&session.clock, self.roots, stop) {
+            Ok(copied) => {
+                let (most, formula) = memory_copy::most(copied.as_ref()?, self.load.path);
+                ways.know_memory(most, &formula);
+                copied
+            }
+            Err(why) => {
+                observer(DiagnoseEvent::Note(why));
+                None
+            }
+        }
     }
 
     fn probe<'a, 'b>(

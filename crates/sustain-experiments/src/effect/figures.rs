@@ -9,9 +9,10 @@ use sustain_document::effect::{
 use sustain_document::system::{KernelCounters, Sample};
 
 use super::board::{BoardPage, Entries, ObservedPhase as Number};
+use super::effect_words;
 use super::latencies::Latencies;
 use super::probes::ProbeObservations;
-use super::{copy, effect_words};
+use crate::memory_copy;
 
 /// A stretch that is over.
 #[derive(Debug)]
@@ -149,7 +150,7 @@ pub(super) fn path_effect(
         }),
         memory_share: memory_copy
             .filter(|_| load.bytes > 0)
-            .map(|found| copy::share(found, run.path, load.rate_bytes_per_s)),
+            .map(|found| memory_copy::share(found, run.path, load.rate_bytes_per_s)),
         load,
         writes_over_time: over_time(run.seen.writes.as_ref(), run),
         timer_over_time: over_time(run.seen.timer.as_ref(), run),

@@ -4,7 +4,6 @@
 //! driver.
 
 mod board;
-mod copy;
 mod datagrams;
 mod effect_words;
 mod figures;

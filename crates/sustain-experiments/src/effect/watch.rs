@@ -19,12 +19,12 @@ use sustain_targets::Stop;
 
 use super::EffectPlan;
 use super::board::ObservedPhase;
-use super::copy;
 use super::figures::{self, EndedStretch, WatchedLoad};
 use super::place::{ProbeFile, choose};
 use super::probes::Probes;
 use super::{idle_ns, no_place, other, statements};
 use crate::error::MeasureError;
+use crate::memory_copy;
 
 /// The outcome of a run, its number of drivers, and its start.
 type Ran = (PhaseOutcome, u32, Timestamp);
@@ -85,7 +85,7 @@ impl<'a> Watch<'a> {
     /// Measures how fast memory is copied; this is done before the load, while nothing else is
     /// active.
     pub(crate) fn copy_memory(&mut self, session: &Session, stop: &Stop) {
-        match copy::measure(&session.clock, self.roots, stop) {
+        match memory_copy::measure(&session.clock, self.roots, stop) {
             Ok(Some(copied)) => self.copy = Some(copied),
             Ok(None) => self
                 .unmeasured

@@ -186,6 +186,7 @@ pub fn devices_document(topology: Topology) -> DevicesDocument {
         schema: DEVICES_SCHEMA.to_owned(),
         disks: topology.disks,
         layers: topology.layers,
+        memory_copy: None,
         notes: topology.notes,
     }
 }

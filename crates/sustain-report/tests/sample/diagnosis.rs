@@ -140,6 +140,8 @@ pub fn without_wall(disks: usize) -> DiagnoseResult {
         unexplained: None,
         runs: None,
         measurements: vec![all],
+        chain: Vec::new(),
+        memory_copy: None,
         pauses: None,
         advice: Vec::new(),
         drift: Drift::default(),

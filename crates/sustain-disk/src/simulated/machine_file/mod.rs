@@ -155,6 +155,8 @@ pub struct LimitDescription {
     pub request_ns: u64,
     /// How it is shared.
     pub share: SharingRule,
+    /// How its rate comes about, in words, for people.
+    pub formula: Option<String>,
 }
 
 /// The rates that a limit carries, in bytes per second.
@@ -326,7 +328,7 @@ fn limit_description(
     name: &str,
     section: &Section<'_>,
 ) -> Result<LimitDescription, MachineFileError> {
-    section.allow_only(&["rate", "read", "write", "request", "share"])?;
+    section.allow_only(&["rate", "read", "write", "request", "share", "formula"])?;
     let rate = rate_within(section, "rate")?;
     let read = rate_within(section, "read")?;
     let write = rate_within(section, "write")?;
@@ -356,6 +358,7 @@ fn limit_description(
         rates,
         request_ns: section.duration("request")?.unwrap_or(0),
         share,
+        formula: section.text("formula")?.map(str::to_owned),
     })
 }
 

@@ -33,6 +33,9 @@ pub struct ScsiDisk {
     count: u64,
     /// Whether memory was found to lie in more pieces than a command of the largest size may have.
     is_scattered: AtomicBool,
+    /// Whether the disk said since the last flush that it was reset or had lost power. What it had
+    /// taken into a volatile cache before may be gone, and the next flush would not tell.
+    was_reset: AtomicBool,
     may_write: bool,
     _cache: CacheKept,
 }
@@ -58,6 +61,7 @@ impl ScsiDisk {
                 ..facts
             },
             is_scattered: AtomicBool::new(false),
+            was_reset: AtomicBool::new(false),
             may_write: direction == Direction::Write,
             _cache: CacheKept::of(target, block_device, direction)?,
         };
@@ -65,6 +69,8 @@ impl ScsiDisk {
             .blocks()
             .map_err(|why| Error::target(&target.name, why))?;
         disk.count = blocks.count;
+        // What was before is not ours.
+        disk.was_reset = AtomicBool::new(false);
         match check_blocks(blocks, facts.block_bytes, target.capacity_bytes) {
             Ok(()) => Ok(disk),
             Err(why) => Err(Error::target(&target.name, why)),
@@ -113,7 +119,21 @@ impl ScsiDisk {
             return Ok(());
         }
         // SAFETY: a flush has no memory.
-        unsafe { self.send(&ScsiCommand::flush(), &[], FLUSH_TIMEOUT_MS) }
+        unsafe { self.send(&ScsiCommand::flush(), &[], FLUSH_TIMEOUT_MS) }?;
+        self.require_no_reset()
+    }
+
+    /// Fails once after the disk has said that it was reset.
+    fn require_no_reset(&self) -> Result<(), IoFault> {
+        match self.was_reset.swap(false, Ordering::Relaxed) {
+            true => Err(IoFault::Scsi(ScsiFault::Reset)),
+            false => Ok(()),
+        }
+    }
+
+    fn note_reset(&self, fault: ScsiFault) {
+        let is_reset = matches!(fault, ScsiFault::Sense(sense) if sense.tells_of_reset());
+        self.was_reset.fetch_or(is_reset, Ordering::Relaxed);
     }
 
     /// Reads whole blocks from `offset_bytes` on.
@@ -210,7 +230,7 @@ impl ScsiDisk {
             }
             match ScsiAnswer::of(&header, &sense) {
                 ScsiAnswer::Done => return Ok(()),
-                ScsiAnswer::Again(_) if tries < TRIES_MAX => {}
+                ScsiAnswer::Again(fault) if tries < TRIES_MAX => self.note_reset(fault),
                 ScsiAnswer::Again(fault) | ScsiAnswer::Failed(fault) => {
                     return Err(IoFault::Scsi(fault));
                 }
@@ -272,6 +292,7 @@ impl ScsiDisk {
             count: (1 << 30) / facts.block_bytes,
             facts,
             is_scattered: AtomicBool::new(false),
+            was_reset: AtomicBool::new(false),
             may_write,
         }
     }
@@ -280,6 +301,7 @@ impl ScsiDisk {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scsi::fault::Sense;
     use crate::target::TargetKind;
 
     const FACTS: ScsiFacts = ScsiFacts {
@@ -312,6 +334,23 @@ mod tests {
             no_commands.contains("takes no SCSI commands"),
             "{no_commands}"
         );
+    }
+
+    #[test]
+    fn the_first_flush_behind_a_reset_fails() {
+        let disk = ScsiDisk::over_file(FACTS, true);
+        let attention = |code| {
+            let sense = [0x70, 0, 6, 0, 0, 0, 0, 10, 0, 0, 0, 0, code, 0, 0, 0, 0, 0];
+            ScsiFault::Sense(Sense::parse(&sense).unwrap())
+        };
+        // The capacity has changed, say.
+        disk.note_reset(attention(0x2a));
+        assert_eq!(disk.require_no_reset(), Ok(()));
+        disk.note_reset(attention(0x29));
+        disk.note_reset(attention(0x2a));
+        let reset = Err(IoFault::Scsi(ScsiFault::Reset));
+        assert_eq!(disk.require_no_reset(), reset);
+        assert_eq!(disk.require_no_reset(), Ok(()));
     }
 
     #[test]

@@ -31,6 +31,31 @@ pub(super) struct TopologyPaths {
     pub(super) order: Option<Vec<usize>>,
 }
 
+impl TopologyPaths {
+    /// Has the memory carry what it was measured to copy, where all paths end in one memory: of
+    /// nodes, nobody knows which of them copied how much.
+    pub(super) fn know_memory(&mut self, rate_bytes_per_s: f64, formula: &str) {
+        let hops = || self.ways.iter().flat_map(|way| &way.hops);
+        let mut ids = hops()
+            .filter(|hop| is_memory_kind(hop.kind))
+            .map(|hop| &hop.id);
+        let first = ids.next().cloned();
+        if ids.any(|id| Some(id) != first.as_ref()) {
+            return;
+        }
+        let hops = self.ways.iter_mut().flat_map(|way| &mut way.hops);
+        for hop in hops.filter(|hop| is_memory_kind(hop.kind)) {
+            hop.rate_bytes_per_s = Some(rate_bytes_per_s);
+            hop.formula = Some(formula.to_owned());
+        }
+    }
+}
+
+/// Whether paths end there.
+pub(super) fn is_memory_kind(kind: HopKind) -> bool {
+    matches!(kind, HopKind::Memory | HopKind::NumaNode)
+}
+
 /// Finds how the first `targets` of a session are connected.
 pub(super) fn ways(session: &Session, targets: usize, roots: &Roots) -> TopologyPaths {
     let targets = &session.targets[..targets];
@@ -164,7 +189,7 @@ fn simulated_way(
             name: format!("the limit \"{}\" in the machine file", limit.name),
             kind: HopKind::SimulatedLimit,
             rate_bytes_per_s: Some(rate),
-            formula: None,
+            formula: limit.formula.clone(),
         }
     });
     let mut place = vec![disk.machine as u64];

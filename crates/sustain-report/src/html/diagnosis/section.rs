@@ -46,6 +46,7 @@ pub(super) fn section(result: &DiagnoseResult, index: usize) -> Result<String, R
     markup.push_str(&tables::dropped(result));
     markup.push_str(&bars::bars(&facts));
     markup.push_str(&machine::machine(&facts));
+    markup.push_str(&tables::chain(result));
     markup.push_str(&walls::walls(&facts));
     markup.push_str(&matrix::matrix(&facts));
     markup.push_str(&advice::advice(&facts));

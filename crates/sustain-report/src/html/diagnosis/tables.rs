@@ -4,10 +4,12 @@
 use sustain_document::diagnose::{DiagnoseResult, MemberLimit};
 
 use super::super::table::Table;
+use super::super::title::targets;
 use super::super::where_tables::{command_settings_and_machine, machine_words};
 use super::facts::{DiagnosisPicture, PictureDisk, ratio};
 use crate::ReportError;
 use crate::format::{percent, rate, size, stretch};
+use crate::terminal::diagnosis::chain::{carried, verdict};
 
 /// The targets that failed; empty if none did.
 pub(super) fn dropped(result: &DiagnoseResult) -> String {
@@ -19,6 +21,31 @@ pub(super) fn dropped(result: &DiagnoseResult) -> String {
     match table.markup() {
         markup if markup.is_empty() => markup,
         markup => format!("<div class=\"alarm\">{markup}</div>\n"),
+    }
+}
+
+/// What each link between the disks and the memory carried; empty if none is known.
+pub(super) fn chain(result: &DiagnoseResult) -> String {
+    let head = [
+        "link",
+        "targets",
+        "carried",
+        "verdict",
+        "how its rate is computed",
+    ];
+    let mut table = Table::new("What each link carried", &head);
+    for link in &result.chain {
+        table.row(vec![
+            link.hop.name.clone(),
+            targets(&link.targets, &link.targets),
+            carried(link),
+            verdict(link),
+            link.hop.formula.clone().unwrap_or_default(),
+        ]);
+    }
+    match table.markup() {
+        markup if markup.is_empty() => markup,
+        markup => format!("<h2>What each link carried</h2>\n{markup}"),
     }
 }
 

@@ -223,6 +223,13 @@ fn verdict(facts: &DeviceFacts) -> String {
     }
 }
 
+fn processors(count: u32) -> String {
+    match count {
+        1 => "1 processor".to_owned(),
+        count => format!("{count} processors"),
+    }
+}
+
 fn remarks(document: &DevicesDocument) -> Vec<String> {
     let mut lines = Vec::new();
     if document.disks.is_empty() {
@@ -245,6 +252,14 @@ fn remarks(document: &DevicesDocument) -> Vec<String> {
                 "{count} links run more slowly than both their ends could: {names}"
             ));
         }
+    }
+    if let Some(copy) = &document.memory_copy {
+        lines.push(format!(
+            "memory: {} copied by {}, {} by one",
+            rate(copy.all_threads_bytes_per_s),
+            processors(copy.threads),
+            rate(copy.one_thread_bytes_per_s)
+        ));
     }
     if hops().any(|hop| hop.rate_bytes_per_s.is_some()) {
         let line = "A rate is that of a link in one direction after line encoding; headers and \

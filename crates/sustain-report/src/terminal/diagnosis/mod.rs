@@ -16,6 +16,7 @@ use super::{LiveKind, LiveView, SIMULATED, sentences, without_controls};
 use crate::format::{confidence, percent, rate, rates_of_each, stretch};
 
 mod advice;
+pub(crate) mod chain;
 
 /// A longer list of names is cut, and the rest is counted.
 const NAMES_MAX: usize = 8;
@@ -105,6 +106,7 @@ pub fn diagnosis_text(result: &DiagnoseResult, width: usize) -> String {
             text.push_str(&wrapped(&line, width));
         }
     }
+    text.push_str(&chain::chain(result, width));
     if !result.advice.is_empty() {
         text.push_str("\nWhat to do (best first; other cables last)\n");
         for (number, advice) in result.advice.iter().enumerate() {

@@ -7,6 +7,7 @@ use std::sync::Barrier;
 
 use sustain_disk::clock::Clock;
 use sustain_disk::target::DataPath;
+use sustain_disk::units::Rate;
 use sustain_document::effect::{MemoryCopy, MemoryShare};
 use sustain_host::{Roots, last_level_cache_bytes};
 use sustain_targets::{Stop, check_memory};
@@ -26,11 +27,7 @@ const WALL_SHARE: f64 = 0.5;
 ///
 /// # Errors
 /// Says in words why it cannot be measured.
-pub(super) fn measure(
-    clock: &Clock,
-    roots: &Roots,
-    stop: &Stop,
-) -> Result<Option<MemoryCopy>, String> {
+pub fn measure(clock: &Clock, roots: &Roots, stop: &Stop) -> Result<Option<MemoryCopy>, String> {
     let cache_bytes = last_level_cache_bytes(roots);
     let wanted = cache_bytes.unwrap_or(0).saturating_mul(TIMES_CACHE);
     let buffer_bytes = wanted.clamp(BUFFER_BYTES_MIN, BUFFER_BYTES_MAX);
@@ -91,9 +88,9 @@ fn best_rate(clock: &Clock, threads: usize, part_bytes: usize) -> f64 {
     (0..ROUNDS).map(sum).fold(0.0, f64::max)
 }
 
-/// The part of the copy rate that a load of this rate needs with this I/O path.
-pub(super) fn share(copy: &MemoryCopy, path: DataPath, rate_bytes_per_s: f64) -> MemoryShare {
-    let (copies_per_byte, model) = match path {
+/// Copies of memory that each byte of a load with this path is worth, and why.
+fn copies_per_byte(path: DataPath) -> (f64, &'static str) {
+    match path {
         DataPath::Direct | DataPath::Passthrough => (
             0.5,
             "direct: each byte crosses the memory bus once, by the disk's DMA; a copied byte \
@@ -105,7 +102,20 @@ pub(super) fn share(copy: &MemoryCopy, path: DataPath, rate_bytes_per_s: f64) ->
              crosses the memory bus once more by the disk's DMA, so the load counts as one and a \
              half copies",
         ),
-    };
+    }
+}
+
+/// The load of this path that the memory carries at the most, and how that is computed.
+pub(crate) fn most(copy: &MemoryCopy, path: DataPath) -> (f64, String) {
+    let (copies, _) = copies_per_byte(path);
+    let copied = Rate(copy.all_threads_bytes_per_s);
+    let formula = format!("{copied} copied, and each byte counts as {copies} copies");
+    (copy.all_threads_bytes_per_s / copies, formula)
+}
+
+/// The part of the copy rate that a load of this rate needs with this I/O path.
+pub(crate) fn share(copy: &MemoryCopy, path: DataPath, rate_bytes_per_s: f64) -> MemoryShare {
+    let (copies_per_byte, model) = copies_per_byte(path);
     let needed_bytes_per_s = rate_bytes_per_s * copies_per_byte;
     let share = needed_bytes_per_s / copy.all_threads_bytes_per_s.max(1.0);
     MemoryShare {

@@ -1,5 +1,5 @@
-//! The chain: every link between the disks and the memory, with what it carried, and whether a limit
-//! is there. Pure; the conclusion of a diagnosis calls it.
+//! The chain: every link between the disks and the memory, with what it carried, and whether a
+//! limit is there. Pure; the conclusion of a diagnosis calls it.
 
 use sustain_document::devices::HopKind;
 use sustain_document::diagnose::{

@@ -7,9 +7,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::devices::HopKind;
+pub use crate::chain::TopologyHop;
+
+use crate::chain::ChainLink;
 use crate::effect::MemoryCopy;
 use crate::host::Host;
+use crate::revolutions::LostRevolutions;
 use crate::system::System;
 use crate::vocabulary::{DataPath, Direction, LayoutKind};
 
@@ -138,36 +141,6 @@ pub struct TopologyPath {
     pub hops: Vec<TopologyHop>,
 }
 
-/// One hop of a topology path that several targets may share.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TopologyHop {
-    /// The same for all targets that pass it.
-    pub id: String,
-    /// In plain words.
-    pub name: String,
-    /// Its kind.
-    pub kind: HopKind,
-    /// The rate that it carries after encoding, if known.
-    pub rate_bytes_per_s: Option<f64>,
-    /// How that rate is computed.
-    pub formula: Option<String>,
-}
-
-/// What one hop carried for the targets whose data passes it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ChainLink {
-    /// The hop.
-    pub hop: TopologyHop,
-    /// The targets whose data passes it.
-    pub targets: Vec<String>,
-    /// The most that these targets reached together in one reading.
-    pub carried_bytes_per_s: f64,
-    /// Whether a limit is there.
-    pub verdict: ChainVerdict,
-    /// With `guilty`: the position of its wall in `walls`, from 0.
-    pub wall: Option<usize>,
-}
-
 /// A target by itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Alone {
@@ -223,6 +196,10 @@ pub struct Wall {
     /// Whether the members' rates are whole fractions of their rates alone, as of disks that miss
     /// revolutions.
     pub missed_revolutions: bool,
+    /// With kind `collapse`: the revolutions that each record waits for, if that explains how slow
+    /// its members are.
+    #[serde(default)]
+    pub lost_revolutions: Option<LostRevolutions>,
     /// The rate of each member while all members are active.
     pub shares: Vec<Share>,
     /// Whether the shares were alike each time.
@@ -446,18 +423,6 @@ pub struct Dropped {
     pub target: String,
     /// What happened and what to do next.
     pub message: String,
-}
-
-closed_set! {
-    /// Whether a limit is at a link of the chain.
-    pub enum ChainVerdict {
-        /// A wall is there.
-        Guilty,
-        /// It carried clearly less than it can.
-        Cleared,
-        /// It is not known what it can carry, or it carried nearly that.
-        Open,
-    }
 }
 
 closed_set! {

@@ -11,6 +11,7 @@
 mod closed_set;
 
 pub mod block_device;
+pub mod chain;
 pub mod compare;
 pub mod control;
 pub mod create;
@@ -31,6 +32,7 @@ pub mod rates;
 pub mod reader;
 pub mod record;
 pub mod recover;
+pub mod revolutions;
 pub mod setting;
 pub mod share;
 pub mod status;

@@ -20,6 +20,7 @@ use super::fall;
 use super::member_limits;
 use super::paused_rates::paused_rates;
 use super::remarks;
+use super::revolutions::lost_revolutions;
 use super::suggestion::{KnownWall, SuggestedLayout, Suggestion};
 use super::sums::sums;
 use crate::figures::time_of_day;
@@ -39,6 +40,10 @@ pub(super) fn conclude(diagnosed: Diagnosed<'_>) -> DiagnoseResult {
     walls.sort_by_key(|wall| std::cmp::Reverse(wall.members.len()));
     let alone = diagnosed.alone();
     let mut measurements = diagnosed.measurements();
+    let record_bytes = diagnosed.plan.load.record_bytes;
+    for wall in &mut walls {
+        wall.lost_revolutions = lost_revolutions(wall, &alone, &measurements, record_bytes);
+    }
     member_limits::decide(&mut measurements, &alone, &walls, findings.noise);
     DiagnoseResult {
         schema: DIAGNOSE_SCHEMA.to_owned(),
@@ -198,6 +203,7 @@ impl Diagnosed<'_> {
             }),
             at_full_load_bytes_per_s: wall.at_full_load_bytes_per_s,
             fall: self.fall(wall),
+            lost_revolutions: None,
             missed_revolutions: wall.missed_revolutions
                 && (doubted || wall.kind == WallKind::Collapse || !are_fair(&shares)),
             shares,

@@ -183,6 +183,7 @@ mod tests {
             at_full_load_bytes_per_s: None,
             fall: None,
             missed_revolutions: false,
+            lost_revolutions: None,
             shares: Vec::new(),
             shares_repeat: None,
         }

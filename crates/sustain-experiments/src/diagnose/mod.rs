@@ -22,6 +22,7 @@ mod probe;
 mod reason;
 mod remarks;
 mod repeats;
+mod revolutions;
 mod run;
 mod segments;
 mod suggestion;

@@ -254,6 +254,7 @@ fn wall(members: &[usize], limit: f64, hop: Option<TopologyHop>) -> Wall {
         prediction: None,
         at_full_load_bytes_per_s: None,
         missed_revolutions: false,
+        lost_revolutions: None,
         shares: members.iter().map(share).collect(),
         fall: None,
         shares_repeat: Some(true),

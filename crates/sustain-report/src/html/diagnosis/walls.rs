@@ -10,6 +10,7 @@ use super::super::escape;
 use super::super::table::{Table, glued};
 use super::facts::{DiagnosisPicture, DrawnWall, off_by};
 use crate::format::{confidence, percent, rate, rates_of_each};
+use crate::terminal::diagnosis::revolutions::revolution_words;
 use crate::terminal::diagnosis::{collapse_words, margin};
 
 const WIDTH: f64 = 560.0;
@@ -107,11 +108,8 @@ fn kind(wall: &Wall) -> String {
         WallKind::Tool => "tool: this program or the machine's CPUs, not the disks".to_owned(),
         WallKind::Limit => "limit: the sum stays the same when more disks are active".to_owned(),
     };
-    if wall.missed_revolutions {
-        words.push_str(
-            "; rates fall to a half, a third or less of those alone, as where disks miss \
-                        revolutions",
-        );
+    if let Some(missed) = revolution_words(wall) {
+        words.push_str(&format!("; {missed}"));
     }
     words
 }

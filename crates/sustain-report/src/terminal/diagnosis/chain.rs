@@ -1,7 +1,8 @@
 //! Shows the chain of a diagnosis: every link from the disks to the memory, what it carried of what
 //! it can, and whether a limit is there.
 
-use sustain_document::diagnose::{ChainLink, ChainVerdict, DiagnoseResult};
+use sustain_document::chain::{ChainLink, ChainVerdict};
+use sustain_document::diagnose::DiagnoseResult;
 
 use super::list;
 use crate::format::{percent, rate};

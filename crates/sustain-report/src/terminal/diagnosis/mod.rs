@@ -11,12 +11,14 @@ use sustain_experiments::diagnose::{DiagnoseEvent, Measured, Measuring};
 use sustain_load::event::Live;
 
 use self::advice::{advice_line, best_words};
+use self::revolutions::revolution_words;
 use super::wrapped::wrapped;
 use super::{LiveKind, LiveView, SIMULATED, sentences, without_controls};
 use crate::format::{confidence, percent, rate, rates_of_each, stretch};
 
 mod advice;
 pub(crate) mod chain;
+pub(crate) mod revolutions;
 
 /// A longer list of names is cut, and the rest is counted.
 const NAMES_MAX: usize = 8;
@@ -263,11 +265,8 @@ fn kind(wall: &Wall) -> String {
         WallKind::Tool => "a limit of this program or of the CPUs, not of the disks".to_owned(),
         _ => "a plain limit: the sum stays the same when more of them are active".to_owned(),
     };
-    if wall.missed_revolutions {
-        words.push_str(
-            "; rates fall to a half, a third or less of those alone, \
-             as where disks miss revolutions",
-        );
+    if let Some(missed) = revolution_words(wall) {
+        let _ = write!(words, "; {missed}");
     }
     let state = match wall.state {
         WallState::MembersUncertain => "which targets share it is not certain",

@@ -61,7 +61,7 @@ pub fn compare(
         .filter_map(|[one, other]| failure_of(&a.targets[*one], &b.targets[*other]))
         .collect();
     let mut notes: Vec<String> = pairing.note.into_iter().collect();
-    notes.extend(remarks(a, b));
+    notes.extend(remarks(a, b, &pairing.pairs));
     notes.push(comparison_words::within_each_run());
     let rows = rows(&groups);
     Ok(CompareResult {

@@ -37,9 +37,6 @@ fn each_difference_in_the_work_is_refused_by_name() {
         run.plan.record_size_bytes = 2 << 20;
     });
     said("depth: A 8, B 4", |run| run.plan.depth = 4);
-    said("path: A direct, B buffered", |run| {
-        run.plan.path = DataPath::Buffered;
-    });
     said("layout: A independent, B stripe", |run| {
         run.plan.layout = LayoutKind::Stripe;
         run.plan.chunk_bytes = Some(1 << 20);
@@ -67,15 +64,26 @@ fn each_difference_in_the_work_is_refused_by_name() {
     said("A has 2 targets, B one target", |run| {
         run.targets.truncate(1);
     });
-    said("kind of /dev/sdc: A block device, B file", |run| {
-        run.targets[1].kind = TargetKind::File;
-    });
-    said("blocks of /dev/sdb: A unknown, B unwritten", |run| {
-        run.targets[0].extents = Some(Extents::Unwritten);
-    });
     said("transferred no bytes on /dev/sdb", |run| {
         run.targets[0].bytes = 0;
     });
+}
+
+#[test]
+fn other_ways_to_the_targets_are_named_and_compared() {
+    let a = two_disks();
+    let mut b = a.clone();
+    b.plan.path = DataPath::Buffered;
+    b.targets[1].kind = TargetKind::File;
+    b.targets[0].extents = Some(Extents::Unwritten);
+    let pairing = same_work(&a, &b).unwrap();
+    let notes = of_ways(&a, &b, &pairing.pairs);
+    insta::assert_snapshot!(notes.join("\n"), @"
+    the I/O path differs: A direct, B buffered
+    the state of the blocks of /dev/sdb differs: A unknown, B unwritten
+    the kind of /dev/sdc differs: A block device, B file
+    ");
+    assert!(of_ways(&a, &a, &pairing.pairs).is_empty());
 }
 
 #[test]
@@ -118,12 +126,12 @@ fn targets_belong_together_by_name_and_else_by_place() {
 fn what_may_differ_is_said() {
     let a = two_disks();
     let mut b = a.clone();
-    assert_eq!(remarks(&a, &b), [""; 0]);
+    assert_eq!(remarks(&a, &b, &[]), [""; 0]);
     b.plan.engine_used = "threads".to_owned();
     b.plan.sustain_version = "0.2.0".to_owned();
     b.targets[0].capacity_bytes = Some(2 << 40);
     b.total.tool_limited = true;
-    let notes = remarks(&a, &b).join("\n");
+    let notes = remarks(&a, &b, &[]).join("\n");
     for words in [
         "the engine differs: A io_uring, B threads",
         "the version of sustain differs",

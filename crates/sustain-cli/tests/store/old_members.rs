@@ -69,6 +69,15 @@ fn an_old_member_that_does_not_know_of_a_pin_frees_nothing() {
     );
     let checked = document(&place, 1, &["verify", "a", "b"]);
     assert_eq!(checked["pins"][0]["whole"], false);
+    // Said even where `b` alone had the last of the pin, of which no other member tells.
+    let of_member = |bad: &&Value| bad["member"] == "b" && bad["offset_bytes"].is_null();
+    let bad: Vec<&Value> = checked["bad"].as_array().unwrap().iter().collect();
+    let why = bad.iter().find(|bad| of_member(bad)).map(|bad| &bad["why"]);
+    assert_eq!(
+        why.unwrap(),
+        "an earlier state of the member, which does not know of the pin, was put back: what it had \
+         of the pin is not checked"
+    );
     for _ in 0..2 {
         record_a_lap(&place);
         assert_eq!(pins(&place), json!([1]));

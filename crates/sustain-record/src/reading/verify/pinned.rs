@@ -114,6 +114,9 @@ pub(super) fn check_pins<'a>(
     for kept in store.pins {
         let pin = &kept.pin;
         result.pins.push(VerifiedPin::begun(kept));
+        for name in &pin.unknown_on {
+            result.add(Discrepancy::of_old_member(pin.number, name));
+        }
         let mut oldest_first: Vec<&Recording> = kept.recordings.iter().collect();
         oldest_first.sort_by_key(|recording| recording.number);
         for recording in oldest_first {
@@ -150,8 +153,7 @@ pub(super) fn judge_pins(store: Checkable<'_>, result: &mut VerifyResult) {
     let is_all_told =
         result.complete && result.bad_unlisted == 0 && result.not_durable_unlisted == 0;
     for (kept, pin) in store.pins.iter().zip(&mut result.pins) {
-        // A member that is too old to know of it may have had some of it.
-        pin.is_whole = is_all_told && kept.pin.unknown_on.is_empty();
+        pin.is_whole = is_all_told;
         // What a crash took, or damage to what it left, is missing from the pin all the same.
         for bad in result.bad.iter_mut().chain(&mut result.not_durable) {
             if bad.pin == Some(pin.number) || lies_in(bad, kept, store.members) {
@@ -242,6 +244,21 @@ impl VerifyResult {
 }
 
 impl Discrepancy {
+    /// A pin of which a member does not know, because an earlier state of it was put back. What it
+    /// had of the pin may be lost without a trace: where it alone had the last of what is pinned, no
+    /// other member tells of that.
+    fn of_old_member(pin: u32, name: &str) -> Discrepancy {
+        Discrepancy {
+            member: Some(name.to_owned()),
+            pin: Some(pin),
+            ..Discrepancy::of_store(
+                None,
+                "an earlier state of the member, which does not know of the pin, was put back: what \
+                 it had of the pin is not checked",
+            )
+        }
+    }
+
     /// Whether it is the same flaw, met once more.
     fn is_same(&self, other: &Discrepancy) -> bool {
         let place = |bad: &Discrepancy| (bad.member.clone(), bad.offset_bytes);

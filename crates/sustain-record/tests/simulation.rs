@@ -128,8 +128,9 @@ const SEEDS_THAT_FAILED: [u64; 24] = [
 const RINGS_THAT_FAILED: [u64; 11] = [
     279, 526, 730, 742, 2564, 3693, 3945, 11_213, 20_345, 33_285, 101_013,
 ];
-/// The same of splits: an end mark that was lost was alone in its slot.
-const SPLITS_THAT_FAILED: [u64; 4] = [31_899, 32_885, 36_994, 39_003];
+/// The same of splits: an end mark that was lost was alone in its slot, or lay where its recording
+/// had begun a lap before, or the account of bytes fitted on no member when the power was cut.
+const SPLITS_THAT_FAILED: [u64; 6] = [31_899, 32_885, 36_994, 39_003, 401_439, 405_776];
 /// The same of pins: a recording was split while the end of one was told, or ended while one was
 /// being freed, or had one freed in the last slot that it left.
 const PINS_THAT_FAILED: [u64; 3] = [475, 102_193, 202_975];

@@ -2,7 +2,7 @@
 //! excuses only what lies below the place where the oldest data begins by then.
 
 use super::{Checkable, Discrepancy, VerifyResult};
-use crate::opening::Recording;
+use crate::opening::{Recording, StreamExtent};
 use crate::store::Store;
 
 /// A write that was in flight when the members were opened again shows when it is done.
@@ -200,22 +200,25 @@ impl<'a> Meanwhile<'a> {
         let first_serial = extent.first.slot_serial;
         let first_slot = first_serial % geometry.slot_count;
         let distance = (slot + geometry.slot_count - first_slot) % geometry.slot_count;
-        let serial = first_serial + distance;
-        // What lies before the recording is of the lap before the slots that are not begun yet. An
-        // end mark that is lost may have been all that its slot had.
+        let in_first_lap = first_serial + distance;
+        // A recording that has gone round has its newest in the slot where its oldest was.
+        let laps_more = newest_serial(extent).saturating_sub(in_first_lap) / geometry.slot_count;
+        let serial = in_first_lap + laps_more * geometry.slot_count;
+        // What lies before the recording is of the lap before the slots that are not begun yet.
         let extents = self.store.recordings.iter().filter_map(|recording| {
-            let extent = recording
-                .per_member
-                .get(member.index())
-                .copied()
-                .flatten()?;
-            let last = extent.lost_end.max(Some(extent.last));
-            last.map(|place| place.slot_serial)
+            let extent = recording.per_member.get(member.index());
+            extent.copied().flatten().map(newest_serial)
         });
         let is_ahead = extents.max().is_some_and(|newest| newest < serial);
         let laps = if is_ahead { geometry.slot_count } else { 0 };
         serial.saturating_sub(laps) < *oldest_serial
     }
+}
+
+/// The last slot of a recording. An end mark that is lost may have been all that its slot had.
+fn newest_serial(extent: StreamExtent) -> u64 {
+    let last = extent.last.max(extent.lost_end.unwrap_or(extent.last));
+    last.slot_serial
 }
 
 /// Counts a lost stretch as overwritten from now on.

@@ -527,7 +527,7 @@ fn a_machine_file_is_refused_at_its_line() {
     let machine = disk("a", "1TB", "50MB/s", "colour = \"blue\"");
     let place = Place::with_machine(&machine);
     let refused = |place: &Place| place.refusal(&["measure", "sim:machine.toml"]);
-    insta::assert_snapshot!(refused(&place), @r#"sustain: machine.toml:5: unknown key "colour" in [[disk]]; expected one of name, capacity, read, write, through, inner_read, inner_write, zones, request, rpm, cache, cache_rate, volatile_cache, noise, stall, error, flush_error, slow"#);
+    insta::assert_snapshot!(refused(&place), @r#"sustain: machine.toml:5: unknown key "colour" in [[disk]]; expected one of name, capacity, read, write, through, inner_read, inner_write, zones, request, rpm, cache, cache_rate, volatile_cache, segment, noise, stall, error, flush_error, slow"#);
     let machine = disk("a", "1TB", "50MB/s", "through = [\"pci\"]");
     let place = Place::with_machine(&machine);
     insta::assert_snapshot!(refused(&place), @r#"sustain: machine.toml:5: through names a limit "pci" that does not exist; limits here: none; add [limit.pci] with a rate"#);

@@ -11,6 +11,7 @@ mod machine_file;
 mod medium;
 mod noise;
 mod pages;
+mod read_ahead;
 mod request;
 mod rotation;
 mod sharing;

@@ -6,10 +6,19 @@ use super::fluid::{Amount, FlowRate, amount, time_ns};
 use super::rotation::Rotation;
 use super::zone::{MediumDirection, Zones};
 
+/// The other end of a transfer, within the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TransferEnd {
+    Media,
+    /// The write cache.
+    Cache,
+    /// What was read ahead.
+    Segment,
+}
+
 pub(super) struct SimulatedTransfer {
     pub(super) direction: MediumDirection,
-    /// Whether it goes into the cache; otherwise it goes to or from the media.
-    pub(super) cached: bool,
+    pub(super) end: TransferEnd,
     /// The rest of the current piece; below zero for bytes that were moved beyond its end.
     pub(super) piece_left: Amount,
     /// The media's rate at this piece.
@@ -30,7 +39,7 @@ impl SimulatedTransfer {
     ) -> Self {
         Self {
             direction,
-            cached: false,
+            end: TransferEnd::Media,
             piece_left: 0,
             media_rate: 0,
             piece_passed_ns: 0,
@@ -41,11 +50,23 @@ impl SimulatedTransfer {
 
     /// A transfer of a range into the cache: one piece.
     pub(super) fn into_cache(offset_bytes: u64, length_bytes: u64) -> Self {
+        let whole = Self::of_media(MediumDirection::Write, offset_bytes, length_bytes);
+        whole.in_one_piece(TransferEnd::Cache)
+    }
+
+    /// A transfer of a range from what was read ahead: one piece.
+    pub(super) fn from_segment(offset_bytes: u64, length_bytes: u64) -> Self {
+        let whole = Self::of_media(MediumDirection::Read, offset_bytes, length_bytes);
+        whole.in_one_piece(TransferEnd::Segment)
+    }
+
+    fn in_one_piece(self, end: TransferEnd) -> Self {
         Self {
-            cached: true,
-            piece_left: amount(length_bytes),
-            next_offset_bytes: offset_bytes + length_bytes,
-            ..Self::of_media(MediumDirection::Write, offset_bytes, 0)
+            end,
+            piece_left: amount(self.next_length_bytes),
+            next_offset_bytes: self.next_offset_bytes + self.next_length_bytes,
+            next_length_bytes: 0,
+            ..self
         }
     }
 
@@ -82,15 +103,15 @@ impl SimulatedTransfer {
 
     /// Notes where the head was at the end of the piece, which may be before the data was through.
     pub(super) fn end_piece(&self, rotation: Option<&mut Rotation>) {
-        if let Some(rotation) = rotation.filter(|_| !self.cached) {
+        if let Some(rotation) = rotation.filter(|_| self.end == TransferEnd::Media) {
             rotation.passes(self.next_offset_bytes, self.piece_passed_ns);
         }
     }
 
     /// Reads the rate of the current piece from zones that have changed. Data that goes into a
-    /// cache has none.
+    /// cache, or comes from a segment, has none.
     pub(super) fn look_up_rate(&mut self, zones: &Zones) {
-        if !self.cached {
+        if self.end == TransferEnd::Media {
             let last_byte = self.next_offset_bytes - 1;
             self.media_rate = zones.piece(self.direction, last_byte, 1).1;
         }

@@ -46,6 +46,7 @@ fn simulated(machine: &str, setup: &Setup) -> f64 {
         direction: Some(setup.direction),
         record_bytes: setup.record_bytes,
         layout: setup.layout,
+        depth: setup.depth,
         time_ns: Some(setup.seconds * 1_000_000_000),
         interval: IntervalRule::Bytes(20 << 20),
         prewrite: false,

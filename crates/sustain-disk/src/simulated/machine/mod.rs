@@ -275,8 +275,9 @@ impl Machine {
         self.unsettled = false;
         let mut changed = false;
         for (index, disk) in self.disks.iter_mut().enumerate() {
-            // A full cache that got less than it drains has space again, and that is no event.
-            if !self.unsettled_disks[index] && !disk.has_cache() {
+            // A full cache that got less than it drains has space again, and that is no event; nor
+            // is it one that the first bytes are read ahead.
+            if !self.unsettled_disks[index] && !disk.has_buffer() {
                 continue;
             }
             disk.integrate(self.now_ns);

@@ -6,6 +6,7 @@ use super::{
     CacheDescription, DiskDescription, FaultDescription, FaultKind, LimitDescription,
     MachineFileError, RATE_BYTES_PER_S_MIN, SlowDescription, StallDescription, rate_within,
 };
+use crate::units::Size;
 
 /// Zones of a disk that has inner rates and does not say how many.
 const ZONES_DEFAULT: u32 = 16;
@@ -30,6 +31,7 @@ const DISK_KEYS: &[&str] = &[
     "cache",
     "cache_rate",
     "volatile_cache",
+    "segment",
     "noise",
     "stall",
     "error",
@@ -72,6 +74,7 @@ pub(super) fn disk_description(
         return Err(section.invalid_at("rpm", message));
     }
     disk.cache = cache_description(&name, section, warnings)?;
+    disk.segment_bytes = segment_bytes(&disk, section, warnings)?;
     disk.noise_fraction = section.percent("noise")?.unwrap_or(0.0);
     if disk.noise_fraction > NOISE_FRACTION_MAX {
         return Err(section.invalid_at("noise", "noise can be up to 30%"));
@@ -182,6 +185,35 @@ fn cache_description(
         rate_bytes_per_s,
         volatile,
     }))
+}
+
+fn segment_bytes(
+    disk: &DiskDescription,
+    section: &Section<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Option<u64>, MachineFileError> {
+    let Some(segment_bytes) = section.size("segment")? else {
+        return Ok(None);
+    };
+    if segment_bytes == 0 || segment_bytes > i64::MAX.cast_unsigned() {
+        let message = "a segment's size must be between 1 B and 8 EiB; leave it out for none";
+        return Err(section.invalid_at("segment", message));
+    }
+    let cache_bytes = disk.cache.as_ref().map(|cache| cache.capacity_bytes);
+    if let Some(cache_bytes) = cache_bytes.filter(|cache_bytes| *cache_bytes < segment_bytes) {
+        let message = format!(
+            "a segment of {} is larger than the cache of {}, of which it is a part; make segment \
+             smaller or cache larger",
+            Size(segment_bytes),
+            Size(cache_bytes)
+        );
+        return Err(section.invalid_at("segment", message));
+    }
+    if disk.rpm.is_none() {
+        let name = &disk.name;
+        warnings.push(format!("disk {name:?}: segment has no effect without rpm"));
+    }
+    Ok(Some(segment_bytes))
 }
 
 fn stall_description(section: &Section<'_>) -> Result<Option<StallDescription>, MachineFileError> {

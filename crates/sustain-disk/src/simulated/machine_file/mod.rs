@@ -98,6 +98,9 @@ pub struct DiskDescription {
     pub rpm: Option<u32>,
     /// Write cache.
     pub cache: Option<CacheDescription>,
+    /// The part of the drive's memory into which it reads ahead on a stream. `None`: it reads only
+    /// what is asked for. It has an effect only where `rpm` is given.
+    pub segment_bytes: Option<u64>,
     /// Standard deviation of the disk's rates from run to run, as a fraction.
     pub noise_fraction: f64,
     /// Periodic stalls.
@@ -291,6 +294,7 @@ impl DiskDescription {
             request_ns: 0,
             rpm: None,
             cache: None,
+            segment_bytes: None,
             noise_fraction: 0.0,
             stall: None,
             fault: None,

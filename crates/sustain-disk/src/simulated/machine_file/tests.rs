@@ -25,6 +25,7 @@ rpm = 5400
 cache = "32MB"
 cache_rate = "80MB/s"
 volatile_cache = true
+segment = "256KiB"
 noise = "2%"
 stall = { every = "5s", for = "120ms" }
 error = { at = "1GB", kind = "eio", once = false }
@@ -51,6 +52,7 @@ fn all_keys() {
         rate_bytes_per_s: Some(80e6),
         volatile: true,
     });
+    disk.segment_bytes = Some(256 << 10);
     disk.noise_fraction = 0.02;
     disk.stall = Some(StallDescription {
         every_ns: 5_000_000_000,
@@ -117,7 +119,7 @@ fn unknown_keys_name_line_and_choice() {
         message(text),
         "demo.toml:7: unknown key \"raed\" in [[disk]]; expected one of name, capacity, read, \
          write, through, inner_read, inner_write, zones, request, rpm, cache, cache_rate, \
-         volatile_cache, noise, stall, error, flush_error, slow"
+         volatile_cache, segment, noise, stall, error, flush_error, slow"
     );
     let disk = "[[disk]]\nname='a'\ncapacity='1GB'\nread='5MB/s'\n";
     for (line, key, rest) in [
@@ -154,6 +156,7 @@ fn wrong_values_name_line_and_what_was_expected() {
         ("rpm=0", 5, "between 1 and 100000"),
         ("noise='50%'", 5, "up to 30%"),
         ("cache='0'", 5, "leave it out"),
+        ("segment='0'", 5, "leave it out"),
         ("volatile_cache='yes'", 5, "true or false"),
         ("stall='5s'", 5, "must be a table"),
         ("stall={every='5s'}", 5, "for is missing"),
@@ -239,16 +242,28 @@ fn a_limit_says_what_a_request_costs_there() {
 }
 
 #[test]
+fn a_segment_is_a_part_of_the_cache() {
+    let disk = "[[disk]]\nname='a'\ncapacity='1GB'\nread='5MB/s'\nrpm=7200\ncache='1MB'\n";
+    assert_eq!(
+        message(&format!("{disk}segment='2MB'\n")),
+        "demo.toml:7: a segment of 2 MB is larger than the cache of 1 MB, of which it is a part; \
+         make segment smaller or cache larger"
+    );
+    assert!(parse(&format!("{disk}segment='1MB'\n")).is_ok());
+}
+
+#[test]
 fn what_is_without_effect_is_said() {
     let file = parse(
         "[[disk]]\nname='a'\ncapacity='1GB'\nread='5MB/s'\nzones=4\ncache_rate='5MB/s'\n\
-         [limit.x]\nrate='1MB/s'\n",
+         segment='1MB'\n[limit.x]\nrate='1MB/s'\n",
     )
     .unwrap();
     let warnings = file.warnings.join("\n");
     for words in [
         "zones has no effect",
         "no effect without cache",
+        "segment has no effect without rpm",
         "limit \"x\" is on no disk's way",
     ] {
         assert!(warnings.contains(words), "{words} in {warnings}");

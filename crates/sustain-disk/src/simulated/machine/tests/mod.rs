@@ -1,5 +1,6 @@
 //! Known answers: each test states what the physics must give, computed by hand beside it.
 
+mod read_ahead;
 mod rotation;
 mod runs;
 mod shares;
@@ -799,7 +800,7 @@ mod any_machine {
             prop::option::of(0u64..200),
             0u64..3000,
             0usize..4,
-            prop::option::of(3000u32..20_000),
+            prop::option::of((3000u32..20_000, prop::option::of(1u64..2000))),
         );
         parts.prop_map(
             |(outer, inner, zones, cache, stall, fault, request_us, path, rpm)| {
@@ -819,8 +820,12 @@ mod any_machine {
                 if let Some((every, length)) = stall {
                     text += &format!("stall={{every='{every}ms', for='{length}ms'}}\n");
                 }
-                if let Some(rpm) = rpm {
+                if let Some((rpm, segment)) = rpm {
                     text += &format!("rpm={rpm}\n");
+                    let at_most = cache.map_or(u64::MAX, |(size, ..)| size * 1000);
+                    if let Some(size) = segment.map(|size| size.min(at_most)) {
+                        text += &format!("segment='{size}kB'\n");
+                    }
                 }
                 if let Some(at) = fault {
                     text += &format!("error={{at='{at}MB', kind='enodata'}}\n");

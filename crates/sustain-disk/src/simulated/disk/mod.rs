@@ -7,18 +7,21 @@
 //! two or more each takes the longer of the two: small records and shallow queues are slower, as on
 //! real disks.
 
+mod service;
+
 use std::collections::VecDeque;
 
 use super::cache::Cache;
 use super::fault::{Fault, FaultKind};
 use super::fluid::{Amount, FlowRate, moved, time_ns};
 use super::machine_file::DiskDescription;
+use super::read_ahead::ReadAhead;
 use super::request::{SimulatedCompletion, SimulatedOperation, SimulatedRequest};
 use super::rotation::Rotation;
 use super::sharing::Flow;
 use super::stall::StallSchedule;
-use super::transfer::SimulatedTransfer;
-use super::zone::{MediumDirection, Zones};
+use super::transfer::{SimulatedTransfer, TransferEnd};
+use super::zone::Zones;
 
 pub(super) struct DiskModel {
     capacity_bytes: u64,
@@ -26,6 +29,8 @@ pub(super) struct DiskModel {
     rotation: Option<Rotation>,
     request_ns: u64,
     cache: Option<Cache>,
+    /// Only on a disk that rotates.
+    read_ahead: Option<ReadAhead>,
     stall: Option<StallSchedule>,
     fault: Option<Fault>,
     flush_fault: Option<FaultKind>,
@@ -84,6 +89,10 @@ impl DiskModel {
                 .cache
                 .as_ref()
                 .map(|cache| Cache::new(cache, factor)),
+            read_ahead: description
+                .segment_bytes
+                .filter(|_| description.rpm.is_some())
+                .map(|bytes| ReadAhead::new(bytes, description.capacity_bytes)),
             stall: description.stall.map(StallSchedule::new),
             fault: description.fault.map(Fault::new),
             flush_fault: description.flush_fault,
@@ -106,6 +115,9 @@ impl DiskModel {
         }
         if let (Some(cache), Some(description)) = (&mut self.cache, &description.cache) {
             cache.set_noise(description, factor, &self.zones);
+        }
+        if let Some(read_ahead) = &mut self.read_ahead {
+            read_ahead.look_up_rate(&self.zones);
         }
     }
 
@@ -146,6 +158,7 @@ impl DiskModel {
         if let Some(cache) = &mut self.cache {
             cache.clear();
         }
+        self.drop_read_ahead(now_ns);
         self.updated_ns = now_ns;
     }
 
@@ -178,6 +191,7 @@ impl DiskModel {
             }
         }
         self.drop_surplus();
+        self.read_on(now_ns);
         self.set_drain();
     }
 
@@ -188,13 +202,18 @@ impl DiskModel {
         if duration_ns == 0 {
             return;
         }
-        let mut absorbed = 0;
+        let (mut absorbed, mut fetched) = (0, 0);
         if let Service::Transferring(transfer) = &mut self.service {
             let moved = moved(self.rate, duration_ns);
             transfer.piece_left -= moved;
-            if transfer.cached {
-                absorbed = moved;
+            match transfer.end {
+                TransferEnd::Media => {}
+                TransferEnd::Cache => absorbed = moved,
+                TransferEnd::Segment => fetched = moved,
             }
+        }
+        if let Some(read_ahead) = &mut self.read_ahead {
+            read_ahead.integrate(fetched, duration_ns);
         }
         if let Some(cache) = &mut self.cache {
             cache.integrate(absorbed, duration_ns);
@@ -208,24 +227,29 @@ impl DiskModel {
         } else {
             1
         };
-        match (&self.service, &self.cache) {
-            (Service::Transferring(transfer), _) if !self.stalled && !transfer.cached => Flow {
-                cap: transfer.media_rate,
+        let Service::Transferring(transfer) = &self.service else {
+            return Flow::NONE;
+        };
+        let cap = match transfer.end {
+            _ if self.stalled => 0,
+            TransferEnd::Media => transfer.media_rate,
+            TransferEnd::Cache => self.cache.as_ref().map_or(0, Cache::accept_rate),
+            TransferEnd::Segment => self.read_ahead.as_ref().map_or(0, ReadAhead::fetch_rate),
+        };
+        match cap {
+            0 => Flow::NONE,
+            cap => Flow {
+                cap,
                 direction: transfer.direction,
                 depth,
             },
-            (Service::Transferring(transfer), Some(cache)) if !self.stalled => Flow {
-                cap: cache.accept_rate(),
-                direction: transfer.direction,
-                depth,
-            },
-            _ => Flow::NONE,
         }
     }
 
-    /// Whether what it wants depends on a cache, and so on the time that has passed.
-    pub(super) fn has_cache(&self) -> bool {
-        self.cache.is_some()
+    /// Whether what it wants depends on a cache or on what was read ahead, and so on the time that
+    /// has passed.
+    pub(super) fn has_buffer(&self) -> bool {
+        self.cache.is_some() || self.read_ahead.is_some()
     }
 
     /// Its share of the limits.
@@ -242,7 +266,9 @@ impl DiskModel {
     /// The time of the next event, at the rates set; `u64::MAX` for never.
     pub(super) fn next_event_ns(&self) -> u64 {
         let now_ns = self.updated_ns;
-        if self.queue.is_empty() && self.cache.as_ref().is_none_or(Cache::is_empty) {
+        let is_reading_on = self.read_ahead.as_ref().is_some_and(ReadAhead::is_busy);
+        let is_drained = self.cache.as_ref().is_none_or(Cache::is_empty);
+        if self.queue.is_empty() && is_drained && !is_reading_on {
             return u64::MAX;
         }
         let change_ns = self
@@ -262,175 +288,36 @@ impl DiskModel {
             (Service::Waiting, None) | (Service::Draining, _) => {}
         }
         if let Some(cache) = &self.cache {
-            let left_ns = cache.next_change_ns(self.incoming());
+            let left_ns = cache.next_change_ns(self.rate_at(TransferEnd::Cache));
+            next_ns = next_ns.min(now_ns.saturating_add(left_ns));
+        }
+        if let Some(read_ahead) = &self.read_ahead {
+            let left_ns = read_ahead.next_change_ns(now_ns, self.rate_at(TransferEnd::Segment));
             next_ns = next_ns.min(now_ns.saturating_add(left_ns));
         }
         next_ns
     }
 
-    /// Begins the front of the queue if its command is done; false if there is nothing to begin.
-    fn begin(&mut self, now_ns: u64, completions: &mut Vec<SimulatedCompletion>) -> bool {
-        let Some(front) = self.queue.front() else {
-            return false;
+    /// Lets the head read ahead, unless the disk is held.
+    fn read_on(&mut self, now_ns: u64) {
+        let (Some(read_ahead), Some(rotation)) = (&mut self.read_ahead, &mut self.rotation) else {
+            return;
         };
-        if self.stalled || front.ready_ns > now_ns {
-            return false;
-        }
-        let request = front.request;
-        let length_bytes = front.length_bytes;
-        let direction = match request.operation {
-            SimulatedOperation::Flush => {
-                // Otherwise the surplus of the write before would be waited for, and never drain.
-                self.drop_surplus();
-                match self.flush_fault {
-                    Some(kind) => self.complete(now_ns, Err(kind), completions),
-                    None => self.answer_when_durable(now_ns, completions),
-                }
-                return true;
-            }
-            SimulatedOperation::Read => MediumDirection::Read,
-            SimulatedOperation::Write => MediumDirection::Write,
-        };
-        let fault = self.fault.as_mut();
-        let failure = fault.and_then(|fault| fault.strike(request.offset_bytes, length_bytes));
-        if let Some(kind) = failure {
-            self.complete(now_ns, Err(kind), completions);
-        } else if length_bytes == 0
-            && request.length_bytes > 0
-            && direction == MediumDirection::Write
-        {
-            self.complete(now_ns, Err(FaultKind::NoSpace), completions);
-        } else if length_bytes == 0 {
-            self.complete(now_ns, Ok(0), completions);
-        } else {
-            self.begin_transfer(now_ns, request, length_bytes, direction);
-        }
-        true
-    }
-
-    fn begin_transfer(
-        &mut self,
-        now_ns: u64,
-        request: SimulatedRequest,
-        length_bytes: u64,
-        direction: MediumDirection,
-    ) {
-        if self
-            .surplus
-            .is_some_and(|(operation, _)| operation != request.operation)
-        {
-            self.drop_surplus();
-        }
-        if direction == MediumDirection::Write
-            && let Some(cache) = &mut self.cache
-        {
-            cache.announce(request.offset_bytes, length_bytes, &self.zones);
-            let mut transfer = SimulatedTransfer::into_cache(request.offset_bytes, length_bytes);
-            transfer.piece_left -= self.surplus.take().map_or(0, |(_, surplus)| surplus);
-            self.service = Service::Transferring(transfer);
+        if self.stalled {
+            read_ahead.rest(rotation, now_ns);
             return;
         }
-        let mut transfer =
-            SimulatedTransfer::of_media(direction, request.offset_bytes, length_bytes);
-        transfer.piece_left = -self.surplus.take().map_or(0, |(_, surplus)| surplus);
-        self.begin_piece(now_ns, transfer);
+        let is_fetched = matches!(
+            &self.service,
+            Service::Transferring(transfer) if transfer.end == TransferEnd::Segment
+        );
+        read_ahead.step(&self.zones, rotation, now_ns, is_fetched);
     }
 
-    /// Begins the next piece of a transfer, or waits until it comes under the head.
-    fn begin_piece(&mut self, now_ns: u64, mut transfer: SimulatedTransfer) {
-        let comes_ns = transfer.comes_ns(&self.zones, self.rotation.as_ref(), now_ns);
-        self.service = if comes_ns > now_ns {
-            transfer.piece_left = 0;
-            Service::Turning(transfer, comes_ns)
-        } else {
-            transfer.begin_piece(&self.zones, self.rotation.as_ref(), now_ns);
-            Service::Transferring(transfer)
-        };
-    }
-
-    /// Begins the piece that was waited for if it is under the head; false if it is not yet.
-    fn end_turning(&mut self, now_ns: u64) -> bool {
-        match std::mem::replace(&mut self.service, Service::Waiting) {
-            // If the disk was held during that time, the piece has passed and comes round again.
-            Service::Turning(transfer, until_ns) if until_ns <= now_ns && !self.stalled => {
-                self.begin_piece(now_ns, transfer);
-                true
-            }
-            service => {
-                self.service = service;
-                false
-            }
+    fn drop_read_ahead(&mut self, now_ns: u64) {
+        if let (Some(read_ahead), Some(rotation)) = (&mut self.read_ahead, &mut self.rotation) {
+            read_ahead.drop_all(rotation, now_ns);
         }
-    }
-
-    /// Goes on after a piece: with the next one, or with the answer.
-    fn end_piece(&mut self, now_ns: u64, completions: &mut Vec<SimulatedCompletion>) {
-        match std::mem::replace(&mut self.service, Service::Waiting) {
-            Service::Transferring(transfer) => {
-                transfer.end_piece(self.rotation.as_mut());
-                if transfer.has_next_piece() {
-                    self.begin_piece(now_ns, transfer);
-                } else {
-                    self.end_transfer(now_ns, -transfer.piece_left, completions);
-                }
-            }
-            service => self.service = service,
-        }
-    }
-
-    fn end_transfer(
-        &mut self,
-        now_ns: u64,
-        surplus: Amount,
-        completions: &mut Vec<SimulatedCompletion>,
-    ) {
-        let request = self
-            .queue
-            .front()
-            .expect("a transfer is the front's")
-            .request;
-        self.surplus = Some((request.operation, surplus));
-        if request.durable && request.operation == SimulatedOperation::Write {
-            // The following request is no longer seamless.
-            self.drop_surplus();
-            self.answer_when_durable(now_ns, completions);
-        } else {
-            self.answer(now_ns, completions);
-        }
-    }
-
-    fn answer_when_durable(&mut self, now_ns: u64, completions: &mut Vec<SimulatedCompletion>) {
-        if self.cache.as_ref().is_some_and(Cache::needs_draining) {
-            self.service = Service::Draining;
-        } else {
-            self.answer(now_ns, completions);
-        }
-    }
-
-    /// Completes the front as done.
-    fn answer(&mut self, now_ns: u64, completions: &mut Vec<SimulatedCompletion>) {
-        let length_bytes = self.queue.front().map_or(0, |front| front.length_bytes);
-        self.complete(now_ns, Ok(length_bytes), completions);
-    }
-
-    fn complete(
-        &mut self,
-        time_ns: u64,
-        outcome: Result<u64, FaultKind>,
-        completions: &mut Vec<SimulatedCompletion>,
-    ) {
-        let front = self
-            .queue
-            .pop_front()
-            .expect("only the front of the queue completes");
-        let SimulatedRequest { id, disk, .. } = front.request;
-        completions.push(SimulatedCompletion {
-            id,
-            disk,
-            time_ns,
-            outcome,
-        });
-        self.service = Service::Waiting;
     }
 
     fn drop_surplus(&mut self) {
@@ -442,11 +329,13 @@ impl DiskModel {
     }
 
     fn set_drain(&mut self) {
-        let incoming = self.incoming();
+        let incoming = self.rate_at(TransferEnd::Cache);
+        let is_reading_on = self.read_ahead.as_ref().is_some_and(ReadAhead::is_busy);
         let media_free = !self.stalled
+            && !is_reading_on
             && match &self.service {
                 Service::Turning(..) => false,
-                Service::Transferring(transfer) => transfer.cached,
+                Service::Transferring(transfer) => transfer.end != TransferEnd::Media,
                 Service::Waiting | Service::Draining => true,
             };
         if let Some(cache) = &mut self.cache {
@@ -454,10 +343,10 @@ impl DiskModel {
         }
     }
 
-    /// The rate at which data comes into the cache.
-    fn incoming(&self) -> FlowRate {
+    /// The rate at which data passes at this end, be it in or out.
+    fn rate_at(&self, end: TransferEnd) -> FlowRate {
         match &self.service {
-            Service::Transferring(transfer) if transfer.cached && !self.stalled => self.rate,
+            Service::Transferring(transfer) if transfer.end == end && !self.stalled => self.rate,
             _ => 0,
         }
     }

@@ -371,7 +371,8 @@ closed_set! {
     pub enum SharedLimitKind {
         /// It stays level.
         Limit,
-        /// It is erratic, or rises while the targets fall, as happens when revolutions are missed.
+        /// It is erratic, rises while the targets fall, or is less than one target alone reaches,
+        /// as happens when revolutions are missed.
         Collapse,
     }
 }

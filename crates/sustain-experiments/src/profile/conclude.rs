@@ -221,13 +221,15 @@ impl Profiled<'_> {
             })
             .collect();
         let points = self.together_points(number, &alone, fits);
+        let points: Vec<TogetherPoint> = points.into_iter().map(|(point, _)| point).collect();
         let lowering = self.lowering(number, &fits[number]);
         let spots: Vec<Spot> = self
             .together_points(number, &alone, lasting)
             .iter()
-            .filter_map(|point| {
+            .filter_map(|(point, best_alone)| {
                 let sums = point.sums_bytes_per_s.iter();
                 Some(Spot {
+                    best_alone: *best_alone,
                     position: point.position,
                     sums: sums.map(|sum| lowering.lowered(*sum)).collect(),
                     alone: point.alone_bytes_per_s?,
@@ -280,7 +282,13 @@ impl Profiled<'_> {
         }
     }
 
-    fn together_points(&self, number: usize, alone: &[usize], fits: &[Fit]) -> Vec<TogetherPoint> {
+    /// What was measured of all at once, and the rate of the fastest of them alone there.
+    fn together_points(
+        &self,
+        number: usize,
+        alone: &[usize],
+        fits: &[Fit],
+    ) -> Vec<(TogetherPoint, f64)> {
         let mut values: Vec<_> = alone.iter().map(|one| fits[*one].values.iter()).collect();
         let mut points = Vec::new();
         for one in &self.positions {
@@ -303,12 +311,14 @@ impl Profiled<'_> {
                 let rates = visits.iter().map(|rates| rates[member]);
                 median(&rates.collect::<Vec<f64>>())
             };
-            points.push(TogetherPoint {
+            let best_alone = of_each.iter().flatten().copied().fold(0.0, f64::max);
+            let point = TogetherPoint {
                 position: self.part(number, one.position).0,
                 sums_bytes_per_s: visits.iter().map(|rates| rates.iter().sum()).collect(),
                 rates_bytes_per_s: (0..alone.len()).map(middle).collect(),
                 alone_bytes_per_s: of_each.into_iter().sum(),
-            });
+            };
+            points.push((point, best_alone));
         }
         points
     }

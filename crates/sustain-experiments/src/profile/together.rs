@@ -52,6 +52,8 @@ pub(super) struct Spot {
     pub(super) sums: Vec<f64>,
     /// The sum of the rates alone.
     pub(super) alone: f64,
+    /// The highest of the rates alone.
+    pub(super) best_alone: f64,
 }
 
 /// The limit that the targets share.
@@ -68,6 +70,8 @@ pub(super) struct Shared {
     pub(super) resolution: f64,
     pub(super) is_erratic: bool,
     pub(super) is_rising: bool,
+    /// All at once get less than one of them alone, which no limit does.
+    pub(super) is_less_than_one: bool,
     /// The sum is the sum alone divided by this number.
     pub(super) part: Option<u32>,
 }
@@ -127,7 +131,11 @@ pub(super) fn shared(spots: &[Spot], alone_noise: f64) -> Option<Option<Shared>>
     let loss_line = FittedLine::through(&positions, &losses[..end]);
     let part = whole_part(median(&losses[..end]).exp())
         .filter(|_| -alone_line.rise > PART_FALL_MIN && loss_line.rise.abs() < PART_TOLERANCE);
-    let is_collapse = is_erratic || is_rising || leaps || part.is_some();
+    // One alone has shown that what they share lets more through.
+    let is_less = |(spot, log): (&Spot, &f64)| spot.best_alone.ln() - log > tolerance;
+    let less = within.iter().zip(within_logs).filter(|one| is_less(*one));
+    let is_less_than_one = 2 * less.count() > end;
+    let is_collapse = is_erratic || is_rising || leaps || part.is_some() || is_less_than_one;
     let held = HELD_MIN.max(HELD_DEVIATIONS * alone_noise * 2.0_f64.sqrt());
     let free = if is_collapse {
         end
@@ -156,6 +164,7 @@ pub(super) fn shared(spots: &[Spot], alone_noise: f64) -> Option<Option<Shared>>
         resolution: if is_collapse { tolerance } else { held },
         is_erratic,
         is_rising,
+        is_less_than_one,
         part,
     }))
 }
@@ -200,6 +209,7 @@ mod tests {
                     position,
                     sums: vec![sum, sum],
                     alone,
+                    best_alone: alone / 2.0,
                 }
             })
             .collect()
@@ -228,6 +238,7 @@ mod tests {
             let mut spots = spots(|_, _| 0.0);
             for spot in &mut spots {
                 spot.alone = zones(spot.position);
+                spot.best_alone = spot.alone / 2.0;
                 spot.sums = vec![spot.alone.min(300e6); 2];
             }
             shared(&spots, 0.002).unwrap().unwrap()
@@ -278,6 +289,18 @@ mod tests {
         let found = shared(&spots(leaping), 0.005).unwrap().unwrap();
         assert_eq!(found.kind, SharedLimitKind::Collapse);
         assert!((found.rate.unwrap() / 60e6 - 1.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn less_than_one_alone_is_a_collapse_though_it_is_level() {
+        // A channel that lets 15 MB/s through would let one disk have no more.
+        let mut level = spots(|_, _| 15e6);
+        for spot in &mut level {
+            (spot.alone, spot.best_alone) = (70e6, 35e6);
+        }
+        let found = shared(&level, 0.005).unwrap().unwrap();
+        assert_eq!(found.kind, SharedLimitKind::Collapse);
+        assert!(found.is_less_than_one && found.part.is_none() && found.rate.is_none());
     }
 
     #[test]

@@ -20,6 +20,9 @@ fn how_it_collapses(shared: &Shared) -> String {
         (_, true, true) => format!(", erratic, and {rising}"),
         (_, true, false) => ", erratic".to_owned(),
         (_, false, true) => format!(", {rising}"),
+        (None, false, false) if shared.is_less_than_one => {
+            ", less than one of them reaches".to_owned()
+        }
         (None, false, false) => String::new(),
     }
 }

@@ -245,16 +245,16 @@ impl VerifyResult {
 
 impl Discrepancy {
     /// A pin of which a member does not know, because an earlier state of it was put back. What it
-    /// had of the pin may be lost without a trace: where it alone had the last of what is pinned, no
-    /// other member tells of that.
+    /// had of the pin may be lost without a trace: where it alone had the last of what is pinned,
+    /// no other member tells of that.
     fn of_old_member(pin: u32, name: &str) -> Discrepancy {
         Discrepancy {
             member: Some(name.to_owned()),
             pin: Some(pin),
             ..Discrepancy::of_store(
                 None,
-                "an earlier state of the member, which does not know of the pin, was put back: what \
-                 it had of the pin is not checked",
+                "an earlier state of the member, which does not know of the pin, was put back: \
+                 what it had of the pin is not checked",
             )
         }
     }

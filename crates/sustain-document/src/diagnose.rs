@@ -7,9 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::chain::TopologyHop;
-
-use crate::chain::ChainLink;
+use crate::chain::{ChainLink, TopologyHop};
 use crate::effect::MemoryCopy;
 use crate::host::Host;
 use crate::revolutions::LostRevolutions;

@@ -10,9 +10,8 @@ mod sample;
 
 use sample::diagnosis::{collapse, interrupted, three_walls, unexplained, without_wall};
 use sample::{headings_of, words_within};
-use sustain_document::diagnose::{
-    DiagnoseResult, Dropped, Fall, MemberLimit, TopologyHop, UnexplainedLoss,
-};
+use sustain_document::chain::TopologyHop;
+use sustain_document::diagnose::{DiagnoseResult, Dropped, Fall, MemberLimit, UnexplainedLoss};
 use sustain_report::ReportError;
 use sustain_report::html::diagnose_html;
 use sustain_report::terminal::{diagnosis_answer, diagnosis_text};

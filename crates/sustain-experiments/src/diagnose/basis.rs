@@ -2,8 +2,9 @@
 //! whether readings contradict them (`is_doubted`), the links, the rates that were measured. Pure;
 //! the run has its advice from here.
 
+use sustain_document::chain::TopologyHop;
 use sustain_document::devices::HopKind;
-use sustain_document::diagnose::{TopologyHop, is_likely};
+use sustain_document::diagnose::is_likely;
 use sustain_load::open_target::OpenTarget;
 use sustain_statistics::walls::{Findings, FoundWall, Model, SumLimit, WallKind};
 

@@ -1,9 +1,9 @@
 //! The chain: every link between the disks and the memory, with what it carried, and whether a
 //! limit is there. Pure; the conclusion of a diagnosis calls it.
 
-use sustain_document::chain::{ChainLink, ChainVerdict};
+use sustain_document::chain::{ChainLink, ChainVerdict, TopologyHop};
 use sustain_document::devices::HopKind;
-use sustain_document::diagnose::{Measurement, TopologyHop, TopologyPath, Wall};
+use sustain_document::diagnose::{Measurement, TopologyPath, Wall};
 
 /// A link that carried less than this part of what it can is cleared.
 const CLEARED_PART: f64 = 0.9;

@@ -21,7 +21,7 @@ impl Combinations {
     /// Reads `all`, or a list such as `sda,sda+sdb,sdc+sdd`.
     #[must_use]
     pub fn parse(text: &str) -> Combinations {
-        if text == "all" {
+        if text.trim() == "all" {
             return Combinations::All;
         }
         let names = |one: &str| one.split('+').map(|name| name.trim().to_owned()).collect();
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn all_of_three_are_seven_and_single_ones_come_first() {
-        let all = sets("all", &["a", "b", "c"]).unwrap();
+        let all = sets(" all ", &["a", "b", "c"]).unwrap();
         let expected: [&[usize]; 7] = [&[0], &[1], &[2], &[0, 1], &[0, 2], &[1, 2], &[0, 1, 2]];
         assert_eq!(all, expected);
     }

@@ -1,8 +1,9 @@
 //! Finds where a wall sits: at the hop that the data of all its members passes and that of no other
 //! target. Pure; it knows the topology path of each target, and judges by what each hop can carry.
 
+use sustain_document::chain::TopologyHop;
 use sustain_document::devices::HopKind;
-use sustain_document::diagnose::{TopologyHop, TopologyPath};
+use sustain_document::diagnose::TopologyPath;
 
 use super::topology_paths::is_memory_kind;
 

@@ -2,10 +2,11 @@
 //! is a wall, two of these behind a port that is one too, and one wall that no hop explains; and a
 //! machine of any size without a wall.
 
+use sustain_document::chain::TopologyHop;
 use sustain_document::devices::HopKind;
 use sustain_document::diagnose::{
     Advice, Alone, DIAGNOSE_SCHEMA, DiagnosePlanUsed, DiagnoseResult, Drift, Measurement,
-    MemberLimit, NoWall, Order, Prediction, SearchEnd, Share, Together, TopologyHop, TopologyPath,
+    MemberLimit, NoWall, Order, Prediction, SearchEnd, Share, Together, TopologyPath,
     UnexplainedLoss, Wall, WallKind, WallState, Weakest,
 };
 use sustain_document::host::Host;

@@ -5,8 +5,9 @@ use sustain_disk::engine::SimulatedTarget;
 use sustain_disk::simulated::LimitRates;
 use sustain_disk::target::{Direction, TargetKind};
 use sustain_document::block_device::BlockDevice;
+use sustain_document::chain::TopologyHop;
 use sustain_document::devices::{DiskPath, HopKind};
-use sustain_document::diagnose::{TopologyHop, TopologyPath};
+use sustain_document::diagnose::TopologyPath;
 use sustain_host::{
     Roots, device_of_number, disks_under_file_system, file_system_of, layers_under_device,
     paths_under,

@@ -1,7 +1,8 @@
 //! Makes the text of a box in the machine's tree: the walls that are there, and the rates that its
 //! hops can carry. [`super::machine`] draws it.
 
-use sustain_document::diagnose::{TopologyHop, Wall};
+use sustain_document::chain::TopologyHop;
+use sustain_document::diagnose::Wall;
 
 use super::super::chart::svg::cut;
 use super::facts::{DiagnosisPicture, ratio};

@@ -2,7 +2,8 @@
 //! host's end, and neighbouring hops that the same disks pass become one branch.
 //! [`super::machine`] draws it.
 
-use sustain_document::diagnose::{TopologyHop, TopologyPath};
+use sustain_document::chain::TopologyHop;
+use sustain_document::diagnose::TopologyPath;
 
 /// Hops that the same disks pass, and the branches below them.
 pub(super) struct Branch<'a> {

@@ -47,6 +47,21 @@ pub enum DipCause {
         /// How much of it.
         stolen_percent: f64,
     },
+    /// The kernel held the control group of this program back from the processors, because of a
+    /// quota.
+    CpuThrottled {
+        /// For how long, added up over processors.
+        throttled_s: f64,
+    },
+    /// A device flushed its cache.
+    Flushes {
+        /// The device.
+        device: String,
+        /// How often.
+        flushes: u64,
+        /// The time that this took, added up.
+        flush_s: f64,
+    },
     /// A device was as hot as where many slow themselves down.
     Hot {
         /// The device.

@@ -110,6 +110,13 @@ pub struct DeviceSample {
     pub ios_in_flight: u64,
     /// Time with at least one request under way.
     pub busy_ms: u64,
+    /// Flushes of the device's cache that were done, for anyone; `None` if the kernel does not
+    /// count them.
+    #[serde(default)]
+    pub flushes: Option<u64>,
+    /// The time that these took, added up.
+    #[serde(default)]
+    pub flush_ms: Option<u64>,
     /// Temperature, where sysfs has it; asked at most every 10 s.
     pub temperature_celsius: Option<f64>,
 }
@@ -133,6 +140,10 @@ pub struct Sample {
     /// cache, not when it is written back.
     #[serde(default)]
     pub process_written_bytes: Option<u64>,
+    /// Time since the last sample for which the kernel held the control groups of this process back
+    /// from the processors, because of a quota; `None` if they can have none.
+    #[serde(default)]
+    pub throttled_s: Option<f64>,
     /// The threads of this process that now live; empty unless asked for.
     pub threads: Vec<ThreadSample>,
     /// Memory.

@@ -33,6 +33,7 @@ mod relatives;
 mod roots;
 mod signature;
 mod system;
+mod throttled;
 mod topology;
 
 pub use block_device::{Relation, device_named, device_of_number, log_names};

@@ -13,6 +13,7 @@ use sustain_document::system::{CpuShares, DeviceSample, MemorySample, Sample, Th
 use crate::block_device::sysfs_name;
 use crate::error::HostError;
 use crate::roots::{Roots, attribute, names_in, parse_file, read_text};
+use crate::throttled::ThrottleCounters;
 
 /// /proc/diskstats counts in sectors of 512 bytes, whatever the device's block size is.
 const DISKSTATS_SECTOR_BYTES: u64 = 512;
@@ -26,6 +27,7 @@ pub struct Sampler {
     roots: Roots,
     devices: Vec<WatchedSystem>,
     with_threads: bool,
+    throttle: ThrottleCounters,
     temperature_time_s: Option<f64>,
     last: Counters,
 }
@@ -44,6 +46,7 @@ struct Counters {
     process_ticks: (u64, u64),
     /// read, written
     process_bytes: Option<(u64, u64)>,
+    throttled_ns: Option<u64>,
     threads: BTreeMap<String, (String, u64)>,
     devices: BTreeMap<String, DeviceCounters>,
 }
@@ -54,6 +57,8 @@ struct DeviceCounters {
     sectors_written: u64,
     ios_in_flight: u64,
     busy_ms: u64,
+    /// Flushes, and the time that they took; older kernels do not count them.
+    flushes: Option<(u64, u64)>,
 }
 
 impl Sampler {
@@ -75,11 +80,14 @@ impl Sampler {
                 temperature_path,
             });
         }
-        let last = Counters::read(&roots, &devices, with_threads)?;
+        let throttle = ThrottleCounters::find(&roots);
+        let mut last = Counters::read(&roots, &devices, with_threads)?;
+        last.throttled_ns = throttle.throttled_ns();
         Ok(Sampler {
             roots,
             devices,
             with_threads,
+            throttle,
             temperature_time_s: None,
             last,
         })
@@ -92,7 +100,8 @@ impl Sampler {
     /// `HostError::Read` or `HostError::Malformed`; the next call may succeed again.
     pub fn sample(&mut self, time_s: f64) -> Result<Sample, HostError> {
         let memory = read_memory(&self.roots)?;
-        let now = Counters::read(&self.roots, &self.devices, self.with_threads)?;
+        let mut now = Counters::read(&self.roots, &self.devices, self.with_threads)?;
+        now.throttled_ns = self.throttle.throttled_ns();
         let last = std::mem::replace(&mut self.last, now);
         let now = &self.last;
         let mut threads: Vec<ThreadSample> = Vec::new();
@@ -140,6 +149,10 @@ impl Sampler {
             process_system_cpu_s: seconds(system),
             process_read_bytes: moved.map(|(read, _)| read),
             process_written_bytes: moved.map(|(_, written)| written),
+            throttled_s: last
+                .throttled_ns
+                .zip(now.throttled_ns)
+                .map(|(before, now)| now.saturating_sub(before) as f64 / 1e9),
             threads,
             memory,
             devices,
@@ -179,6 +192,7 @@ impl Counters {
                 BTreeMap::new()
             },
             process_bytes: None,
+            throttled_ns: None,
             devices: BTreeMap::new(),
         };
         if watched.is_empty() {
@@ -194,6 +208,7 @@ impl Counters {
                     sectors_written: disk.sectors_written,
                     ios_in_flight: disk.in_progress,
                     busy_ms: disk.time_in_progress,
+                    flushes: disk.flushes.zip(disk.time_flushing),
                 };
                 counters.devices.insert(disk.name, device);
             }
@@ -215,12 +230,20 @@ impl DeviceCounters {
         let bytes = |now: u64, before: u64| now.saturating_sub(before) * DISKSTATS_SECTOR_BYTES;
         let millidegrees: Option<f64> =
             temperature_path.and_then(|path| attribute(path)?.parse().ok());
+        let flushes = before.flushes.zip(self.flushes).map(|(before, now)| {
+            (
+                now.0.saturating_sub(before.0),
+                now.1.saturating_sub(before.1),
+            )
+        });
         DeviceSample {
             name: name.to_owned(),
             read_bytes: bytes(self.sectors_read, before.sectors_read),
             written_bytes: bytes(self.sectors_written, before.sectors_written),
             ios_in_flight: self.ios_in_flight,
             busy_ms: self.busy_ms.saturating_sub(before.busy_ms),
+            flushes: flushes.map(|(count, _)| count),
+            flush_ms: flushes.map(|(_, time_ms)| time_ms),
             temperature_celsius: millidegrees.map(|value| value / 1000.0),
         }
     }
@@ -371,7 +394,7 @@ mod tests {
             "100 0 100 1000 50 5 5 0 0 0",
             10,
             20,
-            " 300 0 sdzz 1 0 100 1 1 0 1000 1 0 500 1\n 300 16 sdzy 1 0 1 1 1 0 1 1 0 1 1\n",
+            " 300 0 sdzz 1 0 100 1 1 0 1000 1 0 500 1 0 0 0 0 5 40\n 300 16 sdzy 1 0 1 1 1 0 1 1 0 1 1\n",
         );
         let names = ["sdzz".to_owned(), "gone".to_owned()];
         let mut sampler = Sampler::start(host.roots().clone(), &names, true).unwrap();
@@ -380,7 +403,7 @@ mod tests {
             "130 10 120 1025 60 6 9 0 0 0",
             10 + ticks,
             20 + ticks / 2,
-            " 300 0 sdzz 9 0 108 9 9 0 3048 9 7 900 9\n",
+            " 300 0 sdzz 9 0 108 9 9 0 3048 9 7 900 9 0 0 0 0 8 290\n",
         );
         let sample = sampler.sample(2.5).unwrap();
         assert_close(sample.time_s, 2.5);
@@ -414,6 +437,8 @@ mod tests {
             written_bytes: 2048 * 512,
             ios_in_flight: 7,
             busy_ms: 400,
+            flushes: Some(3),
+            flush_ms: Some(250),
             temperature_celsius: None,
         };
         assert_eq!(sample.devices, [device]);

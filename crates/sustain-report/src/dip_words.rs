@@ -23,7 +23,8 @@ pub(crate) fn meanwhile_words(dip: &Dip, result: &MeasureResult) -> String {
         return "a simulated machine does not show why".to_owned();
     }
     if dip.causes.is_empty() {
-        return "nothing else was seen then: no kernel message, no I/O of others, no busy CPU"
+        return "nothing else was seen then: no kernel message, no I/O of others, no flush, no \
+                busy CPU"
             .to_owned();
     }
     let causes: Vec<String> = dip.causes.iter().map(cause).collect();
@@ -43,6 +44,20 @@ fn cause(cause: &DipCause) -> String {
         DipCause::CpuBusy { busy_percent } => format!("the CPUs were {busy_percent:.0} % busy"),
         DipCause::CpuStolen { stolen_percent } => {
             format!("the hypervisor gave {stolen_percent:.0} % of the CPUs to other machines")
+        }
+        DipCause::CpuThrottled { throttled_s } => format!(
+            "the control group of this program was held back from the CPUs for {throttled_s:.1} s"
+        ),
+        DipCause::Flushes {
+            device,
+            flushes,
+            flush_s,
+        } => {
+            let often = match flushes {
+                1 => "once".to_owned(),
+                more => format!("{more} times"),
+            };
+            format!("{device} flushed its cache {often}, which took {flush_s:.1} s")
         }
         DipCause::Hot { device, celsius } => {
             format!("{device} was at {celsius:.0} °C, where many drives slow themselves down")

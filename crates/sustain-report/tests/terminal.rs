@@ -748,6 +748,6 @@ fn dips_are_shown_with_what_went_on_at_the_same_time() {
     insta::assert_snapshot!(dips.collect::<Vec<&str>>().join("\n"), @r#"
     dip at 3 s for 2 s: 120 MB/s instead of 2.00 GB/s; at the same time the kernel logged "ata1: hard resetting link"; other programs moved 90.0 MB/s on sdb
     dip at 7 s for 2 s: 120 MB/s instead of 2.00 GB/s; at the same time the CPUs were 99 % busy
-    dip at 9 s for 2 s: 120 MB/s instead of 2.00 GB/s; nothing else was seen then: no kernel message, no I/O of others, no busy CPU
+    dip at 9 s for 2 s: 120 MB/s instead of 2.00 GB/s; nothing else was seen then: no kernel message, no I/O of others, no flush, no busy CPU
     "#);
 }

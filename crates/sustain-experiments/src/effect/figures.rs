@@ -371,6 +371,7 @@ mod tests {
             process_system_cpu_s: 0.0,
             process_read_bytes: None,
             process_written_bytes: None,
+            throttled_s: None,
             threads: Vec::new(),
             memory: sustain_document::system::MemorySample {
                 dirty_bytes,

@@ -1,6 +1,8 @@
 //! Finds the seconds in which all targets together were much slower than usual, and names what the
 //! samples of the machine show at the same time. Pure; the conclusion of a measurement calls it.
 
+use std::collections::BTreeMap;
+
 use sustain_disk::target::DataPath;
 use sustain_document::dips::{Dip, DipCause};
 use sustain_document::measure::TargetResult;
@@ -18,6 +20,10 @@ const DIPS_LISTED: usize = 16;
 const NEAR_S: f64 = 1.0;
 const CPU_BUSY_PERCENT: f64 = 95.0;
 const CPU_STOLEN_PERCENT: f64 = 10.0;
+/// Less is what a quota costs that is hardly reached,
+const THROTTLED_S_MIN: f64 = 0.1;
+/// and what a file system's journal does now and then.
+const FLUSH_S_MIN: f64 = 0.1;
 /// The data sheets of many drives name 70 degrees as the highest temperature of operation.
 const HOT_CELSIUS: f64 = 70.0;
 /// Less on its way to a disk is what any system writes now and then.
@@ -97,6 +103,7 @@ fn causes((start_s, end_s): (f64, f64), system: &System, path: DataPath) -> Vec<
         .filter(|sample| sample.time_s > start_s && sample.time_s <= end_s + NEAR_S)
         .collect();
     causes.extend(causes_of_cpu(&samples));
+    causes.extend(flushed(&samples));
     causes.extend(hottest(&samples));
     let writeback = samples.iter().map(|sample| sample.memory.writeback_bytes);
     // Past the cache it is the load of somebody else, which counts among the others.
@@ -122,7 +129,31 @@ fn causes_of_cpu(samples: &[&Sample]) -> Vec<DipCause> {
             stolen_percent: stolen,
         });
     }
+    let throttled_s = samples.iter().filter_map(|sample| sample.throttled_s).sum();
+    if throttled_s >= THROTTLED_S_MIN {
+        causes.push(DipCause::CpuThrottled { throttled_s });
+    }
     causes
+}
+
+/// The device that flushed for the longest time, if that was long.
+fn flushed(samples: &[&Sample]) -> Option<DipCause> {
+    let mut by_device: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for device in samples.iter().flat_map(|sample| &sample.devices) {
+        let sums = by_device.entry(&device.name).or_default();
+        sums.0 += device.flushes.unwrap_or(0);
+        sums.1 += device.flush_ms.unwrap_or(0);
+    }
+    let longest = by_device
+        .into_iter()
+        .max_by_key(|(_, (_, time_ms))| *time_ms);
+    let (device, (flushes, time_ms)) = longest?;
+    let flush_s = time_ms as f64 / 1000.0;
+    (flush_s >= FLUSH_S_MIN).then(|| DipCause::Flushes {
+        device: device.to_owned(),
+        flushes,
+        flush_s,
+    })
 }
 
 /// The hottest device, if it is hot.
@@ -139,7 +170,7 @@ fn hottest(samples: &[&Sample]) -> Option<DipCause> {
 #[cfg(test)]
 mod tests {
     use sustain_document::measure::Interval;
-    use sustain_document::system::{CpuShares, KernelMessage, MemorySample, Others};
+    use sustain_document::system::{CpuShares, DeviceSample, KernelMessage, MemorySample, Others};
 
     use super::*;
     use crate::compare::sample;
@@ -235,6 +266,46 @@ mod tests {
         assert_eq!(dips[0].causes, expected);
     }
 
+    #[test]
+    fn flushes_and_a_quota_of_processors_are_causes_if_they_took_long() {
+        let device = |name: &str, flush_ms: u64| DeviceSample {
+            name: name.to_owned(),
+            read_bytes: 0,
+            written_bytes: 0,
+            ios_in_flight: 0,
+            busy_ms: 0,
+            flushes: Some(3),
+            flush_ms: Some(flush_ms),
+            temperature_celsius: None,
+        };
+        let mut rates = vec![100.0; 30];
+        (rates[10], rates[11]) = (10.0, 10.0);
+        let found = |throttled_s: f64, flush_ms: u64| {
+            let samples = [11.0, 12.0, 20.0].map(|time_s| Sample {
+                throttled_s: Some(throttled_s),
+                devices: vec![device("sda", flush_ms / 2), device("sdb", flush_ms)],
+                ..sampled(time_s, 10.0, 0.0)
+            });
+            let system = System {
+                samples: samples.to_vec(),
+                ..System::default()
+            };
+            dips(&[target(&rates)], &system, DataPath::Direct)
+                .remove(0)
+                .causes
+        };
+        let expected = [
+            DipCause::CpuThrottled { throttled_s: 0.5 },
+            DipCause::Flushes {
+                device: "sdb".to_owned(),
+                flushes: 6,
+                flush_s: 0.6,
+            },
+        ];
+        assert_eq!(found(0.25, 300), expected);
+        assert_eq!(found(0.04, 40), []);
+    }
+
     /// A sample of busy processors, some of whose time went to others.
     fn sampled(time_s: f64, busy_percent: f64, steal_percent: f64) -> Sample {
         Sample {
@@ -251,6 +322,7 @@ mod tests {
             process_system_cpu_s: 0.0,
             process_read_bytes: None,
             process_written_bytes: None,
+            throttled_s: Some(0.02),
             threads: Vec::new(),
             memory: MemorySample {
                 dirty_bytes: 0,

@@ -12,15 +12,15 @@ pub(super) const READ_LIMIT: &str = "blkio.throttle.read_bps_device";
 pub(super) const WRITE_LIMIT: &str = "blkio.throttle.write_bps_device";
 
 /// The group of a process in the text of `/proc/PID/cgroup`, whose lines are `7:cpu,blkio:/a:b` in
-/// version 1 and `0::/a` in version 2.
-pub(super) fn membership(text: &str, is_version_one: bool) -> Option<&str> {
+/// version 1, where each hierarchy has its controllers, and `0::/a` in version 2, where
+/// `controller` is none.
+pub(crate) fn membership<'a>(text: &'a str, controller: Option<&str>) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
         let controllers = fields.nth(1)?;
-        let is_ours = if is_version_one {
-            controllers.split(',').any(|name| name == "blkio")
-        } else {
-            controllers.is_empty()
+        let is_ours = match controller {
+            Some(wanted) => controllers.split(',').any(|name| name == wanted),
+            None => controllers.is_empty(),
         };
         fields.next().filter(|_| is_ours)
     })

@@ -7,6 +7,8 @@
 mod beside;
 mod files;
 
+pub(crate) use files::membership;
+
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -42,6 +44,16 @@ enum Version {
     Two,
 }
 
+impl Version {
+    /// The controller whose hierarchy it is, where each has one.
+    fn controller(self) -> Option<&'static str> {
+        match self {
+            Version::One => Some("blkio"),
+            Version::Two => None,
+        }
+    }
+}
+
 /// The hierarchy that knows who does I/O on which disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControlGroups {
@@ -70,7 +82,7 @@ impl ControlGroups {
             };
             // In a container a part of the hierarchy may be mounted, and the group still be named
             // from the root of the whole.
-            let own = files::membership(&memberships, version == Version::One)
+            let own = membership(&memberships, version.controller())
                 .and_then(|own| Path::new(own).strip_prefix(&mount.root).ok());
             if let Some(own) = own {
                 return Ok(Some(ControlGroups {
@@ -95,7 +107,7 @@ impl ControlGroups {
     #[must_use]
     pub fn group_of(&self, process: u32, roots: &Roots) -> Option<PathBuf> {
         let memberships = read_text(&roots.proc.join(format!("{process}/cgroup"))).ok()?;
-        let own = files::membership(&memberships, self.version == Version::One)?;
+        let own = membership(&memberships, self.version.controller())?;
         let own = Path::new(own).strip_prefix(&self.mounted).ok()?;
         Some(own.to_owned())
     }

@@ -347,6 +347,7 @@ fn sample(second: i32) -> Sample {
         process_system_cpu_s: 0.05,
         process_read_bytes: Some(0),
         process_written_bytes: Some(0),
+        throttled_s: Some(0.0),
         threads: Vec::new(),
         memory: MemorySample {
             dirty_bytes: if busy {
@@ -364,6 +365,8 @@ fn sample(second: i32) -> Sample {
             written_bytes: if busy { 1_750_000_000 } else { 0 },
             ios_in_flight: if busy { 8 } else { 0 },
             busy_ms: if busy { 1000 } else { 0 },
+            flushes: Some(0),
+            flush_ms: Some(0),
             temperature_celsius: Some(41.0 + ripple),
         }],
     }

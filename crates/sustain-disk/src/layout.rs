@@ -14,6 +14,45 @@ pub enum Layout {
     Span,
 }
 
+/// Whose turn it is among queues of which each submits one record after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turns {
+    order: Vec<usize>,
+    holder: usize,
+}
+
+impl Turns {
+    /// The first turn is that of the first queue of `order`.
+    pub fn new(order: Vec<usize>) -> Turns {
+        Turns { order, holder: 0 }
+    }
+
+    /// The queue whose turn it is; none if all have left.
+    pub fn holder(&self) -> Option<usize> {
+        self.order.get(self.holder).copied()
+    }
+
+    /// Whether a queue still takes turns.
+    pub fn has(&self, queue: usize) -> bool {
+        self.order.contains(&queue)
+    }
+
+    /// Gives the turn to the next queue.
+    pub fn pass(&mut self) {
+        self.holder = (self.holder + 1) % self.order.len().max(1);
+    }
+
+    /// Removes the queue whose turn it is, which has ended; the next one has the turn.
+    pub fn leave(&mut self) {
+        if self.holder < self.order.len() {
+            self.order.remove(self.holder);
+        }
+        if self.holder >= self.order.len() {
+            self.holder = 0;
+        }
+    }
+}
+
 /// A contiguous part of a record on one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordPiece {
@@ -141,6 +180,33 @@ mod tests {
             .iter()
             .map(|piece| (piece.member, piece.offset_bytes, piece.length_bytes))
             .collect()
+    }
+
+    #[test]
+    fn turns_go_round_without_those_that_have_left() {
+        let mut turns = Turns::new(vec![2, 0, 1]);
+        let next = |turns: &mut Turns| {
+            let holder = turns.holder();
+            turns.pass();
+            holder
+        };
+        let seen: Vec<_> = (0..4).map(|_| next(&mut turns)).collect();
+        assert_eq!(seen, [Some(2), Some(0), Some(1), Some(2)]);
+        turns.leave();
+        assert!(!turns.has(0) && turns.has(1));
+        let seen: Vec<_> = (0..3).map(|_| next(&mut turns)).collect();
+        assert_eq!(seen, [Some(1), Some(2), Some(1)]);
+        turns.leave();
+        turns.leave();
+        assert_eq!(next(&mut turns), None);
+    }
+
+    #[test]
+    fn the_last_in_the_order_may_leave_too() {
+        let mut turns = Turns::new(vec![0, 1]);
+        turns.pass();
+        turns.leave();
+        assert_eq!(turns.holder(), Some(0));
     }
 
     #[test]

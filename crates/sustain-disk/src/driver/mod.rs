@@ -1,16 +1,21 @@
 //! Owns one engine with its targets' queues and meters; it shares nothing with other drivers.
 //!
 //! A [`Feed`] says what is done next; measuring and recording differ only in that. A completion on
-//! a queue refills that queue at once, whatever the others do.
+//! a queue refills that queue at once, whatever the others do, unless the queues are fed in turns.
 
 use std::collections::VecDeque;
 
 use crate::clock::{Clock, Timestamp};
 use crate::engine::{Completion, Engine, Operation, Request, Until};
-use crate::error::{
-    RequestError, {Error, IoFault},
-};
-use crate::meter::{IntervalRule, Meter, MeterInterval};
+use crate::error::{Error, IoFault};
+use crate::layout::Turns;
+use crate::meter::{IntervalRule, Meter};
+
+pub use self::progress::{Arrival, DriverProgress, FailedRequest, TargetProgress};
+
+mod progress;
+#[cfg(test)]
+mod tests;
 
 /// The answer of a feed for a queue that has space.
 #[derive(Debug)]
@@ -62,72 +67,6 @@ pub struct QueueSetup {
     pub depth: u32,
 }
 
-/// A request that failed: when, and the request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FailedRequest {
-    /// Time from the start.
-    pub at_ns: u64,
-    /// Index of the target.
-    pub target: usize,
-    /// The operation that was tried.
-    pub operation: Operation,
-    /// Its offset.
-    pub offset_bytes: u64,
-    /// The reason.
-    pub fault: IoFault,
-}
-
-impl FailedRequest {
-    /// The error of this request on the target of this name.
-    pub fn on(&self, target: &str) -> RequestError {
-        RequestError {
-            target: target.to_owned(),
-            operation: self.operation,
-            offset_bytes: self.offset_bytes,
-            fault: self.fault,
-        }
-    }
-}
-
-/// What completed at one moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Arrival {
-    /// Time from the start.
-    pub at_ns: u64,
-    /// The operation; a flush has no bytes.
-    pub operation: Operation,
-    /// The bytes of all requests of this operation that were seen complete together.
-    pub bytes: u64,
-}
-
-/// The report that a driver sends about ten times a second.
-#[derive(Debug, Clone, Default)]
-pub struct DriverProgress {
-    /// Time from the start.
-    pub at_ns: u64,
-    /// One entry per target of this driver.
-    pub targets: Vec<TargetProgress>,
-    /// Completions on all targets since the last report.
-    pub arrivals: Vec<Arrival>,
-    /// Requests that failed since the last report.
-    pub failures: Vec<FailedRequest>,
-}
-
-/// One target in a [`DriverProgress`].
-#[derive(Debug, Clone, Default)]
-pub struct TargetProgress {
-    /// Index of the target.
-    pub target: usize,
-    /// Bytes completed so far.
-    pub bytes: u64,
-    /// Requests in flight now.
-    pub in_flight: u32,
-    /// Intervals closed since the last report.
-    pub intervals: Vec<MeterInterval>,
-    /// Why it ended, if it has.
-    pub ending: Option<Ending>,
-}
-
 #[derive(Debug)]
 struct Queue {
     targets: Vec<usize>,
@@ -173,6 +112,8 @@ pub struct Driver {
     meters: Vec<Meter>,
     /// Queues with space that are to be asked.
     ready: VecDeque<usize>,
+    /// The queues that submit only when it is their turn, in groups of which each takes its own.
+    turns: Vec<Turns>,
     first_to_wake: usize,
     arrivals: Vec<Arrival>,
     failures: Vec<FailedRequest>,
@@ -216,6 +157,7 @@ impl Driver {
             clock,
             setup,
             ready: (0..queues.len()).collect(),
+            turns: Vec::new(),
             queues,
             queue_of,
             meters: (0..targets)
@@ -226,6 +168,16 @@ impl Driver {
             failures: Vec::new(),
             report_at: setup.start + setup.report_every_ns,
         }
+    }
+
+    /// The same driver, which feeds the queues of each of these groups in turns: each submits one
+    /// record when it is its turn. A queue that is full then, or has nothing to submit yet, holds
+    /// its whole group back; one that has ended is passed over. Queues of no group go on by
+    /// themselves.
+    #[must_use]
+    pub fn in_turns(mut self, turns: Vec<Turns>) -> Driver {
+        self.turns = turns;
+        self
     }
 
     /// Runs until all queues are closed, and reports to `report`.
@@ -296,22 +248,61 @@ impl Driver {
 
     fn refill(&mut self, feed: &mut impl Feed, now: Timestamp) {
         while let Some(index) = self.ready.pop_front() {
-            self.refill_queue(feed, index, now);
+            if self.turns.iter().any(|turns| turns.has(index)) {
+                self.settle(index, now);
+            } else {
+                self.refill_queue(feed, index, now);
+            }
+        }
+        for group in 0..self.turns.len() {
+            self.take_turns(feed, group, now);
         }
     }
 
     fn refill_queue(&mut self, feed: &mut impl Feed, index: usize, now: Timestamp) {
-        while self.queues[index].state == QueueState::Open
-            && self.queues[index].in_flight < self.queues[index].depth
-            && (self.queues[index].in_flight == 0 || self.engine.takes_more())
-        {
-            match feed.next(index, now) {
-                Next::Request(request) => self.submit(index, request, now),
-                Next::WaitUntil(time) => self.queues[index].state = QueueState::Waiting(time),
-                Next::Done(ending) => self.queues[index].state = QueueState::Draining(ending),
-            }
+        while self.queues[index].state == QueueState::Open && self.has_space(index) {
+            self.ask(feed, index, now);
         }
         self.settle(index, now);
+    }
+
+    /// Lets the queues of a group submit one record each in turn, until one must be waited for.
+    fn take_turns(&mut self, feed: &mut impl Feed, group: usize, now: Timestamp) {
+        while let Some(index) = self.turns[group].holder() {
+            match self.queues[index].state {
+                QueueState::Open if self.has_space(index) => {
+                    if self.ask(feed, index, now) {
+                        self.turns[group].pass();
+                    }
+                    self.settle(index, now);
+                }
+                QueueState::Open | QueueState::Waiting(_) => return,
+                QueueState::Draining(_) | QueueState::Flushing(_) | QueueState::Closed(_) => {
+                    self.turns[group].leave();
+                }
+            }
+        }
+    }
+
+    fn has_space(&self, index: usize) -> bool {
+        let Queue {
+            in_flight, depth, ..
+        } = self.queues[index];
+        in_flight < depth && (in_flight == 0 || self.engine.takes_more())
+    }
+
+    /// Asks the feed for the next request of a queue with space, and says whether it was a record.
+    fn ask(&mut self, feed: &mut impl Feed, index: usize, now: Timestamp) -> bool {
+        match feed.next(index, now) {
+            Next::Request(request) => {
+                let is_record = request.operation != Operation::Flush;
+                self.submit(index, request, now);
+                return is_record;
+            }
+            Next::WaitUntil(time) => self.queues[index].state = QueueState::Waiting(time),
+            Next::Done(ending) => self.queues[index].state = QueueState::Draining(ending),
+        }
+        false
     }
 
     fn submit(&mut self, queue: usize, request: Request, now: Timestamp) {

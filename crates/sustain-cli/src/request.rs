@@ -61,8 +61,15 @@ pub(crate) fn layout(flags: &SettingFlags) -> Result<Layout, UsageError> {
     if flags.chunk.is_some() && flags.layout != LayoutFlag::Stripe {
         return Err(usage("--chunk can be used only with --layout stripe"));
     }
+    if flags.order.as_deref() == Some("all") {
+        return Err(usage(
+            "--order all is for `sustain sweep`, which tries every order: name the targets in one \
+             order here",
+        ));
+    }
     Ok(match flags.layout {
         LayoutFlag::Independent => Layout::Independent,
+        LayoutFlag::Turns => Layout::Turns,
         LayoutFlag::Stripe => Layout::Stripe {
             chunk_bytes: flags.chunk.unwrap_or(CHUNK_BYTES),
         },
@@ -116,6 +123,7 @@ pub(crate) fn plan(flags: &MeasureFlags) -> Result<MeasurePlan, UsageError> {
         direction: flags.direction.direction(&flags.safety)?,
         threads: flags.setting.threads,
         layout: layout(&flags.setting)?,
+        order: flags.setting.order.clone(),
         time_ns: time_ns(flags),
         bytes: flags.bytes,
         until_steady: flags.until_steady,

@@ -8,6 +8,8 @@
 )]
 
 mod support;
+#[path = "measure/turns.rs"]
+mod turns;
 
 use serde_json::Value;
 use support::{Place, assert_about, assert_valid, disk, notes_of, number, target};

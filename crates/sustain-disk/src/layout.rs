@@ -5,6 +5,9 @@
 pub enum Layout {
     /// Each target has its own stream; a fast one never waits for a slow one.
     Independent,
+    /// Each target has its own stream, and one driver submits one record to each in turn: while the
+    /// target whose turn it is has its full number in flight, all others wait with it.
+    Turns,
     /// One stream in chunks over the targets in order, as RAID 0: in lockstep by nature.
     Stripe {
         /// Bytes on one target before the next one takes over.
@@ -12,6 +15,14 @@ pub enum Layout {
     },
     /// One stream, one target after the other.
     Span,
+}
+
+impl Layout {
+    /// Whether each target has a stream of its own, and ends by itself. Otherwise one stream lies
+    /// on all of them.
+    pub fn has_own_streams(self) -> bool {
+        matches!(self, Layout::Independent | Layout::Turns)
+    }
 }
 
 /// Whose turn it is among queues of which each submits one record after the other.

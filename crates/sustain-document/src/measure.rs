@@ -139,6 +139,9 @@ pub struct Plan {
     pub path: DataPath,
     /// How the targets were used together.
     pub layout: LayoutKind,
+    /// The names of the targets in the order in which they were used; none with layout
+    /// `independent`, where there is no order.
+    pub order: Option<Vec<String>>,
     /// The stripe's chunk; only with layout `stripe`.
     pub chunk_bytes: Option<u64>,
     /// The bound in time.

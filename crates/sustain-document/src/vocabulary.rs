@@ -91,6 +91,9 @@ closed_set! {
     pub enum LayoutKind {
         /// Each target has its own stream.
         Independent,
+        /// Each target has its own stream, and one thread submits one record to each in turn, in
+        /// the order in which they are listed.
+        Turns,
         /// One stream in chunks over the targets in order, as RAID 0.
         Stripe,
         /// One stream, one target after the other.

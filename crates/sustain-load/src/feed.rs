@@ -133,6 +133,8 @@ pub struct MeasureFeed {
     pub scratch: Vec<RecordPiece>,
     /// Whether a stream that waits for the end of its lap should be asked again.
     pub has_ended_lap: bool,
+    /// Whether the lanes are fed in turns, so that none may leave its record to another one.
+    pub has_turns: bool,
 }
 
 impl Lane {
@@ -183,7 +185,7 @@ impl MeasureFeed {
             }
         }
         lane.is_held = false;
-        if self.leaves_record(queue, now) {
+        if !self.has_turns && self.leaves_record(queue, now) {
             return Err(Next::WaitUntil(now));
         }
         let lane = &mut self.lanes[queue];

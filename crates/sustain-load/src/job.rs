@@ -11,7 +11,7 @@ use sustain_disk::data::{DataKind, FreshData};
 use sustain_disk::driver::{Driver, DriverProgress, DriverSetup, QueueSetup};
 use sustain_disk::engine::{self, Engine, EngineChoice, Limits, Operation, SimulatedEngine};
 use sustain_disk::error::Error;
-use sustain_disk::layout::{Layout, Placement};
+use sustain_disk::layout::{Layout, Placement, Turns};
 use sustain_disk::meter::Meter;
 use sustain_disk::target::{DataPath, Direction, Passthrough};
 use sustain_targets::Stop;
@@ -88,7 +88,8 @@ impl DriverJob<'_> {
             report_every_ns: REPORT_EVERY_NS,
             flush_at_end: self.setup.flush_at_end,
         };
-        let mut driver = Driver::new(engine, clock.clone(), &self.queues(), setup);
+        let mut driver =
+            Driver::new(engine, clock.clone(), &self.queues(), setup).in_turns(self.turns());
         let cpu_before = thread_cpu_ns();
         driver.run(&mut feed, &mut |progress| {
             let cpu_ns = thread_cpu_ns() - cpu_before;
@@ -165,7 +166,7 @@ impl DriverJob<'_> {
     /// The driver's targets of each of its streams.
     fn streams(&self) -> Vec<Vec<usize>> {
         let targets = 0..self.members.len();
-        if self.setup.layout == Layout::Independent {
+        if self.setup.layout.has_own_streams() {
             return targets.map(|target| vec![target]).collect();
         }
         let width = self.setup.targets.len();
@@ -187,7 +188,7 @@ impl DriverJob<'_> {
             // A stripe keeps its depth on every member; a span is on one member at a time.
             let width = match self.setup.layout {
                 Layout::Stripe { .. } => targets.len() as u32,
-                Layout::Independent | Layout::Span => 1,
+                Layout::Independent | Layout::Turns | Layout::Span => 1,
             };
             QueueSetup {
                 targets,
@@ -195,6 +196,20 @@ impl DriverJob<'_> {
             }
         };
         self.streams().into_iter().map(queue).collect()
+    }
+
+    /// The queues that are fed in turns, in the order of the phase's targets. What reads beside
+    /// them takes turns of its own.
+    fn turns(&self) -> Vec<Turns> {
+        match self.setup.layout {
+            Layout::Turns => {
+                let (own, all) = (self.own_lanes(), self.streams().len());
+                [0..own, own..all]
+                    .map(|queues| Turns::new(queues.collect()))
+                    .to_vec()
+            }
+            Layout::Independent | Layout::Stripe { .. } | Layout::Span => Vec::new(),
+        }
     }
 
     fn feed(&self) -> Result<MeasureFeed, Error> {
@@ -224,6 +239,7 @@ impl DriverJob<'_> {
             phase_stop: self.phase_stop.clone(),
             scratch: Vec::new(),
             has_ended_lap: false,
+            has_turns: self.setup.layout == Layout::Turns,
         })
     }
 
@@ -296,7 +312,7 @@ impl DriverJob<'_> {
         let size = |target: &usize| self.target(self.members[*target]).size_bytes.min(extent);
         let sizes_bytes: Vec<u64> = targets.iter().map(size).collect();
         match self.setup.layout {
-            Layout::Independent | Layout::Span => Placement::Span { sizes_bytes },
+            Layout::Independent | Layout::Turns | Layout::Span => Placement::Span { sizes_bytes },
             Layout::Stripe { chunk_bytes } => Placement::Stripe {
                 chunk_bytes,
                 members: sizes_bytes.len(),

@@ -35,6 +35,7 @@ mod job;
 mod lap;
 pub mod observer;
 pub mod open_target;
+pub mod order;
 mod pacer;
 pub mod phase;
 pub mod plan;

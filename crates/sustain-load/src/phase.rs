@@ -78,8 +78,8 @@ pub fn run(
     }
 }
 
-/// The targets of each driver. A stream over several targets has one driver, and simulated targets
-/// share one of their own.
+/// The targets of each driver. A stream over several targets has one driver, as have targets that
+/// are fed in turns, and simulated targets share one of their own.
 fn group(session: &Session, setup: &PhaseSetup) -> Vec<Vec<usize>> {
     let all = 0..setup.members();
     if setup.layout != Layout::Independent {

@@ -11,8 +11,8 @@ use sustain_disk::meter::IntervalRule;
 use sustain_disk::target::{DataPath, Direction, PASSED_THROUGH};
 use sustain_disk::units::{Size, parse_percent, parse_size};
 use sustain_document::setting::{
-    AT, BYTES, CHUNK, DEPTH, ENGINE, INTERVAL, LAYOUT, PATH, RATE, READ, RECORD_SIZE, THREADS,
-    TIME, UNTIL_STEADY, WRITE,
+    AT, BYTES, CHUNK, DEPTH, ENGINE, INTERVAL, LAYOUT, ORDER, PATH, RATE, READ, RECORD_SIZE,
+    THREADS, TIME, UNTIL_STEADY, WRITE,
 };
 pub use sustain_targets::TargetName;
 
@@ -76,6 +76,9 @@ pub struct LoadPlan {
     pub path: DataPath,
     /// How several targets are used.
     pub layout: Layout,
+    /// The order in which the layout uses the targets, as the names of all of them separated by
+    /// commas; `None` for that in which they are named.
+    pub order: Option<String>,
     /// Bound in time; `None` only with a bound in bytes.
     pub time_ns: Option<u64>,
     /// Bound in bytes, per target.
@@ -140,6 +143,7 @@ impl LoadPlan {
             threads: None,
             path: DataPath::Direct,
             layout: Layout::Independent,
+            order: None,
             time_ns: Some(30_000_000_000),
             bytes: None,
             until_steady: false,
@@ -170,6 +174,7 @@ impl LoadPlan {
     pub fn in_runs_of(&self, time_ns: u64) -> LoadPlan {
         LoadPlan {
             layout: Layout::Independent,
+            order: None,
             time_ns: Some(time_ns),
             bytes: None,
             until_steady: false,
@@ -250,7 +255,7 @@ impl LoadPlan {
         if self.depth == 0 || self.depth > 4096 {
             return usage(DEPTH.must_be("from 1 to 4096"));
         }
-        if self.layout != Layout::Independent && self.at.is_some() {
+        if !self.layout.has_own_streams() && self.at.is_some() {
             return usage(format!(
                 "{} applies to each target by itself and cannot be combined with {}",
                 AT.the(),
@@ -269,18 +274,7 @@ impl LoadPlan {
         if self.layout == (Layout::Stripe { chunk_bytes: 0 }) {
             return usage(CHUNK.must_be("at least one block"));
         }
-        if self.layout != Layout::Independent && self.threads.is_some_and(|threads| threads > 1) {
-            return usage(format!(
-                "a stripe or span is one stream and uses one driver: leave out {}",
-                THREADS.the()
-            ));
-        }
-        if self.layout != Layout::Independent && mixes_simulated_and_real(&self.targets) {
-            return usage(
-                "a stripe or span cannot mix simulated and real disks: name disks of one kind"
-                    .to_owned(),
-            );
-        }
+        self.check_one_driver()?;
         if self.until_steady && self.rate_bytes_per_s.is_some() {
             return usage(format!(
                 "{} looks for a rate, {} sets one: choose one of the two",
@@ -298,6 +292,35 @@ impl LoadPlan {
             IntervalRule::Bytes(0) => usage(INTERVAL.must_be("at least one byte")),
             _ => Ok(()),
         }
+    }
+
+    /// Refuses what only targets with a driver of their own can have, and what only the others can.
+    fn check_one_driver(&self) -> Result<(), LoadError> {
+        let usage = |text: String| Err(LoadError::Usage(text));
+        let (what, is) = match self.layout {
+            Layout::Independent if self.order.is_some() => {
+                return usage(format!(
+                    "{} makes no difference where each target has a queue of its own: use {}, \
+                     stripe or span, or leave it out",
+                    ORDER.the(),
+                    LAYOUT.to("turns")
+                ));
+            }
+            Layout::Independent => return Ok(()),
+            Layout::Turns => ("feeding in turns", "is done by one driver"),
+            Layout::Stripe { .. } | Layout::Span => {
+                ("a stripe or span", "is one stream and uses one driver")
+            }
+        };
+        if self.threads.is_some_and(|threads| threads > 1) {
+            return usage(format!("{what} {is}: leave out {}", THREADS.the()));
+        }
+        if mixes_simulated_and_real(&self.targets) {
+            return usage(format!(
+                "{what} cannot mix simulated and real disks: name disks of one kind"
+            ));
+        }
+        Ok(())
     }
 }
 

@@ -12,7 +12,7 @@ impl PreparedTargets<'_> {
     pub fn extent_bytes(&self) -> Option<u64> {
         let unit = match self.plan.layout {
             Layout::Stripe { chunk_bytes } => chunk_bytes.max(self.plan.record_bytes),
-            Layout::Independent | Layout::Span => self.plan.record_bytes,
+            Layout::Independent | Layout::Turns | Layout::Span => self.plan.record_bytes,
         };
         Some(self.plan.bytes?.next_multiple_of(unit))
     }
@@ -43,7 +43,7 @@ impl PreparedTargets<'_> {
             regions.get(index).copied().unwrap_or(all)
         };
         let targets = &self.session.targets;
-        if self.plan.layout == Layout::Independent {
+        if self.plan.layout.has_own_streams() {
             let gone = starts_bytes.iter().zip(targets).enumerate();
             return gone
                 .map(|(index, (start, target))| {

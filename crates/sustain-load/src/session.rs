@@ -23,11 +23,12 @@ use sustain_targets::{
 use crate::capacity::{check_memory, fit};
 use crate::error::LoadError;
 use crate::open_target::OpenTarget;
+use crate::order::order_of;
 use crate::plan::{LoadPlan, NO_DRIVER, SIZE_BYTES_DEFAULT};
 
 /// All targets of a run.
 pub struct Session {
-    /// The targets in the order given.
+    /// The targets in the order of the plan, or else in that in which they were named.
     pub targets: Vec<OpenTarget>,
     /// The simulated machines among them.
     pub machines: Machines,
@@ -169,6 +170,7 @@ impl Session {
         if let Some(refused) = Error::of_all(refusals) {
             return Err(refused.into());
         }
+        self.put_in_order(plan)?;
         if plan.path == DataPath::Passthrough {
             self.passthrough_engine(plan.engine)
                 .map_err(LoadError::Usage)?;
@@ -180,6 +182,19 @@ impl Session {
         self.level_stripe(plan.layout);
         self.check_stream(plan)?;
         check_memory(self.targets.len(), plan, roots)
+    }
+
+    /// Puts the targets in the order that was asked for: all that follows keeps to it.
+    fn put_in_order(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
+        let Some(typed) = &plan.order else {
+            return Ok(());
+        };
+        let names = self.targets.iter().map(|one| one.target.name.clone());
+        let order = order_of(typed, &names.collect::<Vec<_>>()).map_err(LoadError::Usage)?;
+        let mut targets: Vec<Option<OpenTarget>> = self.targets.drain(..).map(Some).collect();
+        let taken = order.iter().filter_map(|target| targets[*target].take());
+        self.targets = taken.collect();
+        Ok(())
     }
 
     /// Switches all targets to another I/O path from now on; they stay open.
@@ -229,7 +244,7 @@ impl Session {
 
     /// Checks that a stream over several targets has space for a record.
     fn check_stream(&self, plan: &LoadPlan) -> Result<(), LoadError> {
-        if plan.layout == Layout::Independent {
+        if plan.layout.has_own_streams() {
             return Ok(());
         }
         let sizes = self.targets.iter().map(|target| target.size_bytes);

@@ -128,8 +128,8 @@ fn setting(side: &str, typed: &str) -> Result<TrialSetting, UsageError> {
     let refuse = |why: &str| {
         UsageError(format!(
             "{side} ({typed:?}): {why}; a setting takes --record-size, --depth, --engine, \
-             --path, --threads, --layout, --chunk and --data; give other flags outside of it, for \
-             both"
+             --path, --threads, --layout, --order, --chunk and --data; give other flags outside \
+             of it, for both"
         ))
     };
     let words = shlex::split(typed).ok_or_else(|| refuse("a quote is not closed"))?;
@@ -150,6 +150,7 @@ fn setting(side: &str, typed: &str) -> Result<TrialSetting, UsageError> {
         threads: flags.threads,
         path: data_path(flags.request.path),
         layout,
+        order: flags.order,
         record_bytes: flags.request.record_size,
         depth: flags.request.depth,
         data: data(flags.data),

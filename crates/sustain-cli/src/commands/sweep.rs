@@ -118,7 +118,7 @@ fn plan(flags: &SweepFlags) -> Result<SweepPlan, UsageError> {
     })
 }
 
-/// The layouts that are asked for. An array is compared with everything that needs none.
+/// The layouts that are asked for. An array is compared with everything else that places bytes.
 fn layouts(flags: &SweepFlags) -> Vec<LayoutKind> {
     let all = [
         LayoutFlag::Independent,
@@ -132,6 +132,7 @@ fn layouts(flags: &SweepFlags) -> Vec<LayoutKind> {
     };
     let asked = asked.iter().map(|flag| match flag {
         LayoutFlag::Independent => LayoutKind::Independent,
+        LayoutFlag::Turns => LayoutKind::Turns,
         LayoutFlag::Stripe => LayoutKind::Stripe,
         LayoutFlag::Span => LayoutKind::Span,
     });

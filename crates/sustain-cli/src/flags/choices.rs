@@ -23,6 +23,7 @@ pub(crate) enum PathFlag {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LayoutFlag {
     Independent,
+    Turns,
     Stripe,
     Span,
 }

@@ -25,15 +25,15 @@ Examples:
       The same on a disk, read only.
 
 Saved runs can be compared if they did the same work: direction, record size, depth, I/O path,
-layout, chunk, --rate, --data, --size and targets. Engine, machine, kernel, disk and version may
-differ; the differences are named. Rates are compared by their 95 % confidence intervals, which
-take into account that neighbouring seconds are correlated. What has no interval is shown and not
-judged.
+layout, chunk, --rate, --data, --size and targets. Engine, machine, kernel, disk, version and the
+order of the targets may differ; the differences are named. Rates are compared by their 95 %
+confidence intervals, which take into account that neighbouring seconds are correlated. What has no
+interval is shown and not judged.
 
-A setting of --ab takes --record-size, --depth, --engine, --path, --threads, --layout, --chunk and
---data, as in `sustain measure`; '' stands for the defaults. Runs go in the order ABBA BAAB. The
-intervals are valid however often they are looked at, so measuring ends as soon as one is narrow
-enough. Ctrl-C ends it early; the answer then rests on what was measured.
+A setting of --ab takes --record-size, --depth, --engine, --path, --threads, --layout, --order,
+--chunk and --data, as in `sustain measure`; '' stands for the defaults. Runs go in the order ABBA
+BAAB. The intervals are valid however often they are looked at, so measuring ends as soon as one is
+narrow enough. Ctrl-C ends it early; the answer then rests on what was measured.
 
 With --fail-if-slower a rate counts as slower only if even the upper end of its interval is below
 the limit. If the runs are too short or too noisy to tell, that is said, and the exit code is 0.

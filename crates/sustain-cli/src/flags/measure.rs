@@ -25,6 +25,9 @@ Examples:
   sustain measure /dev/sdb --at 95% --profile profile.json
       Near the end of a disk, where it is slower. sustain profile has found how much slower, so
       that this does not count as a rate that falls.
+  sustain measure /dev/sdb /dev/sdc /dev/sdd --read --layout turns --depth 4 \
+      --order /dev/sdb,/dev/sdd,/dev/sdc
+      One thread feeds the disks in turns, in this order, with 4 requests in flight on each.
   sustain measure /data --effect=both --victim /home --report effect.html
       What writing to /data does to other programs, direct compared with buffered.
   sustain measure sim:machines/demo.toml
@@ -154,11 +157,17 @@ pub(crate) struct SettingFlags {
     #[arg(long, value_name = "N")]
     #[arg(value_parser = parse_number::<u32>, allow_negative_numbers = true)]
     pub(crate) threads: Option<u32>,
-    /// How several targets are used: each with its own queue, in chunks over all of them as RAID 0,
-    /// or one after the other.
+    /// How several targets are used: each with its own queue, one record to each in turn by one
+    /// thread, in chunks over all of them as RAID 0, or one after the other. In turns all of them
+    /// wait while the one whose turn it is has its full --depth in flight: a slow target slows all.
     #[arg(hide_short_help = true)]
     #[arg(long, value_enum, default_value_t = LayoutFlag::Independent)]
     pub(crate) layout: LayoutFlag,
+    /// With --layout turns, stripe and span: the names of all targets, separated by commas, in the
+    /// order in which they are used [default: the order in which they are named].
+    #[arg(hide_short_help = true)]
+    #[arg(long, value_name = "LIST")]
+    pub(crate) order: Option<String>,
     /// With --layout stripe: bytes on one target before the next takes over [default: 1MiB].
     #[arg(hide_short_help = true)]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]

@@ -99,8 +99,9 @@ pub(crate) struct SweepFlags {
     #[arg(help_heading = group::HOW)]
     #[arg(long, value_name = "COUNTS", default_value = "1..32", value_parser = parse_counts)]
     pub(crate) depth: Values,
-    /// How several targets are used: each with its own queue, in chunks over all of them as RAID 0,
-    /// or one after the other [default: independent; with --md all three].
+    /// How several targets are used: each with its own queue, one record to each in turn by one
+    /// thread, in chunks over all of them as RAID 0, or one after the other. In turns a slow target
+    /// slows all [default: independent; with --md all but turns].
     #[arg(help_heading = group::HOW)]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "LIST")]
     pub(crate) layout: Vec<LayoutFlag>,
@@ -116,8 +117,9 @@ pub(crate) struct SweepFlags {
     #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_name = "SIZES", value_parser = parse_sizes)]
     pub(crate) chunk: Option<Values>,
-    /// The orders of the targets to try: all, or the names of all targets separated by commas, once
-    /// for each order [default: the order in which they are named].
+    /// The orders of the targets to try, with all layouts but independent: all, or the names of all
+    /// targets separated by commas, once for each order [default: the order in which they are
+    /// named].
     #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_name = "all|LIST")]
     pub(crate) order: Vec<String>,

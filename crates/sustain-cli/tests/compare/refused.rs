@@ -137,6 +137,17 @@ fn settings_are_refused_by_the_flag_that_does_not_fit() {
         &ab("--layout span", ""),
         "one target makes no stripe",
     );
+    refused(&place, &ab("--layout turns", ""), "no other to take turns");
+    refused(
+        &place,
+        &ab("", "--order a"),
+        "B: --order makes no difference",
+    );
+    refused(
+        &place,
+        &ab("--layout turns --order b", ""),
+        "A: --order b: there is no target",
+    );
     let short = [&ab("", "")[..], &["--time", "5s"]].concat();
     refused(&place, &short, "too short for 10 runs of 3 s");
     std::fs::create_dir(place.path("x")).unwrap();

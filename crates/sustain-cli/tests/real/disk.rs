@@ -66,6 +66,43 @@ fn a_rate_that_rests_on_bytes_that_lie_still_is_said_to_do_so() {
 }
 
 #[test]
+fn each_engine_feeds_two_files_in_turns() {
+    let place = Place::new();
+    let engines = ["io_uring", "libaio", "posix-aio", "threads", "sync"];
+    for name in ["one", "other"] {
+        std::fs::create_dir(place.path(name)).unwrap();
+    }
+    let turns = ["one", "other", "--layout", "turns", "--order", "other,one"];
+    let runs = engines.map(|engine| [&turns[..], &["--engine", engine]].concat());
+    for (flags, ran) in runs.iter().zip(run_together(&place, &runs)) {
+        if ran.code == 2 && ran.stderr.contains("cannot be used here") {
+            eprintln!("{flags:?} not tried: {}", ran.stderr);
+            continue;
+        }
+        let result = json_of(&ran.expect(0).stdout);
+        let targets = result["targets"].as_array().unwrap();
+        assert_eq!(targets[0]["name"], "other");
+        for target in targets {
+            assert_eq!(target["bytes"].as_u64(), Some(8 << 20), "{flags:?}");
+            assert_eq!(target["ended"], "bytes");
+        }
+    }
+    // Each file is flushed before it is gone over again, four times, and the other one waits.
+    let laps = ["--path", "buffered", "--size", "2MiB", "--bytes", "8MiB"];
+    let flags = [
+        &["measure"],
+        &turns[..],
+        &laps,
+        &["--no-confirm", "--json", "-"],
+    ]
+    .concat();
+    let result = json_of(&place.run(&flags).expect(0).stdout);
+    for target in result["targets"].as_array().unwrap() {
+        assert_eq!(target["bytes"].as_u64(), Some(8 << 20));
+    }
+}
+
+#[test]
 fn each_engine_moves_every_byte_at_its_depth() {
     let place = Place::new();
     let engines = ["io_uring", "libaio", "posix-aio", "threads", "sync", "auto"];

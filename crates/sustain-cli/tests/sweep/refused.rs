@@ -37,6 +37,7 @@ fn what_makes_no_sense_is_explained_and_touches_nothing() {
             &[&striped[..], &["64KiB,96KiB"]].concat(),
             &[TARGET, "--chunk", "1MiB"],
             &["sim:machine.toml:a", "--layout", "stripe"],
+            &["sim:machine.toml:a", "--layout", "turns"],
             &[TARGET, "--order", "a"],
             &[TARGET, "--order", "a,b,a"],
             &[TARGET, "--order", "a,c"],

@@ -102,6 +102,7 @@ fn plan(targets: Vec<String>) -> Plan {
         depth: 8,
         path: DataPath::Direct,
         layout: LayoutKind::Independent,
+        order: None,
         chunk_bytes: None,
         time_s: None,
         bytes: None,

@@ -235,7 +235,7 @@ impl SubsetProbe<'_, '_> {
         Some(match layout {
             // Until its queues are full, the faster members run ahead; from then on whole rows
             // complete at the pace of the slowest.
-            Layout::Stripe { .. } => {
+            Layout::Turns | Layout::Stripe { .. } => {
                 let slowest = rates.copied().fold(f64::INFINITY, f64::min);
                 slowest * setup.targets.len() as f64
             }

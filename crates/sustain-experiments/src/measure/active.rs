@@ -31,7 +31,7 @@ impl Active {
         let ends: Vec<u64> = outcome.meters.iter().map(Meter::last_ns).collect();
         let over_ns = ends.iter().copied().max().unwrap_or(0);
         let mut lost: Vec<(usize, u64)> = Vec::new();
-        if plan.load.layout == Layout::Independent {
+        if plan.load.layout.has_own_streams() {
             let series = outcome.collected.targets.iter().enumerate();
             lost.extend(series.filter_map(|(target, series)| {
                 let failed_ns = series.failures.first()?.at_ns;
@@ -55,7 +55,7 @@ impl Active {
         }
         let left = left_ns(&ends, &lost);
         let to_ns = match plan.load.layout {
-            Layout::Independent | Layout::Stripe { .. } => left.min(),
+            Layout::Independent | Layout::Turns | Layout::Stripe { .. } => left.min(),
             // In a span, the targets are active one after the other.
             Layout::Span => left.max(),
         };

@@ -169,7 +169,7 @@ fn target_result(
     let bytes = meter.bytes();
     let size = target.size_bytes.max(1);
     let revisits = Revisits {
-        lap_bytes: (target.wraps && plan.load.layout == Layout::Independent).then_some(size),
+        lap_bytes: (target.wraps && plan.load.layout.has_own_streams()).then_some(size),
     };
     let steps = steps(&series.steps);
     let sustained = match places {
@@ -378,6 +378,12 @@ fn stalls(session: &Session, outcome: &PhaseOutcome) -> Vec<Stall> {
         .collect()
 }
 
+/// The names of the targets in the order in which they are used, where that is one.
+fn order(plan: &MeasurePlan, session: &Session) -> Option<Vec<String>> {
+    let names = session.targets.iter().map(|one| one.target.name.clone());
+    (plan.load.layout != Layout::Independent).then(|| names.collect())
+}
+
 fn plan_facts(
     plan: &MeasurePlan,
     session: &Session,
@@ -395,6 +401,7 @@ fn plan_facts(
     why.dedup();
     let (layout, chunk_bytes) = match plan.load.layout {
         Layout::Independent => (LayoutKind::Independent, None),
+        Layout::Turns => (LayoutKind::Turns, None),
         Layout::Stripe { chunk_bytes } => (LayoutKind::Stripe, Some(chunk_bytes)),
         Layout::Span => (LayoutKind::Span, None),
     };
@@ -417,6 +424,7 @@ fn plan_facts(
         depth: plan.load.depth,
         path: plan.load.path,
         layout,
+        order: order(plan, session),
         chunk_bytes,
         time_s: plan.load.time_ns.map(seconds),
         bytes: plan.load.bytes,

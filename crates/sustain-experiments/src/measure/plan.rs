@@ -95,7 +95,7 @@ impl MeasurePlan {
             return Err(MeasureError::Usage(format!(
                 "{} applies to each target by itself and cannot be combined with {}",
                 PROFILE.the(),
-                LAYOUT.to("stripe or span")
+                LAYOUT.to("turns, stripe or span")
             )));
         }
         if self.profile.is_some() && self.load.until_steady {

@@ -151,7 +151,7 @@ impl MeasureRun<'_> {
             .iter()
             .map(|target| target.size_bytes);
         let streams: Vec<(u64, u64)> = match self.plan.load.layout {
-            Layout::Independent => moved.into_iter().zip(sizes).collect(),
+            Layout::Independent | Layout::Turns => moved.into_iter().zip(sizes).collect(),
             Layout::Stripe { .. } | Layout::Span => {
                 let all = (moved.iter().sum(), sizes.fold(0, u64::saturating_add));
                 vec![all; moved.len()]

@@ -203,7 +203,7 @@ fn pauses(meter: &Meter) -> Option<Vec<DiskPause>> {
     Some(pauses.collect())
 }
 
-/// What each target did by itself; nothing where a record lies on several, which stand still
+/// What each target did by itself; nothing where they are in lockstep, and so stand still
 /// together.
 fn members(plan: &MeasurePlan, outcome: &PhaseOutcome) -> Vec<PausingDisk> {
     if plan.load.layout != Layout::Independent {

@@ -174,16 +174,17 @@ fn simplest_tie(grid: &Grid, judgement: &Judgement, known: &[usize], fastest: us
     simplest.next().unwrap_or(fastest)
 }
 
-/// How much a setting demands of its user, least first: a queue for each target before one stream
-/// over them, the given order before another, the usual engine and path, fewer requests in flight,
-/// and records and chunks near the usual size.
+/// How much a setting demands of its user, least first: a queue for each target before turns, and
+/// these before one stream over them, the given order before another, the usual engine and path,
+/// fewer requests in flight, and records and chunks near the usual size.
 fn complexity(grid: &Grid, point: usize) -> impl Ord + use<> {
     let PossiblePoint { setting, group, .. } = &grid.points[point];
     let layout = match setting.layout {
         Layout::Independent => 0,
-        Layout::Stripe { .. } if setting.is_array => 3,
-        Layout::Stripe { .. } => 1,
-        Layout::Span => 2,
+        Layout::Turns => 1,
+        Layout::Stripe { .. } if setting.is_array => 4,
+        Layout::Stripe { .. } => 2,
+        Layout::Span => 3,
     };
     let engine = match setting.engine {
         EngineChoice::Auto => 0,
@@ -197,7 +198,7 @@ fn complexity(grid: &Grid, point: usize) -> impl Ord + use<> {
     };
     let chunk_bytes = match setting.layout {
         Layout::Stripe { chunk_bytes } => chunk_bytes,
-        Layout::Independent | Layout::Span => USUAL_BYTES,
+        Layout::Independent | Layout::Turns | Layout::Span => USUAL_BYTES,
     };
     let from_usual = |bytes: u64| bytes.max(1).ilog2().abs_diff(USUAL_BYTES.ilog2());
     // Groups are numbered in the order in which their values were given.
@@ -227,7 +228,7 @@ fn values_of(grid: &Grid, points: &[usize], axis: Axis) -> Vec<Vec<usize>> {
             Axis::Depth => u64::from(setting.depth),
             Axis::Chunk => match setting.layout {
                 Layout::Stripe { chunk_bytes } => chunk_bytes,
-                Layout::Independent | Layout::Span => 0,
+                Layout::Independent | Layout::Turns | Layout::Span => 0,
             },
             // Other axes have no usual value.
             _ => 0,

@@ -113,6 +113,7 @@ impl SweepAxes {
     fn chunks(&self, layout: LayoutKind) -> Vec<Layout> {
         match layout {
             LayoutKind::Independent => vec![Layout::Independent],
+            LayoutKind::Turns => vec![Layout::Turns],
             LayoutKind::Span => vec![Layout::Span],
             LayoutKind::Stripe | LayoutKind::MdRaid0 => {
                 let chunks = self.chunks_bytes.iter();
@@ -128,7 +129,9 @@ impl SweepAxes {
     fn orders(&self, layout: LayoutKind) -> &[Vec<usize>] {
         match layout {
             LayoutKind::Independent => &self.orders[..self.orders.len().min(1)],
-            LayoutKind::Stripe | LayoutKind::Span | LayoutKind::MdRaid0 => &self.orders,
+            LayoutKind::Turns | LayoutKind::Stripe | LayoutKind::Span | LayoutKind::MdRaid0 => {
+                &self.orders
+            }
         }
     }
 
@@ -273,7 +276,13 @@ impl SweepAxes {
 
 fn impossible_layout(setting: &Setting) -> Option<String> {
     if setting.layout != Layout::Independent && setting.order.len() < 2 {
-        return Some("one target makes no stripe and no span".to_owned());
+        let why = match setting.layout {
+            Layout::Turns => "one target has no other to take turns with",
+            Layout::Independent | Layout::Stripe { .. } | Layout::Span => {
+                "one target makes no stripe and no span"
+            }
+        };
+        return Some(why.to_owned());
     }
     let record_bytes = setting.record_bytes;
     if let Layout::Stripe { chunk_bytes } = setting.layout
@@ -296,7 +305,7 @@ fn too_large(setting: &Setting, facts: &SettingConstraints) -> Option<String> {
         Layout::Stripe { chunk_bytes } => {
             (least / chunk_bytes * chunk_bytes).saturating_mul(targets)
         }
-        Layout::Independent | Layout::Span => least,
+        Layout::Independent | Layout::Turns | Layout::Span => least,
     };
     if setting.record_bytes > room_bytes {
         return Some("the targets are too small for one such record".to_owned());

@@ -156,7 +156,7 @@ impl Swept<'_> {
             layout: layout_kind(setting),
             chunk_bytes: match setting.layout {
                 Layout::Stripe { chunk_bytes } => Some(chunk_bytes),
-                Layout::Independent | Layout::Span => None,
+                Layout::Independent | Layout::Turns | Layout::Span => None,
             },
             order: setting.order_names(&self.names),
             record_size_bytes: setting.record_bytes,

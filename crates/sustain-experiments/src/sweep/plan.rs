@@ -6,6 +6,7 @@ use sustain_disk::units::Duration;
 use sustain_document::setting::{
     BUDGET, CHUNK, DEPTH, ENGINE, MD, ORDER, PATH, RECORD_SIZE, ROUNDS, TIME_PER_POINT,
 };
+use sustain_load::order::order_of;
 use sustain_load::plan::{
     LoadPlan, NO_ENGINES, direction_to_open, is_simulated, mixes_simulated_and_real,
 };
@@ -243,32 +244,6 @@ impl SweepPlan {
                 Ok(orders)
             }
         }
-    }
-}
-
-fn order_of(typed: &str, names: &[String]) -> Result<Vec<usize>, String> {
-    let (asked, mut order) = (ORDER.to(typed), Vec::new());
-    for name in typed.split(',').map(str::trim) {
-        let target = names
-            .iter()
-            .position(|known| known == name)
-            .ok_or_else(|| {
-                format!(
-                    "{asked}: there is no target {name:?}, the targets are {}",
-                    names.join(",")
-                )
-            })?;
-        if order.contains(&target) {
-            return Err(format!("{asked} has {name} twice: name each target once"));
-        }
-        order.push(target);
-    }
-    match (0..names.len()).find(|target| !order.contains(target)) {
-        Some(missing) => Err(format!(
-            "{asked} leaves out {}: name each target once",
-            names[missing]
-        )),
-        None => Ok(order),
     }
 }
 

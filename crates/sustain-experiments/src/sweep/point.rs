@@ -150,7 +150,7 @@ pub(crate) fn setup_of(
             let sizes = session.targets.iter().map(|target| target.size_bytes);
             Some(sizes.min().unwrap_or(0) / chunk_bytes * chunk_bytes)
         }
-        Layout::Independent | Layout::Span => None,
+        Layout::Independent | Layout::Turns | Layout::Span => None,
     };
     PhaseSetup {
         phase: Phase::Subset,
@@ -276,9 +276,9 @@ fn rate_of(
             let parts = rates.iter().zip(flushed);
             parts.map(|(rate, flushed)| on_media(*rate, flushed)).sum()
         }
-        // Until its window is full, the faster members run ahead; from then on, rows complete at
+        // Until the window is full, the faster members run ahead; from then on, rows complete at
         // the pace of the slowest.
-        Layout::Stripe { .. } => {
+        Layout::Turns | Layout::Stripe { .. } => {
             let requests_bytes = REQUESTS_APART * setting.request_bytes() as f64;
             let rows = rate_of_rows(&rates, requests_bytes / (until_ns - from_ns) * 1e9);
             flushed.iter().fold(rows, on_media)
@@ -287,7 +287,7 @@ fn rate_of(
     }
 }
 
-/// The rate that a stripe keeps up, from the rates of its members in a run that may be too short to
+/// The rate that lockstep keeps up, from the rates of its members in a run that may be too short to
 /// fill its window. Members whose rates differ by less than `apart_bytes_per_s` are in lockstep.
 fn rate_of_rows(rates: &[f64], apart_bytes_per_s: f64) -> f64 {
     let sum: f64 = rates.iter().sum();

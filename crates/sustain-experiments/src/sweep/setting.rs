@@ -55,7 +55,7 @@ impl Setting {
     fn requests(&self) -> u64 {
         let targets = match self.layout {
             Layout::Span => 1,
-            Layout::Independent | Layout::Stripe { .. } => self.order.len() as u64,
+            Layout::Independent | Layout::Turns | Layout::Stripe { .. } => self.order.len() as u64,
         };
         u64::from(self.depth).saturating_mul(targets)
     }
@@ -74,7 +74,9 @@ impl Setting {
     pub fn request_bytes(&self) -> u64 {
         match self.layout {
             Layout::Stripe { chunk_bytes } if !self.is_array => self.record_bytes.min(chunk_bytes),
-            Layout::Independent | Layout::Stripe { .. } | Layout::Span => self.record_bytes,
+            Layout::Independent | Layout::Turns | Layout::Stripe { .. } | Layout::Span => {
+                self.record_bytes
+            }
         }
     }
 
@@ -85,7 +87,7 @@ impl Setting {
                 chunk_bytes,
                 order: &self.order,
             }),
-            Layout::Independent | Layout::Stripe { .. } | Layout::Span => None,
+            Layout::Independent | Layout::Turns | Layout::Stripe { .. } | Layout::Span => None,
         }
     }
 
@@ -107,7 +109,7 @@ impl Setting {
     pub(super) fn by_chunks(&self) -> Setting {
         let request_bytes = match self.layout {
             Layout::Stripe { chunk_bytes } => self.record_bytes.min(chunk_bytes),
-            Layout::Independent | Layout::Span => self.record_bytes,
+            Layout::Independent | Layout::Turns | Layout::Span => self.record_bytes,
         };
         let requests = (self.record_bytes / request_bytes.max(1)).max(1);
         Setting {
@@ -128,7 +130,7 @@ impl Setting {
             Axis::Layout => layout_kind(self).name().to_owned(),
             Axis::Chunk => match self.layout {
                 Layout::Stripe { chunk_bytes } => Size(chunk_bytes).to_string(),
-                Layout::Independent | Layout::Span => return None,
+                Layout::Independent | Layout::Turns | Layout::Span => return None,
             },
             Axis::Order if self.layout == Layout::Independent => return None,
             Axis::Order => self.order_names(names).join(","),
@@ -163,6 +165,7 @@ impl Setting {
 pub(super) fn layout_kind(setting: &Setting) -> LayoutKind {
     match setting.layout {
         Layout::Independent => LayoutKind::Independent,
+        Layout::Turns => LayoutKind::Turns,
         Layout::Stripe { .. } if setting.is_array => LayoutKind::MdRaid0,
         Layout::Stripe { .. } => LayoutKind::Stripe,
         Layout::Span => LayoutKind::Span,

@@ -282,7 +282,7 @@ fn of_ties_the_simplest_setting_is_the_best() {
         // What is simple and slower is no tie.
         let stripes = |setting: &Setting| match setting.layout {
             Layout::Stripe { .. } => 1e8,
-            Layout::Independent | Layout::Span => 0.95e8,
+            Layout::Independent | Layout::Turns | Layout::Span => 0.95e8,
         };
         let mut target = synthetic(&stripes, &|_| 0.002, 0.0, seed);
         let swept = sweep(all.grid(&FACTS), 4, None, seed, &mut target);

@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 
 use sustain_disk::driver::{Arrival, DriverProgress, Ending, FailedRequest, TargetProgress};
 use sustain_disk::engine::Operation;
-use sustain_disk::layout::Layout;
 use sustain_disk::meter::{BufferNeed, IntervalRule, MeterInterval, RateBeginning};
 use sustain_statistics::judge::{Revisits, Step, steady};
 
@@ -123,7 +122,7 @@ impl Collector {
             time_ns: setup.time_ns,
             bytes_wanted: setup.bytes.map(|bytes| bytes * targets.len() as u64),
             lap_bytes: setup.lap_bytes.clone(),
-            one_stream: setup.layout != Layout::Independent,
+            one_stream: !setup.layout.has_own_streams(),
             targets,
             arrivals: members.iter().map(|_| Arrivals::default()).collect(),
             members,

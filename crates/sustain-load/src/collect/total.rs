@@ -44,8 +44,8 @@ pub(super) struct MergedCompletions {
 impl MergedCompletions {
     pub(super) fn new(setup: &PhaseSetup) -> MergedCompletions {
         let active_until_ns = match (setup.layout, setup.time_ns) {
-            // After its last record a stripe waits for its slowest member.
-            (Layout::Stripe { .. }, Some(time_ns)) => time_ns,
+            // After their last record, targets in lockstep wait for the slowest one.
+            (Layout::Stripe { .. } | Layout::Turns, Some(time_ns)) => time_ns,
             _ => u64::MAX,
         };
         MergedCompletions {

@@ -125,6 +125,10 @@ fn of_runs(columns: &mut Columns<'_>) {
             plan.layout
         )
     });
+    columns.row("order of the targets", |run| {
+        let order = run.plan.order.as_ref();
+        order.map_or(String::new(), |order| order.join(", "))
+    });
     columns.row("rate", |run| {
         let total = &run.total;
         rate(

@@ -33,6 +33,9 @@ pub(super) fn asked(plan: &Plan) -> String {
         .chunk_bytes
         .map_or_else(String::new, |bytes| format!(", chunk {}", size(bytes)));
     table.pair("layout", format!("{}{chunk}", plan.layout));
+    if let Some(order) = &plan.order {
+        table.pair("order of the targets", order.join(", "));
+    }
     table.pair("run until", until(plan));
     if let Some(bytes) = plan.size_bytes {
         table.pair("used part of each target", size(bytes));

@@ -135,6 +135,7 @@ fn plan() -> Plan {
         depth: 8,
         path: DataPath::Direct,
         layout: LayoutKind::Independent,
+        order: None,
         chunk_bytes: None,
         time_s: Some(f64::from(SECONDS)),
         bytes: None,

@@ -6,6 +6,7 @@ use sustain_disk::target::Direction;
 use sustain_disk::units::{Duration, Size};
 use sustain_host::Roots;
 use sustain_load::error::LoadError;
+use sustain_load::order::order_of;
 use sustain_load::plan::LoadPlan;
 use sustain_load::rehearsal::verb;
 use sustain_load::session::Session;
@@ -75,8 +76,17 @@ fn setting(
 ) -> Result<Setting, MeasureError> {
     let (layout, chunk_bytes) = match typed.layout {
         Layout::Independent => (LayoutKind::Independent, 1 << 20),
+        Layout::Turns => (LayoutKind::Turns, 1 << 20),
         Layout::Stripe { chunk_bytes } => (LayoutKind::Stripe, chunk_bytes),
         Layout::Span => (LayoutKind::Span, 1 << 20),
+    };
+    let order = match &typed.order {
+        None => (0..session.targets.len()).collect(),
+        Some(order) => {
+            let names = session.targets.iter().map(|one| one.target.name.clone());
+            order_of(order, &names.collect::<Vec<_>>())
+                .map_err(|why| MeasureError::Usage(format!("{side}: {why}")))?
+        }
     };
     let axes = SweepAxes {
         directions: vec![session.direction],
@@ -84,7 +94,7 @@ fn setting(
         paths: vec![typed.path],
         layouts: vec![layout],
         chunks_bytes: vec![chunk_bytes],
-        orders: vec![(0..session.targets.len()).collect()],
+        orders: vec![order],
         record_sizes_bytes: vec![typed.record_bytes],
         depths: vec![typed.depth],
     };

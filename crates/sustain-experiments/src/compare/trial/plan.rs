@@ -28,6 +28,8 @@ pub struct TrialSetting {
     pub path: DataPath,
     /// How several targets are used.
     pub layout: Layout,
+    /// The order in which the layout uses them, as in [`LoadPlan::order`].
+    pub order: Option<String>,
     /// Bytes per request.
     pub record_bytes: u64,
     /// Requests in flight per target.
@@ -76,6 +78,7 @@ impl Default for TrialSetting {
             threads: load.threads,
             path: load.path,
             layout: load.layout,
+            order: None,
             record_bytes: load.record_bytes,
             depth: load.depth,
             data: load.data,
@@ -156,6 +159,7 @@ impl TrialPlan {
             threads: setting.threads,
             path: setting.path,
             layout: setting.layout,
+            order: setting.order.clone(),
             ..self.load.clone()
         }
     }

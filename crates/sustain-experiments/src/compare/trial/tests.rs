@@ -27,6 +27,7 @@ fn setting(depth: u32) -> TrialSetting {
         threads: None,
         path: DataPath::Direct,
         layout: Layout::Independent,
+        order: None,
         record_bytes: 1 << 20,
         depth,
         data: DataKind::Fresh,

@@ -145,6 +145,11 @@ fn of_ways(a: &MeasureResult, b: &MeasureResult, pairs: &[[usize; 2]]) -> Vec<St
     };
     let path = |result: &MeasureResult| result.plan.path.to_string();
     differ("the I/O path", &path(a), &path(b));
+    if let (Some(one), Some(other)) = (&a.plan.order, &b.plan.order)
+        && pairs.iter().any(|[one, other]| one != other)
+    {
+        differ("the order of the targets", &one.join(","), &other.join(","));
+    }
     let blocks = |target: &TargetResult| or(target.extents, "unknown");
     for [one, other] in pairs {
         let (one, other) = (&a.targets[*one], &b.targets[*other]);

@@ -70,6 +70,27 @@ fn each_difference_in_the_work_is_refused_by_name() {
 }
 
 #[test]
+fn another_order_of_the_targets_is_named_and_compared() {
+    let in_order = |names: [usize; 2]| {
+        let mut run = two_disks();
+        run.plan.layout = LayoutKind::Turns;
+        run.targets = names.map(|target| run.targets[target].clone()).to_vec();
+        let names = run.targets.iter().map(|target| target.name.clone());
+        run.plan.order = Some(names.collect());
+        run
+    };
+    let (a, b) = (in_order([0, 1]), in_order([1, 0]));
+    let pairing = same_work(&a, &b).unwrap();
+    assert_eq!(pairing.pairs, [[0, 1], [1, 0]]);
+    let notes = of_ways(&a, &b, &pairing.pairs);
+    let [note] = notes.as_slice() else {
+        panic!("{notes:?}");
+    };
+    assert!(note.contains("/dev/sdb,/dev/sdc"), "{note}");
+    assert_eq!(of_ways(&a, &a, &[[0, 0], [1, 1]]), [""; 0]);
+}
+
+#[test]
 fn other_ways_to_the_targets_are_named_and_compared() {
     let a = two_disks();
     let mut b = a.clone();

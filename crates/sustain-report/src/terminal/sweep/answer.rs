@@ -113,6 +113,7 @@ fn layouts_line(axis: &SweepAxis) -> Option<String> {
 fn meaning(layout: LayoutKind) -> &'static str {
     match layout {
         LayoutKind::Independent => "each target has its own queue",
+        LayoutKind::Turns => "each target is given a record when it is its turn",
         LayoutKind::Stripe => "chunks go to all targets in turn",
         LayoutKind::Span => "one target is filled after the other",
         LayoutKind::MdRaid0 => "an array of the kernel that does what a stripe does",

@@ -7,6 +7,9 @@
     reason = "a test that cannot go on should stop where it is, and may say why"
 )]
 
+#[allow(dead_code, reason = "it is made for the tests of the guard")]
+#[path = "guard/devices.rs"]
+mod devices;
 #[path = "compare/refused.rs"]
 mod refused;
 #[allow(dead_code, reason = "it is made for the tests of recording")]
@@ -17,6 +20,8 @@ mod saved;
 mod support;
 #[path = "compare/trial.rs"]
 mod trial;
+#[path = "compare/ways.rs"]
+mod ways;
 
 use support::{Place, json_of};
 

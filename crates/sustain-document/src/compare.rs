@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::Host;
 use crate::system::System;
+use crate::vocabulary::TargetKind;
 
 /// The `schema` of a [`CompareResult`] as this version writes it.
 pub const COMPARE_SCHEMA: &str = "sustain.compare/1";
@@ -64,6 +65,32 @@ pub struct ComparedSide {
     pub engine: String,
     /// How long it was measured.
     pub seconds: f64,
+    /// What was measured; empty in documents of earlier versions.
+    #[serde(default)]
+    pub targets: Vec<ComparedTarget>,
+}
+
+/// A target of one of the two.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparedTarget {
+    /// The name as typed; for a simulated disk, the disk's name.
+    pub name: String,
+    /// Its kind.
+    pub kind: TargetKind,
+    /// Where it lies, if A and B were measured in turn and have targets of their own; of a file,
+    /// where its file system lies. Null where that is not known.
+    pub place: Option<PlaceOnDisk>,
+}
+
+/// A stretch of a disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlaceOnDisk {
+    /// Kernel name of the disk.
+    pub disk: String,
+    /// Its first byte.
+    pub from_bytes: u64,
+    /// The byte after its last one.
+    pub to_bytes: u64,
 }
 
 /// The answer.

@@ -30,6 +30,9 @@ use crate::plan::{LoadPlan, NO_DRIVER, SIZE_BYTES_DEFAULT};
 pub struct Session {
     /// The targets in the order of the plan, or else in that in which they were named.
     pub targets: Vec<OpenTarget>,
+    /// For each target, the place in the plan of the name that it has there: a simulated machine is
+    /// one name for all of its disks.
+    pub named: Vec<usize>,
     /// The simulated machines among them.
     pub machines: Machines,
     /// The clock: real, unless all targets are simulated.
@@ -126,6 +129,7 @@ impl Session {
         let clock = TargetName::clock_for(&names);
         let mut session = Session {
             targets: Vec::new(),
+            named: Vec::new(),
             machines: Machines::new(&clock, plan.seed),
             clock,
             direction,
@@ -154,7 +158,7 @@ impl Session {
         roots: &Roots,
     ) -> Result<(), LoadError> {
         let mut refusals = Vec::new();
-        for (typed, name) in plan.targets.iter().zip(names) {
+        for (place, (typed, name)) in plan.targets.iter().zip(names).enumerate() {
             match name {
                 TargetName::Null => self.open_null(typed)?,
                 TargetName::Path(path) => match self.open_path(plan, typed, path, roots) {
@@ -166,6 +170,7 @@ impl Session {
                     self.open_simulated(plan, machine, disk.as_deref())?;
                 }
             }
+            self.named.resize(self.targets.len(), place);
         }
         if let Some(refused) = Error::of_all(refusals) {
             return Err(refused.into());
@@ -222,13 +227,18 @@ impl Session {
         passthrough_engine(choice, targets.filter_map(|one| one.passthrough.as_ref()))
     }
 
-    /// Opens passthrough to all targets, and returns the engine that drives it.
+    /// Opens passthrough to these targets, by number, and returns the engine that drives it.
     ///
     /// # Errors
     /// The reason why the first of them has none, or why not all together; the targets are as
     /// usable as before.
-    pub fn pass_through(&mut self, roots: &Roots) -> Result<EngineChoice, String> {
-        for target in &mut self.targets {
+    pub fn pass_through(
+        &mut self,
+        targets: &[usize],
+        roots: &Roots,
+    ) -> Result<EngineChoice, String> {
+        for index in targets {
+            let target = &mut self.targets[*index];
             if target.simulated.is_some() {
                 return Err(NO_DRIVER.to_owned());
             }

@@ -49,7 +49,11 @@ fn devices_under_one(target: &Target, path: Option<&Path>, roots: &Roots) -> Vec
 }
 
 /// The disks at the bottom of a target; empty if they are not known.
-fn disks_under_one(target: &Target, path: Option<&Path>, roots: &Roots) -> Vec<BlockDevice> {
+pub(crate) fn disks_under_one(
+    target: &Target,
+    path: Option<&Path>,
+    roots: &Roots,
+) -> Vec<BlockDevice> {
     if let Some(device) = own_device(target, roots) {
         return disks_under_device(roots, &device).unwrap_or_default();
     }

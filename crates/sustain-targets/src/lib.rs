@@ -33,6 +33,7 @@ mod need;
 mod open;
 mod others;
 mod passthrough;
+mod places;
 #[cfg(test)]
 mod sample;
 mod stop;
@@ -55,4 +56,5 @@ pub use open::{
 };
 pub use others::{others_bytes_per_s, others_deeds, others_words};
 pub use passthrough::{block_device_of_generic, open_passthrough};
+pub use places::{Bottom, bottoms, place_on_disk};
 pub use stop::{Hold, Stop};

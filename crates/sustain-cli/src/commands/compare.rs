@@ -93,7 +93,7 @@ fn run_trial(flags: &CompareFlags, typed: [&String; 2]) -> anyhow::Result<Exit> 
         return Ok(rehearsed(&rehearse_trial(&plan, &roots)?));
     }
     let outputs = Outputs::from(&flags.output);
-    let CommandSetup { stop, live } = begin(&flags.inputs, outputs)?;
+    let CommandSetup { stop, live } = begin(&plan.load.targets, outputs)?;
     let mut view = SweepView::new(live, Box::new(std::io::stderr()));
     let result = trial(&plan, &roots, &stop, &mut |event| view.take(&event));
     view.finish();
@@ -112,7 +112,7 @@ fn plan(flags: &CompareFlags, [a, b]: [&String; 2]) -> Result<TrialPlan, UsageEr
         load: LoadPlan {
             direction: flags.direction.direction(&flags.safety)?,
             seed: flags.seed.unwrap_or(0),
-            ..targets_load(&flags.inputs, flags.size, &flags.safety)
+            ..targets_load(&default.load.targets, flags.size, &flags.safety)
         },
         time_per_run_ns: flags.time_per_run.unwrap_or(default.time_per_run_ns),
         time_ns: flags.time.unwrap_or(default.time_ns),
@@ -128,8 +128,8 @@ fn setting(side: &str, typed: &str) -> Result<TrialSetting, UsageError> {
     let refuse = |why: &str| {
         UsageError(format!(
             "{side} ({typed:?}): {why}; a setting takes --record-size, --depth, --engine, \
-             --path, --threads, --layout, --order, --chunk and --data; give other flags outside \
-             of it, for both"
+             --path, --threads, --layout, --order, --chunk and --data, and targets of its own; give \
+             other flags outside of it, for both"
         ))
     };
     let words = shlex::split(typed).ok_or_else(|| refuse("a quote is not closed"))?;
@@ -146,6 +146,7 @@ fn setting(side: &str, typed: &str) -> Result<TrialSetting, UsageError> {
         } else {
             typed.trim().to_owned()
         },
+        targets: parsed.targets,
         engine: engine(flags.request.engine),
         threads: flags.threads,
         path: data_path(flags.request.path),

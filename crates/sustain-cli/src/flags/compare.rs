@@ -23,6 +23,9 @@ Examples:
       Two settings in turn, on a scratch file, until their difference is known.
   sustain compare --ab '--engine io_uring' '--engine threads --depth 4' /dev/sdb --read --time 10m
       The same on a disk, read only.
+  sustain compare --ab /mnt/sdb1 /dev/sdb2 --write --destroy /dev/sdb2
+      What does the file system on /mnt/sdb1 cost beside the bare partition on the same disk? What
+      is on /dev/sdb2 is lost.
 
 Saved runs can be compared if they did the same work: direction, record size, depth, I/O path,
 layout, chunk, --rate, --data, --size and targets. Engine, machine, kernel, disk, version and the
@@ -31,7 +34,9 @@ confidence intervals, which take into account that neighbouring seconds are corr
 interval is shown and not judged.
 
 A setting of --ab takes --record-size, --depth, --engine, --path, --threads, --layout, --order,
---chunk and --data, as in `sustain measure`; '' stands for the defaults. Runs go in the order ABBA
+--chunk and --data, as in `sustain measure`; '' stands for the defaults. It may also name targets of
+its own: then both name as many, on the same disks, and none follow. Each is used up to the size of
+the smallest; a note says where on the disk they are if that differs. Runs go in the order ABBA
 BAAB. The intervals are valid however often they are looked at, so measuring ends as soon as one is
 narrow enough. Ctrl-C ends it early; the answer then rests on what was measured.
 
@@ -65,12 +70,13 @@ What the output means:
 #[command(after_long_help = help::whole(EXAMPLES, OUTPUT))]
 #[command(next_help_heading = group::WHAT_TO_COMPARE)]
 #[command(override_usage = "sustain compare [OPTIONS] A.json B.json\n       \
-                            sustain compare [OPTIONS] --ab 'FLAGS A' 'FLAGS B' TARGET...")]
+                            sustain compare [OPTIONS] --ab 'FLAGS A' 'FLAGS B' TARGET...\n       \
+                            sustain compare [OPTIONS] --ab 'FLAGS TARGET...' 'FLAGS TARGET...'")]
 pub(crate) struct CompareFlags {
     /// Two results of `sustain measure --json`, A and B; with --ab the targets, as for
-    /// `sustain measure`.
+    /// `sustain measure`, unless A and B name their own.
     #[arg(help_heading = None::<&str>)]
-    #[arg(required = true, value_name = "A.json B.json|TARGET")]
+    #[arg(required_unless_present = "ab", value_name = "A.json B.json|TARGET")]
     pub(crate) inputs: Vec<String>,
     /// Measure two settings in turn instead of reading saved runs.
     #[arg(long, num_args = 2, value_names = ["FLAGS A", "FLAGS B"], allow_hyphen_values = true)]
@@ -142,6 +148,8 @@ impl CompareFlags {
 pub(crate) struct TypedSetting {
     #[command(flatten)]
     pub(crate) flags: SettingFlags,
+    /// Targets of its own.
+    pub(crate) targets: Vec<String>,
 }
 
 /// `5%` as the part of a whole.

@@ -124,7 +124,11 @@ fn settings_are_refused_by_the_flag_that_does_not_fit() {
     );
     refused(&place, &ab("--read", ""), "unexpected argument '--read'");
     refused(&place, &ab("--depht 8", ""), "'--depht'");
-    refused(&place, &ab("depth", ""), "unexpected argument 'depth'");
+    refused(
+        &place,
+        &ab("depth 8", ""),
+        "targets of their own (depth, 8), and sim:machine.toml is named for both",
+    );
     refused(&place, &ab("--depth 'x", ""), "not closed");
     refused(&place, &ab("--chunk 64KiB", ""), "--layout stripe");
     refused(&place, &ab("--depth 0", ""), "from 1 to 4096");

@@ -361,6 +361,7 @@ impl<'a> Arrays<'a> {
                 needs_prewrite: false,
                 has_all_blocks: true,
             }],
+            named: vec![0],
             machines: Machines::new(&session.clock, 0),
             clock: session.clock.clone(),
             direction: session.direction,

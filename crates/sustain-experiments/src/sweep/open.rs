@@ -79,7 +79,8 @@ pub(super) fn open(
     if axes.directions.contains(&Direction::Read) {
         session.prewrite_what_is_read();
     }
-    let facts = facts(&mut session, &plan.paths, roots);
+    let all: Vec<usize> = (0..session.targets.len()).collect();
+    let facts = facts(&mut session, &all, &plan.paths, roots);
     let grid = axes.grid(&facts);
     if session.targets.len() > 1 {
         check_chunks(&axes, &grid)?;
@@ -94,29 +95,30 @@ pub(super) fn open(
     Ok((session, grid))
 }
 
-/// The facts that decide which settings are possible on these targets, which are opened for these
-/// I/O paths.
+/// The facts that decide which settings are possible on these targets, by number, which are opened
+/// for these I/O paths.
 pub(crate) fn facts(
     session: &mut Session,
+    targets: &[usize],
     paths: &[DataPath],
     roots: &Roots,
 ) -> SettingConstraints {
     let passthrough = if paths.contains(&DataPath::Passthrough) {
-        session.pass_through(roots)
+        session.pass_through(targets, roots)
     } else {
         Err("it was not asked for".to_owned())
     };
-    let sizes = session.targets.iter().map(|target| target.size_bytes);
-    let alignments = session.targets.iter().map(alignment_bytes);
+    let targets = targets.iter().map(|index| &session.targets[*index]);
+    let sizes = targets.clone().map(|target| target.size_bytes);
+    let alignments = targets.clone().map(alignment_bytes);
     SettingConstraints {
         alignment_bytes: alignments.max().unwrap_or(1),
         least_size_bytes: sizes.min().unwrap_or(0),
         // If the machine does not report its memory, the kernel will refuse what is too much.
         memory_bytes: describe_host(roots).map_or(u64::MAX, |found| found.memory_bytes / 2),
         is_simulated: session.clock.is_virtual(),
-        has_null: session
-            .targets
-            .iter()
+        has_null: targets
+            .clone()
             .any(|target| target.target.kind == TargetKind::Null),
         passthrough,
     }

@@ -15,7 +15,9 @@ use super::tiles::{self, Standing, Tiles};
 use super::{escape, section};
 use crate::ReportError;
 use crate::format::{rate, stretch};
-use crate::terminal::compare::{figure, interval, metric_name, percent, signed, verdict};
+use crate::terminal::compare::{
+    figure, interval, metric_name, own_targets, percent, signed, verdict,
+};
 use crate::terminal::compare_sentence;
 
 impl Sectioned for CompareResult {
@@ -125,12 +127,13 @@ fn answer(result: &CompareResult) -> String {
 
 /// A table of what A and B are, and a table per target.
 fn tables(result: &CompareResult) -> String {
-    let mut sides = Table::new(
-        "The two runs",
-        &["", "name", "work", "started", "length", "engine"],
-    );
-    for (letter, side) in [("A", &result.a), ("B", &result.b)] {
-        sides.row(vec![
+    let mut columns = vec!["", "name", "work", "started", "length", "engine"];
+    let own = own_targets(result);
+    let have_own = own.iter().any(|targets| !targets.is_empty());
+    columns.extend(have_own.then_some("targets"));
+    let mut sides = Table::new("The two runs", &columns);
+    for ((letter, side), own) in [("A", &result.a), ("B", &result.b)].into_iter().zip(own) {
+        let mut cells = vec![
             letter.to_owned(),
             side.label.clone(),
             side.words.clone(),
@@ -139,7 +142,9 @@ fn tables(result: &CompareResult) -> String {
                 .unwrap_or_else(|| "simulated time".to_owned()),
             stretch(side.seconds),
             side.engine.clone(),
-        ]);
+        ];
+        cells.extend(have_own.then(|| own.join("; ")));
+        sides.row(cells);
     }
     let mut markup = sides.markup();
     let mut shown: Vec<&Option<String>> = Vec::new();

@@ -4,8 +4,10 @@
 use std::fmt::Write as _;
 
 use comfy_table::{Table, presets};
+use sustain_disk::units::DisplayPosition;
 use sustain_document::compare::{
-    CompareResult, ComparedRow, LimitOutcome, Metric, MetricUnit, RowVerdict, TrialEnd,
+    CompareResult, ComparedRow, ComparedTarget, LimitOutcome, Metric, MetricUnit, RowVerdict,
+    TrialEnd,
 };
 
 use super::columns::text_of;
@@ -191,7 +193,8 @@ fn targets(result: &CompareResult) -> Vec<String> {
 #[must_use]
 pub fn compare_text(result: &CompareResult, width: usize) -> String {
     let mut text = String::from("\n");
-    for (letter, side) in [("A", &result.a), ("B", &result.b)] {
+    let own = own_targets(result);
+    for ((letter, side), own) in [("A", &result.a), ("B", &result.b)].into_iter().zip(own) {
         let started = side.started.as_deref().unwrap_or("simulated time");
         let line = format!(
             "{letter}: {} ({}, {}, {})",
@@ -201,6 +204,9 @@ pub fn compare_text(result: &CompareResult, width: usize) -> String {
             started
         );
         text.push_str(&wrapped(&without_controls(&line), width));
+        for line in own {
+            text.push_str(&wrapped(&without_controls(&format!("   {line}")), width));
+        }
     }
     let groups: Vec<&[ComparedRow]> = result
         .rows
@@ -228,6 +234,28 @@ pub fn compare_text(result: &CompareResult, width: usize) -> String {
         text.push_str(&wrapped(&without_controls(&line), width));
     }
     text
+}
+
+/// What the targets of A and of B are and where they lie, where settings that were measured in turn
+/// had targets of their own; otherwise nothing.
+pub(crate) fn own_targets(result: &CompareResult) -> [Vec<String>; 2] {
+    let sides = [&result.a, &result.b].map(|side| &side.targets);
+    if result.trial.is_none() || sides[0] == sides[1] {
+        return [Vec::new(), Vec::new()];
+    }
+    let words = |target: &ComparedTarget| {
+        let kind = target.kind.to_string().replace('_', " ");
+        let place = target.place.as_ref().map_or_else(String::new, |place| {
+            format!(
+                ", at {} to {} of {}",
+                DisplayPosition(place.from_bytes),
+                DisplayPosition(place.to_bytes),
+                place.disk
+            )
+        });
+        format!("{}: {kind}{place}", target.name)
+    };
+    sides.map(|targets| targets.iter().map(words).collect())
 }
 
 /// The meaning of the column, in plain words.

@@ -3,6 +3,7 @@
 use sustain_document::compare::RowVerdict;
 use sustain_document::compare::{
     COMPARE_SCHEMA, CompareAnswer, ComparePlanUsed, CompareResult, ComparedRow, ComparedSide,
+    ComparedTarget,
 };
 use sustain_document::measure::{MeasureResult, TargetResult};
 use sustain_document::vocabulary::Ending;
@@ -205,6 +206,15 @@ fn side(result: &MeasureResult, label: &str) -> ComparedSide {
             .map(|host| host.kernel.clone()),
         engine: plan.engine_used.clone(),
         seconds: result.total.seconds,
+        targets: result.targets.iter().map(compared_target).collect(),
+    }
+}
+
+fn compared_target(target: &TargetResult) -> ComparedTarget {
+    ComparedTarget {
+        name: target.name.clone(),
+        kind: target.kind,
+        place: None,
     }
 }
 

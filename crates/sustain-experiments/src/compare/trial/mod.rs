@@ -6,6 +6,7 @@ mod conclude;
 mod open;
 mod plan;
 mod run;
+mod sides;
 #[cfg(test)]
 mod tests;
 
@@ -13,5 +14,7 @@ pub use open::rehearse_trial;
 pub use plan::{TrialPlan, TrialSetting};
 pub use run::trial;
 
+/// What the two settings are called.
+const LETTERS: [&str; 2] = ["A", "B"];
 /// A difference is not believed before so many pairs, because a few pairs may agree by chance.
 const PAIRS_MIN: usize = 4;

@@ -11,9 +11,10 @@ use sustain_load::plan::LoadPlan;
 use sustain_load::rehearsal::verb;
 use sustain_load::session::Session;
 
-use super::plan::{TrialPlan, TrialSetting};
+use super::plan::TrialPlan;
+use super::{LETTERS, sides};
 use crate::error::MeasureError;
-use crate::sweep::axes::{LayoutKind, SettingConstraints, SweepAxes};
+use crate::sweep::axes::{LayoutKind, SweepAxes};
 use crate::sweep::open::facts;
 use crate::sweep::setting::Setting;
 
@@ -58,22 +59,23 @@ pub(super) fn open(
     if session.direction == Direction::Read {
         session.prewrite_what_is_read();
     }
-    let paths = plan.settings.each_ref().map(|setting| setting.path);
-    let facts = facts(&mut session, &paths, roots);
-    let [a, b] = &plan.settings;
+    sides::make_alike(plan, &mut session, roots)?;
     let found = [
-        setting("A", a, &session, &facts)?,
-        setting("B", b, &session, &facts)?,
+        setting(plan, 0, &mut session, roots)?,
+        setting(plan, 1, &mut session, roots)?,
     ];
     Ok((session, found))
 }
 
 fn setting(
-    side: &str,
-    typed: &TrialSetting,
-    session: &Session,
-    facts: &SettingConstraints,
+    plan: &TrialPlan,
+    side: usize,
+    session: &mut Session,
+    roots: &Roots,
 ) -> Result<Setting, MeasureError> {
+    let typed = &plan.settings[side];
+    let targets = sides::targets_of(plan, side, session);
+    let facts = facts(session, &targets, &[typed.path], roots);
     let (layout, chunk_bytes) = match typed.layout {
         Layout::Independent => (LayoutKind::Independent, 1 << 20),
         Layout::Turns => (LayoutKind::Turns, 1 << 20),
@@ -81,11 +83,13 @@ fn setting(
         Layout::Span => (LayoutKind::Span, 1 << 20),
     };
     let order = match &typed.order {
-        None => (0..session.targets.len()).collect(),
+        None => targets,
         Some(order) => {
-            let names = session.targets.iter().map(|one| one.target.name.clone());
-            order_of(order, &names.collect::<Vec<_>>())
-                .map_err(|why| MeasureError::Usage(format!("{side}: {why}")))?
+            let name = |target: &usize| session.targets[*target].target.name.clone();
+            let names: Vec<String> = targets.iter().map(name).collect();
+            let order = order_of(order, &names)
+                .map_err(|why| MeasureError::Usage(format!("{}: {why}", LETTERS[side])))?;
+            order.into_iter().map(|place| targets[place]).collect()
         }
     };
     let axes = SweepAxes {
@@ -98,12 +102,13 @@ fn setting(
         record_sizes_bytes: vec![typed.record_bytes],
         depths: vec![typed.depth],
     };
-    let grid = axes.grid(facts);
+    let grid = axes.grid(&facts);
     let why = grid.left_out.first().map(|left_out| left_out.why.clone());
     match grid.points.into_iter().next() {
         Some(point) => Ok(point.setting),
         None => Err(MeasureError::Usage(format!(
-            "{side} ({}) cannot be measured: {}",
+            "{} ({}) cannot be measured: {}",
+            LETTERS[side],
             typed.words,
             why.unwrap_or_default()
         ))),

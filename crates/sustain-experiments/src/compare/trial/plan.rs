@@ -20,6 +20,9 @@ const RUNS_MIN: u64 = 2 + 2 * super::PAIRS_MIN as u64;
 pub struct TrialSetting {
     /// The setting as typed.
     pub words: String,
+    /// Targets of its own; empty if it uses those of the trial. Both settings have as many, on the
+    /// same disks.
+    pub targets: Vec<String>,
     /// How requests are issued.
     pub engine: EngineChoice,
     /// Number of drivers; `None` lets the trial decide.
@@ -74,6 +77,7 @@ impl Default for TrialSetting {
         let load = LoadPlan::new([""; 0]);
         TrialSetting {
             words: "defaults".to_owned(),
+            targets: Vec::new(),
             engine: load.engine,
             threads: load.threads,
             path: load.path,
@@ -87,14 +91,20 @@ impl Default for TrialSetting {
 }
 
 impl TrialPlan {
-    /// A plan for a trial of two settings, A and B, on `targets`, with the defaults of the command
-    /// line.
+    /// A plan for a trial of two settings, A and B, on `targets`, or on those that the settings
+    /// have of their own, with the defaults of the command line.
     pub fn new(
         targets: impl IntoIterator<Item = impl Into<String>>,
         settings: [TrialSetting; 2],
     ) -> TrialPlan {
+        let mut load = LoadPlan::new(targets);
+        for name in settings.iter().flat_map(|setting| &setting.targets) {
+            if !load.targets.contains(name) {
+                load.targets.push(name.clone());
+            }
+        }
         TrialPlan {
-            load: LoadPlan::new(targets),
+            load,
             settings,
             time_per_run_ns: 3_000_000_000,
             time_ns: 300_000_000_000,
@@ -104,12 +114,61 @@ impl TrialPlan {
         }
     }
 
+    /// Whether the settings have targets of their own.
+    pub fn has_own_targets(&self) -> bool {
+        let mut settings = self.settings.iter();
+        settings.any(|setting| !setting.targets.is_empty())
+    }
+
+    /// Refuses targets of their own that cannot be compared, as far as their names tell.
+    fn check_own_targets(&self) -> Result<(), MeasureError> {
+        let usage = |text: String| Err(MeasureError::Usage(text));
+        if !self.has_own_targets() {
+            return Ok(());
+        }
+        let [a, b] = self
+            .settings
+            .each_ref()
+            .map(|setting| setting.targets.as_slice());
+        let for_both = |name: &&String| !a.contains(name) && !b.contains(name);
+        if let Some(name) = self.load.targets.iter().find(for_both) {
+            let own: Vec<&str> = a.iter().chain(b).map(String::as_str).collect();
+            return usage(format!(
+                "the settings name targets of their own ({}), and {name} is named for both: name \
+                 targets in A and in B, or for both after them",
+                own.join(", ")
+            ));
+        }
+        for (side, other, own) in [("A", "B", a), ("B", "A", b)] {
+            if own.is_empty() {
+                return usage(format!(
+                    "{other} names targets of its own ({}), and {side} names none: name as many \
+                     in {side}, or name them for both after A and B",
+                    [a, b].concat().join(", ")
+                ));
+            }
+            let mut places = own.iter().enumerate();
+            if let Some((_, twice)) = places.find(|(place, name)| own[..*place].contains(name)) {
+                return usage(format!("{side} names {twice} twice: leave one out"));
+            }
+        }
+        if a.len() != b.len() {
+            return usage(format!(
+                "A names {} and B names {}: name as many targets in both",
+                a.join(", "),
+                b.join(", ")
+            ));
+        }
+        Ok(())
+    }
+
     /// Refuses demands that make no sense, as far as that shows without the targets.
     ///
     /// # Errors
     /// [`MeasureError::Usage`], saying which demand it is and what to do.
     pub fn check(&self) -> Result<(), MeasureError> {
         let usage = |text: String| Err(MeasureError::Usage(text));
+        self.check_own_targets()?;
         if self.time_per_run_ns < TIME_PER_RUN_NS_MIN {
             return usage(TIME_PER_RUN.must_be("at least 100ms"));
         }
@@ -160,6 +219,11 @@ impl TrialPlan {
             path: setting.path,
             layout: setting.layout,
             order: setting.order.clone(),
+            targets: if setting.targets.is_empty() {
+                self.load.targets.clone()
+            } else {
+                setting.targets.clone()
+            },
             ..self.load.clone()
         }
     }

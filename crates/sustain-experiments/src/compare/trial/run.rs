@@ -7,7 +7,7 @@ use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Rate;
 use sustain_document::compare::{
     COMPARE_SCHEMA, CompareAnswer, CompareLimit, ComparePlanUsed, CompareResult, CompareTrial,
-    ComparedSide, RowVerdict, TrialRun,
+    ComparedSide, ComparedTarget, RowVerdict, TrialRun,
 };
 use sustain_document::compare::{Side, TrialEnd};
 use sustain_document::host::Host;
@@ -23,10 +23,10 @@ use sustain_targets::{Stop, others_words};
 
 use super::super::comparison_words;
 use super::super::limit::{self, LimitedFigures};
-use super::PAIRS_MIN;
 use super::conclude::{Pair, of_rates, rows};
 use super::open::{announcement, open};
 use super::plan::TrialPlan;
+use super::{LETTERS, PAIRS_MIN, sides};
 use crate::error::MeasureError;
 use crate::figures::time_of_day;
 use crate::sweep::point::{PointOutcome, outcome_of, run_point, setup_of};
@@ -75,7 +75,7 @@ pub fn trial(
             engines: ["none"; 2],
             cache_flush_s: None,
         }
-        .run(begun.host)
+        .run(begun.host, roots)
     })
 }
 
@@ -109,7 +109,10 @@ impl SideOrders<'_> {
         let each = (self.buffered_bytes / setting.record_bytes).max(1) * setting.record_bytes;
         let like = PhaseSetup {
             data: typed.data,
-            may_start_anew: like.may_start_anew && typed.threads.is_none(),
+            // More drivers than targets would be idle.
+            may_start_anew: like.may_start_anew
+                && typed.threads.is_none()
+                && (like.threads as usize) < setting.order.len(),
             threads: typed.threads.unwrap_or(like.threads),
             ..like.clone()
         };
@@ -132,10 +135,9 @@ struct TrialOutcome {
 }
 
 const SIDES: [Side; 2] = [Side::A, Side::B];
-const LETTERS: [&str; 2] = ["A", "B"];
 
 impl Trial<'_, '_> {
-    fn run(mut self, host: Host) -> Result<CompareResult, MeasureError> {
+    fn run(mut self, host: Host, roots: &Roots) -> Result<CompareResult, MeasureError> {
         let session = self.prepared.session;
         let started_unix_s = unix_seconds();
         self.prewrite()?;
@@ -146,18 +148,20 @@ impl Trial<'_, '_> {
         let (plan, engines) = (self.plan, self.engines);
         let system = self.prepared.monitor.finish(start);
         let others = others_words(&system.others).into_iter();
-        let notes = others.chain(self.notes(&tried)).collect();
-        let words = self.words();
+        let targets = sides::compared_targets(plan, session, roots);
+        let of_sides = sides::notes(plan, &targets);
+        let notes = others.chain(of_sides).chain(self.notes(&tried)).collect();
         let started = (!session.clock.is_virtual()).then(|| time_of_day(started_unix_s));
         let kernel = host.description.as_ref().map(|found| found.kernel.clone());
         let side = |number: usize| ComparedSide {
             label: plan.settings[number].words.clone(),
-            words: words.clone(),
+            words: words(session.direction, &targets[number]),
             started: started.clone(),
             sustain_version: env!("CARGO_PKG_VERSION").to_owned(),
             kernel: kernel.clone(),
             engine: engines[number].to_owned(),
             seconds: tried.pairs.len() as f64 * plan.time_per_run_ns as f64 / 1e9,
+            targets: targets[number].clone(),
         };
         let rows = rows(&tried.pairs);
         let [a, b] = &plan.settings;
@@ -204,14 +208,6 @@ impl Trial<'_, '_> {
         (self.observer)(SweepEvent::Note(note));
     }
 
-    /// Names the direction and the targets.
-    fn words(&self) -> String {
-        let targets = self.prepared.session.targets.iter();
-        let names: Vec<&str> = targets.map(|target| target.target.name.as_str()).collect();
-        let direction = self.prepared.session.direction.name();
-        format!("{direction} {}", names.join(", "))
-    }
-
     fn notes(&self, tried: &TrialOutcome) -> Vec<String> {
         let [a, b] = &self.plan.settings;
         let mut notes = Vec::new();
@@ -234,8 +230,10 @@ impl Trial<'_, '_> {
     /// how many drivers each side needs and how much is transferred in a run.
     fn first_runs(&mut self) -> Result<(), MeasureError> {
         let session = self.prepared.session;
+        let targets = self.orders.settings.each_ref().map(|one| one.order.len());
+        let most = targets.into_iter().max().unwrap_or(1);
         let mut time_ns = self.plan.time_per_run_ns;
-        if !session.clock.is_virtual() && session.targets.len() > 1 {
+        if !session.clock.is_virtual() && most > 1 {
             time_ns = time_ns.max(FIRST_NS_MIN);
         }
         let mut fastest = 0.0_f64;
@@ -260,7 +258,7 @@ impl Trial<'_, '_> {
         // Memory takes more than the disks do: neither side is given more than the disks take in a
         // run.
         let all_bytes = fastest * self.plan.time_per_run_ns as f64 / 1e9;
-        self.orders.buffered_bytes = (all_bytes / session.targets.len() as f64) as u64;
+        self.orders.buffered_bytes = (all_bytes / most as f64) as u64;
         Ok(())
     }
 
@@ -446,6 +444,12 @@ fn order_of(pair: usize) -> [usize; 2] {
     } else {
         [1, 0]
     }
+}
+
+/// Names the direction and the targets.
+fn words(direction: Direction, targets: &[ComparedTarget]) -> String {
+    let names: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
+    format!("{} {}", direction.name(), names.join(", "))
 }
 
 fn of_limit(slower_by_max: f64, pairs: &[Pair]) -> CompareLimit {

@@ -23,6 +23,7 @@ const MACHINE: &str = "[[disk]]\nname = \"d\"\ncapacity = \"1TB\"\nread = \"100M
 fn setting(depth: u32) -> TrialSetting {
     TrialSetting {
         words: format!("--depth {depth}"),
+        targets: Vec::new(),
         engine: EngineChoice::Auto,
         threads: None,
         path: DataPath::Direct,

@@ -17,6 +17,8 @@ mod devices;
 mod endings;
 #[path = "sweep/pictures.rs"]
 mod pictures;
+#[path = "sweep/places.rs"]
+mod places;
 #[path = "sweep/refused.rs"]
 mod refused;
 #[allow(dead_code, reason = "it is made for the tests of recording")]

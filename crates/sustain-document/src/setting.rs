@@ -65,6 +65,7 @@ settings! {
     ORDER: "--order", "order";
     PATH: "--path", "I/O path";
     PIN: "--pin", "pin number";
+    PLACE: "--place", "place";
     PROFILE: "--profile", "profile";
     RATE: "--rate", "given rate";
     READ: "--read", "direction read";

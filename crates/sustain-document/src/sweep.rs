@@ -250,6 +250,8 @@ closed_set! {
     pub enum Axis {
         /// Write or read.
         Direction,
+        /// The target, where each point uses one of several that are places on one disk.
+        Place,
         /// How requests are issued.
         Engine,
         /// Direct, buffered or passthrough I/O.

@@ -34,3 +34,4 @@ mod others;
 pub mod profile;
 pub mod steady_words;
 pub mod sweep;
+mod ways;

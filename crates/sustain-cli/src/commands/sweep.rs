@@ -29,7 +29,7 @@ pub(crate) fn run(flags: &SweepFlags) -> anyhow::Result<Exit> {
         return Ok(rehearsed(&rehearse_sweep(&plan, &roots)?));
     }
     let outputs = Outputs::from(&flags.output);
-    let CommandSetup { stop, live } = begin(&flags.targets, outputs)?;
+    let CommandSetup { stop, live } = begin(&plan.load.targets, outputs)?;
     let mut view = SweepView::new(live, Box::new(std::io::stderr()));
     let mut not_kept = None;
     let mut keep = |result: &SweepResult| {
@@ -92,11 +92,17 @@ fn plan(flags: &SweepFlags) -> Result<SweepPlan, UsageError> {
         (flags.read, Direction::Read),
     ];
     let asked = directions.into_iter().filter(|(asked, _)| *asked);
-    let default = SweepPlan::new(&flags.targets);
+    let are_places = !flags.place.is_empty();
+    let targets = if are_places {
+        &flags.place
+    } else {
+        &flags.targets
+    };
+    let default = SweepPlan::new(targets);
     Ok(SweepPlan {
         load: LoadPlan {
             seed: flags.seed,
-            ..targets_load(&flags.targets, flags.size, &flags.safety)
+            ..targets_load(targets, flags.size, &flags.safety)
         },
         directions: asked.map(|(_, direction)| direction).collect(),
         engines: each(flags.engine.iter().map(|flag| engine(*flag))),
@@ -110,6 +116,7 @@ fn plan(flags: &SweepFlags) -> Result<SweepPlan, UsageError> {
             None => vec![CHUNK_BYTES],
         },
         orders,
+        are_places,
         time_per_point_ns: flags.time_per_point,
         rounds: flags.rounds,
         budget_ns: flags.budget,

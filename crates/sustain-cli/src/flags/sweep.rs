@@ -19,6 +19,9 @@ Examples:
       The first example with a report: a curve for each setting, and record size by depth as a map.
   sustain sweep /dev/nvme0n1 --read --path direct,buffered,passthrough --budget 2m
       What the page cache and the block layer cost in rate and in CPU time.
+  sustain sweep --place /mnt/sdb1 --place /dev/sdb2 --write --destroy /dev/sdb2
+      What the file system on /mnt/sdb1 costs at each record size and depth, beside the bare
+      partition on the same disk. What is on /dev/sdb2 is lost.
   sustain sweep sim:machines/demo.toml --layout independent,stripe --chunk 64KiB..4MiB --order all \
       --record-size 1MiB --depth 8
       Layouts, chunks and orders on a simulated machine with four disks; takes a moment.
@@ -61,8 +64,12 @@ pub(crate) struct SweepFlags {
     /// Block device, partition, file, directory (a scratch file in it), null:, or
     /// sim:MACHINE.toml[:DISK].
     #[arg(help_heading = None::<&str>)]
-    #[arg(required = true, value_name = "TARGET")]
+    #[arg(required_unless_present = "place", value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
+    /// Instead of TARGET, once for each of several places on one disk, such as a directory and the
+    /// partition beside it: each setting is measured on each of them.
+    #[arg(long, value_name = "TARGET", conflicts_with = "targets")]
+    pub(crate) place: Vec<String>,
     /// Write. The default where nothing can be harmed: directories, --new-file, null:, sim:.
     /// Together with --read, both are swept.
     #[arg(long)]

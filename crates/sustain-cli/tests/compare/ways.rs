@@ -84,7 +84,7 @@ fn simulated_disks_and_null_are_told_apart_by_their_names() {
     ];
     let result = compared(&place, ways, &["--read"]);
     assert_eq!(targets(&result["a"]), json!([["d", "simulated"]]));
-    assert!(notes_of(&result).contains("their targets have the same names"));
+    assert!(notes_of(&result).contains("because they have the same names"));
     let others = ["sim:machine.toml:d", "sim:machine.toml:e"];
     assert_refused(
         &place,

@@ -2,8 +2,7 @@
 //! what the limit says of each target, and the notes. Functions of data only; errors tell theirs
 //! where they arise.
 
-use sustain_disk::units::{DisplayPosition, Rate, Size};
-use sustain_document::compare::ComparedTarget;
+use sustain_disk::units::{DisplayPosition, Rate};
 use sustain_document::setting::{AB, EFFECT, INTERVAL, TIME, TIME_PER_RUN};
 
 use crate::measure::media::longer_s;
@@ -33,39 +32,6 @@ pub(super) const BOTH_PACED: &str = "both runs were paced: where they held, thei
 /// A trial of a setting against itself.
 pub(super) const SAME_SETTING: &str = "A and B are the same setting (an A/A trial): a difference \
      that shows here is noise, or an effect of one run on the next";
-
-/// Sides with simulated targets or `null:` of their own.
-pub(super) const ONE_DISK_BY_NAME: &str = "A and B count as ways to one disk because their targets \
-     have the same names: nothing else tells simulated disks and null: apart";
-
-/// The part that is used of targets that differ in size.
-pub(super) fn used_alike(size: Size) -> String {
-    format!("A and B use the first {size} of each target, which is as much as the smallest has")
-}
-
-/// Two targets on one disk that do not lie at the same bytes of it.
-pub(super) fn other_offsets(a: &ComparedTarget, b: &ComparedTarget) -> String {
-    let are = match (&a.place, &b.place) {
-        (Some(a), Some(b)) if a.disk == b.disk => "are",
-        _ => "may be",
-    };
-    let place = |target: &ComparedTarget| match &target.place {
-        Some(place) => format!(
-            "{} is at {} to {} of {}",
-            target.name,
-            DisplayPosition(place.from_bytes),
-            DisplayPosition(place.to_bytes),
-            place.disk
-        ),
-        None => format!("where {} is on its disk is not known", target.name),
-    };
-    format!(
-        "A and B {are} at different offsets of the disk: {}; {}. Most rotating disks are \
-         faster at low offsets, so there a part of a difference in rate may be that of the places",
-        place(a),
-        place(b)
-    )
-}
 
 pub(super) fn over_the_first(bytes: u64) -> String {
     format!(

@@ -249,6 +249,9 @@ fn is_same_on(one: &PossiblePoint, other: &PossiblePoint, axis: Axis) -> bool {
     let (a, b) = (&one.setting, &other.setting);
     match axis {
         Axis::Direction => a.direction == b.direction,
+        Axis::Place => {
+            a.order.len() == b.order.len() && a.order.iter().all(|one| b.order.contains(one))
+        }
         Axis::Engine => a.engine == b.engine,
         Axis::Path => a.path == b.path,
         Axis::Layout => {

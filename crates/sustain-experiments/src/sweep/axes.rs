@@ -339,6 +339,24 @@ impl Grid {
         round * 2 + direction_of_round(self.points[point].setting.direction)
     }
 
+    /// Adds the settings of another place. It has the same axes.
+    pub(super) fn add_place(&mut self, mut other: Grid) {
+        let groups = self.points.iter().map(|point| point.group + 1);
+        let first = groups.max().unwrap_or(0);
+        for point in &mut other.points {
+            point.group += first;
+        }
+        self.lengths = other.lengths;
+        self.points.append(&mut other.points);
+        for left_out in other.left_out {
+            let mut known = self.left_out.iter_mut();
+            match known.find(|known| known.why == left_out.why) {
+                Some(known) => known.count += left_out.count,
+                None => self.left_out.push(left_out),
+            }
+        }
+    }
+
     pub(super) fn leave_out(&mut self, setting: Setting, why: String) {
         match self.left_out.iter_mut().find(|known| known.why == why) {
             Some(known) => known.count += 1,

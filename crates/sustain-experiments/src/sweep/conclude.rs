@@ -69,6 +69,8 @@ impl PointObservation {
 /// Everything that a sweep has measured so far.
 pub(super) struct Swept<'a> {
     pub(super) plan: &'a SweepPlan,
+    /// What differs between places besides the way to them.
+    pub(super) place_notes: Vec<String>,
     pub(super) names: Vec<String>,
     pub(super) grid: &'a Grid,
     pub(super) varying: &'a [Axis],
@@ -115,6 +117,7 @@ impl Swept<'_> {
             notes: others_words(&system.others)
                 .into_iter()
                 .chain(others_unseen(&self.host))
+                .chain(self.place_notes.iter().cloned())
                 .chain(remarks.iter().map(remark_words::remark))
                 .collect(),
             drift,

@@ -21,6 +21,7 @@ use super::plan::SweepPlan;
 use super::schedule::Schedule;
 use super::setting::Setting;
 use crate::error::MeasureError;
+use crate::ways::{Way, make_alike, named_at};
 
 /// A flush that takes less than this part of a point is not mentioned.
 const FLUSH_REPORTED_SHARE: f64 = 0.02;
@@ -79,10 +80,13 @@ pub(super) fn open(
     if axes.directions.contains(&Direction::Read) {
         session.prewrite_what_is_read();
     }
-    let all: Vec<usize> = (0..session.targets.len()).collect();
-    let facts = facts(&mut session, &all, &plan.paths, roots);
-    let grid = axes.grid(&facts);
-    if session.targets.len() > 1 {
+    let grid = if plan.are_places {
+        grid_of_places(plan, &axes, &mut session, roots)?
+    } else {
+        let all: Vec<usize> = (0..session.targets.len()).collect();
+        axes.grid(&facts(&mut session, &all, &plan.paths, roots))
+    };
+    if session.targets.len() > 1 && !plan.are_places {
         check_chunks(&axes, &grid)?;
     }
     if grid.points.is_empty() {
@@ -93,6 +97,37 @@ pub(super) fn open(
         )));
     }
     Ok((session, grid))
+}
+
+/// The targets of each place, by number.
+pub(super) fn places(plan: &SweepPlan, session: &Session) -> Vec<Way> {
+    let names = plan.load.targets.iter().enumerate();
+    let ways = names.map(|(place, name)| Way {
+        name: name.clone(),
+        targets: named_at(place, session),
+    });
+    ways.collect()
+}
+
+/// The settings of all places, which are alike in all else.
+fn grid_of_places(
+    plan: &SweepPlan,
+    axes: &SweepAxes,
+    session: &mut Session,
+    roots: &Roots,
+) -> Result<Grid, MeasureError> {
+    let places = places(plan, session);
+    make_alike(&places, session, roots)?;
+    let mut grid = Grid::default();
+    for place in places {
+        let facts = facts(session, &place.targets, &plan.paths, roots);
+        let axes = SweepAxes {
+            orders: vec![place.targets],
+            ..axes.clone()
+        };
+        grid.add_place(axes.grid(&facts));
+    }
+    Ok(grid)
 }
 
 /// The facts that decide which settings are possible on these targets, by number, which are opened

@@ -4,7 +4,8 @@ use sustain_disk::engine::EngineChoice;
 use sustain_disk::target::{DataPath, Direction};
 use sustain_disk::units::Duration;
 use sustain_document::setting::{
-    BUDGET, CHUNK, DEPTH, ENGINE, MD, ORDER, PATH, RECORD_SIZE, ROUNDS, TIME_PER_POINT,
+    BUDGET, CHUNK, DEPTH, ENGINE, LAYOUT, MD, ORDER, PATH, PLACE, RECORD_SIZE, ROUNDS,
+    TIME_PER_POINT,
 };
 use sustain_load::order::order_of;
 use sustain_load::plan::{
@@ -54,6 +55,8 @@ pub struct SweepPlan {
     pub chunks_bytes: Vec<u64>,
     /// The orders of the targets.
     pub orders: MemberOrders,
+    /// Whether the targets are places on one disk, of which each point uses one, instead of all.
+    pub are_places: bool,
     /// How long a setting is measured each time.
     pub time_per_point_ns: u64,
     /// How often it is measured.
@@ -80,6 +83,7 @@ impl SweepPlan {
             layouts: vec![LayoutKind::Independent],
             chunks_bytes: vec![1 << 20],
             orders: MemberOrders::AsGiven,
+            are_places: false,
             time_per_point_ns: 1_000_000_000,
             rounds: 4,
             budget_ns: None,
@@ -132,6 +136,23 @@ impl SweepPlan {
         let is_simulated = self.load.targets.iter().any(|name| is_simulated(name));
         if is_simulated && self.engines != [EngineChoice::Auto] {
             return usage(format!("{NO_ENGINES}: leave out {}", ENGINE.the()));
+        }
+        let is_independent =
+            self.layouts == [LayoutKind::Independent] && self.orders == MemberOrders::AsGiven;
+        if self.are_places && !is_independent {
+            return usage(format!(
+                "each point uses one of the places ({PLACE}), and not several together: leave out \
+                 {}, {} and {}",
+                LAYOUT.the(),
+                MD.the(),
+                ORDER.the()
+            ));
+        }
+        if self.are_places && self.load.targets.len() < 2 {
+            return usage(format!(
+                "one place cannot be compared: give {} once for each",
+                PLACE.the()
+            ));
         }
         if self.has_arrays() {
             mdadm::check_chunks(&self.chunks_bytes)?;
@@ -209,7 +230,12 @@ impl SweepPlan {
             record_sizes_bytes: self.record_sizes_bytes.clone(),
             depths: self.depths.clone(),
         };
-        let count = axes.count();
+        let places = if self.are_places {
+            self.load.targets.len()
+        } else {
+            1
+        };
+        let count = axes.count().saturating_mul(places);
         if count > SETTINGS_MAX {
             return Err(MeasureError::Usage(format!(
                 "these are {count} settings, and more than {SETTINGS_MAX} are too many: use fewer \

@@ -175,7 +175,10 @@ pub(crate) fn setup_of(
         bytes,
         extent_bytes,
         wraps: Some(true),
-        may_start_anew: like.may_start_anew && setting.layout == Layout::Independent,
+        // More drivers than targets would be idle.
+        may_start_anew: like.may_start_anew
+            && setting.layout == Layout::Independent
+            && (like.threads as usize) < setting.order.len(),
         ..like.clone()
     }
 }

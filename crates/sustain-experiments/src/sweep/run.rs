@@ -8,6 +8,7 @@ use sustain_disk::engine::EngineChoice;
 use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
 use sustain_disk::target::{DataPath, Direction};
+use sustain_document::compare::ComparedTarget;
 use sustain_document::host::Host;
 use sustain_document::sweep::{SweepMeasurement, SweepResult};
 use sustain_document::system::System;
@@ -25,7 +26,7 @@ use super::array::{ArrayCost, Arrays};
 use super::axes::{Grid, LeftOut};
 use super::conclude::{PointObservation, Swept};
 use super::event::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
-use super::open::{announcement, left_out_note, names, open};
+use super::open::{announcement, left_out_note, names, open, places};
 use super::plan::SweepPlan;
 use super::point::{PointOutcome, outcome_of, run_point, setup_of};
 use super::run_times::{FirstRun, RunTimes};
@@ -34,6 +35,7 @@ use super::setting::{Axis, Setting};
 use super::too_long::leave_out_long_windows;
 use crate::error::MeasureError;
 use crate::sweep::setting::AXES;
+use crate::ways::{Way, compared_target, notes};
 
 /// The first run uses the setting that is nearest to this.
 const FIRST_RECORD_BYTES: u64 = 1 << 20;
@@ -60,6 +62,7 @@ pub fn sweep(
     plan.check()?;
     let load = plan.opened_as();
     let (mut session, grid) = open(plan, roots, Session::open)?;
+    let place_notes = notes_of_places(plan, &session, roots);
     run_watched(&mut session, roots, observer, |begun, observer| {
         Sweep {
             plan,
@@ -72,8 +75,22 @@ pub fn sweep(
             keep,
             threads: 1,
         }
-        .run(grid, begun.host)
+        .run(grid, begun.host, place_notes)
     })
+}
+
+/// What differs between the places besides the way to them.
+fn notes_of_places(plan: &SweepPlan, session: &Session, roots: &Roots) -> Vec<String> {
+    if !plan.are_places {
+        return Vec::new();
+    }
+    let targets = |way: &Way| {
+        let targets = way.targets.iter();
+        let compared = targets.map(|target| compared_target(session, *target, roots));
+        compared.collect()
+    };
+    let ways: Vec<Vec<ComparedTarget>> = places(plan, session).iter().map(targets).collect();
+    notes("the places", &ways)
 }
 
 /// The axes that have more than one value among the points.
@@ -108,7 +125,12 @@ enum Ended {
 }
 
 impl Sweep<'_, '_> {
-    fn run(mut self, mut grid: Grid, host: Host) -> Result<SweepResult, MeasureError> {
+    fn run(
+        mut self,
+        mut grid: Grid,
+        host: Host,
+        place_notes: Vec<String>,
+    ) -> Result<SweepResult, MeasureError> {
         let started_unix_s = unix_seconds();
         self.prewrite()?;
         let start = self.session.clock.now();
@@ -127,6 +149,7 @@ impl Sweep<'_, '_> {
         let deadline = self.plan.budget_ns.map(|budget_ns| start + budget_ns);
         let mut swept = Swept {
             plan: self.plan,
+            place_notes,
             names,
             grid: &grid,
             varying: &varying,

@@ -10,8 +10,9 @@ use sustain_document::vocabulary::LayoutKind;
 pub use sustain_document::sweep::Axis;
 
 /// All axes, in the order in which a setting names them.
-pub const AXES: [Axis; 8] = [
+pub const AXES: [Axis; 9] = [
     Axis::Direction,
+    Axis::Place,
     Axis::Engine,
     Axis::Path,
     Axis::Layout,
@@ -125,6 +126,12 @@ impl Setting {
     pub fn value(&self, axis: Axis, names: &[String]) -> Option<String> {
         Some(match axis {
             Axis::Direction => self.direction.name().to_owned(),
+            Axis::Place => {
+                let mut targets = self.order.clone();
+                targets.sort_unstable();
+                let names = targets.into_iter().map(|target| names[target].as_str());
+                names.collect::<Vec<_>>().join(",")
+            }
             Axis::Engine => self.engine.name().to_owned(),
             Axis::Path => self.path.name().to_owned(),
             Axis::Layout => layout_kind(self).name().to_owned(),

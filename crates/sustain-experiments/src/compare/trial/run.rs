@@ -109,10 +109,7 @@ impl SideOrders<'_> {
         let each = (self.buffered_bytes / setting.record_bytes).max(1) * setting.record_bytes;
         let like = PhaseSetup {
             data: typed.data,
-            // More drivers than targets would be idle.
-            may_start_anew: like.may_start_anew
-                && typed.threads.is_none()
-                && (like.threads as usize) < setting.order.len(),
+            may_start_anew: like.may_start_anew && typed.threads.is_none(),
             threads: typed.threads.unwrap_or(like.threads),
             ..like.clone()
         };

@@ -222,6 +222,7 @@ pub(super) fn value(setting: &SweepSetting, axis: Axis) -> Value {
         Axis::RecordSize => Value::Number(setting.record_size_bytes),
         Axis::Depth => Value::Number(u64::from(setting.depth)),
         Axis::Chunk => setting.chunk_bytes.map_or(Value::None, Value::Number),
+        Axis::Place => Value::Name(setting.order.join(",")),
         Axis::Engine => Value::Name(setting.engine.to_string()),
         Axis::Path => Value::Name(setting.path.to_string()),
         Axis::Layout => Value::Name(setting.layout.to_string()),

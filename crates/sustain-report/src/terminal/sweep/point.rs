@@ -61,6 +61,7 @@ pub(crate) fn against_cell(
 pub(crate) fn cell(setting: &SweepSetting, axis: Axis) -> String {
     match axis {
         Axis::Direction => setting.direction.to_string(),
+        Axis::Place => without_controls(&setting.order.join(",")),
         Axis::Engine => setting.engine.to_string(),
         Axis::Path => setting.path.to_string(),
         Axis::Layout => setting.layout.to_string(),

@@ -128,8 +128,8 @@ fn setting(side: &str, typed: &str) -> Result<TrialSetting, UsageError> {
     let refuse = |why: &str| {
         UsageError(format!(
             "{side} ({typed:?}): {why}; a setting takes --record-size, --depth, --engine, \
-             --path, --threads, --layout, --order, --chunk and --data, and targets of its own; give \
-             other flags outside of it, for both"
+             --path, --threads, --layout, --order, --chunk and --data, and targets of its own; \
+             give other flags outside of it, for both"
         ))
     };
     let words = shlex::split(typed).ok_or_else(|| refuse("a quote is not closed"))?;

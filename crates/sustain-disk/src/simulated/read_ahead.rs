@@ -85,6 +85,12 @@ impl ReadAhead {
         self.piece_left -= read;
     }
 
+    /// Puts bytes back that were counted as fetched beyond the end of a request: less than one
+    /// nanosecond's worth.
+    pub(super) fn put_back(&mut self, surplus: Amount) {
+        self.level += surplus;
+    }
+
     /// Does with the head what is due. `is_fetched` while the host takes from the buffer, so that
     /// there is room again.
     pub(super) fn step(
@@ -122,7 +128,8 @@ impl ReadAhead {
     /// The rate at which the host can fetch now.
     pub(super) fn fetch_rate(&self) -> FlowRate {
         match self.head {
-            _ if self.level > 0 => flow_rate(FETCH_BYTES_PER_S),
+            // Of the last bytes of a disk nothing more comes, whatever was rounded before.
+            _ if self.level > 0 || self.has_read_all() => flow_rate(FETCH_BYTES_PER_S),
             HeadState::Reading => self.media_rate,
             HeadState::Resting | HeadState::Turning(_) => 0,
         }
@@ -176,6 +183,10 @@ impl ReadAhead {
 
     fn is_before_end(&self) -> bool {
         self.next_fetch_offset_bytes.is_some() && self.position_bytes() < self.disk_bytes
+    }
+
+    fn has_read_all(&self) -> bool {
+        self.next_fetch_offset_bytes.is_some() && self.position_bytes() >= self.disk_bytes
     }
 
     /// Waits until the next byte comes under the head.

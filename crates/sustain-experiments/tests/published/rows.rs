@@ -396,8 +396,9 @@ fn fasttrak_zones() -> Section {
                 reading(&["a0", "b0"]),
             ),
             Row {
-                remark: "less than one drive alone. The source does not tell the chunk; with others \
-                         the machine shows 23 to 43, and 23 where no drive waits for another",
+                remark: "less than one drive alone. The source tells neither the chunk nor the \
+                         record; with others the machine shows 21 to 43, and 23 with a queue for each \
+                         drive",
                 ..shown(
                     "four drives as a RAID 0 (\"barely\")",
                     "30",

@@ -321,10 +321,14 @@ impl DiskModel {
     }
 
     fn drop_surplus(&mut self) {
-        if let Some((SimulatedOperation::Write, surplus)) = self.surplus.take()
-            && let Some(cache) = &mut self.cache
-        {
-            cache.take_back(surplus);
+        match (self.surplus.take(), &mut self.cache, &mut self.read_ahead) {
+            (Some((SimulatedOperation::Write, surplus)), Some(cache), _) => {
+                cache.take_back(surplus);
+            }
+            (Some((SimulatedOperation::Read, surplus)), _, Some(read_ahead)) => {
+                read_ahead.put_back(surplus);
+            }
+            _ => {}
         }
     }
 

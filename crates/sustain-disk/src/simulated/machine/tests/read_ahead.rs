@@ -77,6 +77,25 @@ fn what_was_read_ahead_is_there_at_once_and_another_place_is_not() {
 }
 
 #[test]
+fn a_disk_is_read_to_its_last_byte_however_its_requests_come() {
+    for (request_us, pause_us) in [(0, 0), (300, 0), (0, 50_000), (300, 77)] {
+        let mut file = reading_ahead(1, 100.0, 500);
+        file.disks[0].capacity_bytes = 64 * MIB;
+        file.disks[0].request_ns = request_us * 1000;
+        let mut machine = Machine::new(&file, 1);
+        let mut done = Vec::new();
+        for record in 0..64 {
+            let begin_ns = machine.now_ns() + pause_us * 1000;
+            machine.submit(begin_ns, request(0, Read, record * MIB, MIB));
+            assert!(machine.advance_to_completion(1000 * S, &mut done) < 1000 * S);
+        }
+        assert_eq!(done.len(), 64);
+        // The last bytes are there no sooner than the head has read all of them.
+        assert!(done[63].time_ns as f64 >= (64 * MIB) as f64 / 30e6 * 1e9 - 10.0);
+    }
+}
+
+#[test]
 fn a_stall_and_the_end_of_the_disk_end_reading_ahead() {
     let mut file = reading_ahead(1, 1000.0, 75);
     file.disks[0].capacity_bytes = 100_000;

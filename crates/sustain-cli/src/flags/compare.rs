@@ -27,11 +27,11 @@ Examples:
       What does the file system on /mnt/sdb1 cost beside the bare partition on the same disk? What
       is on /dev/sdb2 is lost.
 
-Saved runs can be compared if they did the same work: direction, record size, depth, I/O path,
-layout, chunk, --rate, --data, --size and targets. Engine, machine, kernel, disk, version and the
-order of the targets may differ; the differences are named. Rates are compared by their 95 %
-confidence intervals, which take into account that neighbouring seconds are correlated. What has no
-interval is shown and not judged.
+Saved runs can be compared if they did the same work: direction, record size, depth, layout, chunk,
+--rate, --data, --size and number of targets. The targets themselves, their order, I/O path, engine,
+machine, kernel, disk and version may differ; the differences are named. Rates are compared by their
+95 % confidence intervals, which take into account that neighbouring seconds are correlated. What has
+no interval is shown and not judged.
 
 A setting of --ab takes --record-size, --depth, --engine, --path, --threads, --layout, --order,
 --chunk and --data, as in `sustain measure`; '' stands for the defaults. It may also name targets of

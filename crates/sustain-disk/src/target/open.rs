@@ -135,6 +135,10 @@ fn open_error(name: &str, request: OpenRequest, errno: Errno) -> Error {
                         device, or the file is immutable; run outside of the container, or choose \
                         another place"
             .to_owned(),
+        Errno::ROFS if request.direction == Direction::Read => {
+            "it is read-only, and what is read from must be written first; choose another place"
+                .to_owned()
+        }
         Errno::ROFS => format!("it is read-only; choose another place, or {}", READ.the()),
         Errno::NOSPC => "no space is left there; free some, or choose another place".to_owned(),
         Errno::TXTBSY => "it is a program or swap file in use; choose another".to_owned(),

@@ -1,7 +1,7 @@
 //! Measures subsets for the search. Each subset is one phase of the driver on the same open
 //! targets. The probe reports its progress to the observers, and keeps why a target failed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
@@ -49,7 +49,7 @@ pub(super) struct SubsetProbe<'a, 'b> {
     /// Readings of single targets, which show how much readings differ.
     pub(super) repeats: Repeats,
     /// Readings of single targets that were made in advance, the first last.
-    pub(super) in_advance: HashMap<usize, Vec<SubsetReading>>,
+    pub(super) in_advance: BTreeMap<usize, Vec<SubsetReading>>,
     /// Which targets failed, and why.
     pub(super) failures: Vec<(usize, String)>,
     /// The error that ended the work, if it was not the user.
@@ -289,7 +289,16 @@ impl SubsetProbe<'_, '_> {
             let Ok(reading) = self.measure_now(&self.setup_of(set.clone()), what) else {
                 return;
             };
-            findings.add_reading(set, &reading);
+            findings.add_reading(set, SearchStep::Asked, &reading);
+        }
+    }
+
+    /// Adds the readings of single targets that the search did not come to need.
+    pub(super) fn hand_over_in_advance(&mut self, findings: &mut Findings) {
+        for (target, readings) in std::mem::take(&mut self.in_advance) {
+            for reading in &readings {
+                findings.add_reading(&[target], SearchStep::Alone, reading);
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Runs a diagnosis from beginning to end: opens the targets, prewrites files, warms up, searches,
 //! tries the advice, and concludes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use sustain_disk::clock::unix_seconds;
 use sustain_disk::layout::Layout;
@@ -233,6 +233,7 @@ impl Diagnosis<'_> {
         // nothing.
         let _ = probe.repeat_some(&some);
         let mut findings = find(&self.setting(&ways), &mut probe);
+        probe.hand_over_in_advance(&mut findings);
         probe.measure_asked(&self.asked, &mut findings);
         let advice = self.advise(&findings, &ways, &mut probe);
         let refuted = missed(&advice, findings.resolution);
@@ -318,7 +319,7 @@ impl Diagnosis<'_> {
             together_bytes_per_s: 0.0,
             measured: 0,
             repeats: Repeats::default(),
-            in_advance: HashMap::new(),
+            in_advance: BTreeMap::new(),
             failures: Vec::new(),
             error: None,
             engine: None,

@@ -56,6 +56,26 @@ pub(super) struct Spot {
     pub(super) best_alone: f64,
 }
 
+impl Spot {
+    /// The sum, of all visits.
+    pub(super) fn sum(&self) -> f64 {
+        median(&self.sums)
+    }
+}
+
+/// All bytes from the first spot to the last over the time that they take. Where more is measured
+/// because the rate changes there, that counts no more than its part of the bytes.
+pub(super) fn mean_rate(spots: &[Spot], rate: impl Fn(&Spot) -> f64) -> f64 {
+    let [first, .., last] = spots else {
+        return spots.first().map_or(0.0, rate);
+    };
+    let stretches = spots.windows(2).map(|ends| {
+        let slowness = f64::midpoint(1.0 / rate(&ends[0]), 1.0 / rate(&ends[1]));
+        (ends[1].position - ends[0].position) * slowness
+    });
+    (last.position - first.position) / stretches.sum::<f64>()
+}
+
 /// The limit that the targets share.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Shared {
@@ -160,7 +180,7 @@ pub(super) fn shared(spots: &[Spot], alone_noise: f64) -> Option<Option<Shared>>
         kind,
         rate,
         until,
-        loss: 1.0 - (-median(&losses[..end])).exp(),
+        loss: 1.0 - mean_rate(within, Spot::sum) / mean_rate(within, |spot| spot.alone),
         resolution: if is_collapse { tolerance } else { held },
         is_erratic,
         is_rising,
@@ -301,6 +321,31 @@ mod tests {
         let found = shared(&level, 0.005).unwrap().unwrap();
         assert_eq!(found.kind, SharedLimitKind::Collapse);
         assert!(found.is_less_than_one && found.part.is_none() && found.rate.is_none());
+    }
+
+    #[test]
+    fn a_mean_counts_bytes_and_not_samples() {
+        let spot = |position: f64, rate: f64| Spot {
+            position,
+            sums: vec![rate],
+            alone: rate,
+            best_alone: rate,
+        };
+        let even = [
+            spot(0.0, 10.0),
+            spot(0.5, 10.0),
+            spot(0.5, 40.0),
+            spot(1.0, 40.0),
+        ];
+        // Half at 10 and half at 40: 0.05 and 0.0125 of a unit of time.
+        assert!((mean_rate(&even, Spot::sum) - 16.0).abs() < 1e-9);
+        let mut refined = even.to_vec();
+        refined.splice(
+            3..3,
+            (1..50).map(|at| spot(0.5 + f64::from(at) / 1000.0, 40.0)),
+        );
+        assert!((mean_rate(&refined, Spot::sum) - 16.0).abs() < 1e-9);
+        assert!((mean_rate(&even[..1], Spot::sum) - 10.0).abs() < 1e-9);
     }
 
     #[test]

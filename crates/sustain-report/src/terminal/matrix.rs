@@ -8,7 +8,7 @@ use sustain_document::matrix::{Combination, MatrixResult};
 use sustain_document::vocabulary::Direction;
 
 use super::columns::text_of;
-use super::diagnosis::diagnosis_answer;
+use super::diagnosis::{diagnosis_answer, failures_and_notes};
 use super::without_controls;
 use crate::format::rate;
 
@@ -19,6 +19,8 @@ pub fn matrix_text(result: &MatrixResult, width: usize) -> String {
     let mut text = table(result);
     if result.ended == SearchEnd::Interrupted {
         text.push_str("The run was ended early: what stands as - was not measured.\n");
+    } else if has_failed(result) {
+        text.push_str("Where a target failed, - stands for what was not measured.\n");
     }
     for diagnosis in &result.diagnoses {
         let heading = match diagnosis.plan.direction {
@@ -27,8 +29,14 @@ pub fn matrix_text(result: &MatrixResult, width: usize) -> String {
         };
         let answer = diagnosis_answer(diagnosis, width);
         text.push_str(&format!("\n{heading}:\n{answer}"));
+        text.push_str(&failures_and_notes(diagnosis, width));
     }
     text
+}
+
+/// Whether a target failed in one direction.
+fn has_failed(result: &MatrixResult) -> bool {
+    result.diagnoses.iter().any(|one| !one.dropped.is_empty())
 }
 
 /// What the best combination reaches in each direction, in one sentence; empty if nothing was

@@ -218,20 +218,18 @@ pub(super) fn remarks(a: &MeasureResult, b: &MeasureResult, pairs: &[[usize; 2]]
     differ("the disk", &models(a), &models(b));
     let file_systems = |result: &MeasureResult| {
         let each = result.host.file_systems.iter();
-        let kinds: Vec<String> = each.map(|one| one.file_system.kind.clone()).collect();
-        kinds.join(", ")
+        sorted(each.map(|one| one.file_system.kind.as_str()))
     };
     differ("the file system", &file_systems(a), &file_systems(b));
-    let capacity = |result: &MeasureResult| {
-        let each = result.targets.iter();
-        let sizes = each.map(|target| {
-            target
-                .capacity_bytes
-                .map_or(String::new(), |all| Size(all).to_string())
-        });
-        sizes.collect::<Vec<_>>().join(", ")
+    let capacity = |target: &TargetResult| {
+        let capacity = target.capacity_bytes.map(|all| Size(all).to_string());
+        capacity.unwrap_or_default()
     };
-    differ("the capacity", &capacity(a), &capacity(b));
+    for [one, other] in pairs {
+        let (one, other) = (&a.targets[*one], &b.targets[*other]);
+        let what = format!("the capacity of {}", one.name);
+        differ(&what, &capacity(one), &capacity(other));
+    }
     if a.effect.is_some() != b.effect.is_some() {
         let side = if a.effect.is_some() { "A" } else { "B" };
         notes.push(comparison_words::only_one_watched(side));
@@ -240,11 +238,16 @@ pub(super) fn remarks(a: &MeasureResult, b: &MeasureResult, pairs: &[[usize; 2]]
     notes
 }
 
-/// Models of the disks under the targets.
+/// Models of the disks under the targets, in whatever order these were given.
 fn models(result: &MeasureResult) -> String {
     let models = result.host.devices.iter();
-    let models = models.filter_map(|device| device.model.as_deref());
-    models.collect::<Vec<_>>().join(", ")
+    sorted(models.filter_map(|device| device.model.as_deref()))
+}
+
+fn sorted<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    names.join(", ")
 }
 
 /// Names what makes one of the runs a poor basis for a comparison.

@@ -136,6 +136,11 @@ fn targets_belong_together_by_name_and_else_by_place() {
     let pairing = same_work(&a, &b).unwrap();
     assert_eq!(pairing.pairs, [[0, 1], [1, 0]]);
     assert_eq!(pairing.note, None);
+    // Sizes are of targets, wherever these stand.
+    b.targets[0].capacity_bytes = Some(1 << 40);
+    let mut a_too = a.clone();
+    a_too.targets[1].capacity_bytes = Some(1 << 40);
+    assert_eq!(remarks(&a_too, &b, &pairing.pairs), [""; 0]);
     b.targets[0].name = "/dev/sdx".to_owned();
     let pairing = same_work(&a, &b).unwrap();
     assert_eq!(pairing.pairs, [[0, 0], [1, 1]]);
@@ -152,11 +157,11 @@ fn what_may_differ_is_said() {
     b.plan.sustain_version = "0.2.0".to_owned();
     b.targets[0].capacity_bytes = Some(2 << 40);
     b.total.tool_limited = true;
-    let notes = remarks(&a, &b, &[]).join("\n");
+    let notes = remarks(&a, &b, &[[0, 0], [1, 1]]).join("\n");
     for words in [
         "the engine differs: A io_uring, B threads",
         "the version of sustain differs",
-        "the capacity differs",
+        "the capacity of",
         "in B this program had no CPU time left",
     ] {
         assert!(notes.contains(words), "no {words:?} in {notes}");

@@ -8,7 +8,7 @@ use sustain_statistics::median;
 use super::short::{of_short, percent};
 use crate::profile::fit::Fit;
 
-use crate::profile::together::{Shared, Spot, is_less_than_one};
+use crate::profile::together::{Shared, Spot, is_less_than_one, mean_rate};
 
 /// A sum that is below the rate of the slowest zone by this part lies in a bad spot.
 const FAR_BELOW: f64 = 0.1;
@@ -92,13 +92,13 @@ fn of_limit(
         )];
     };
     let until = shared.until.unwrap_or(f64::INFINITY);
-    let within = || spots.iter().filter(|spot| spot.position < until);
-    let sum = median(
-        &within()
-            .map(|spot| median(&spot.sums))
-            .collect::<Vec<f64>>(),
-    );
-    let alone = median(&within().map(|spot| spot.alone).collect::<Vec<f64>>());
+    let end = spots.partition_point(|spot| spot.position < until);
+    let within = &spots[..end];
+    let alone = mean_rate(within, |spot| spot.alone);
+    let sum = match shared.kind {
+        SharedLimitKind::Limit => median(&within.iter().map(Spot::sum).collect::<Vec<f64>>()),
+        SharedLimitKind::Collapse => mean_rate(within, Spot::sum),
+    };
     let mut words = vec![format!(
         "all targets at once reach {} on average{promise}",
         Rate(mean)
@@ -111,8 +111,9 @@ fn of_limit(
             Rate(alone)
         ),
         SharedLimitKind::Collapse => format!(
-            "they reach {}, while their rates alone add up to {}{}: this is worse than a limit, \
-             as when disks that are served late miss revolutions",
+            "where they hold each other up they reach {} on average, while their rates alone add \
+             up to {}{}: this is worse than a limit, as when disks that are served late miss \
+             revolutions",
             Rate(sum),
             Rate(alone),
             how_it_collapses(shared)

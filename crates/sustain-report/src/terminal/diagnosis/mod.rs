@@ -115,6 +115,12 @@ pub fn diagnosis_text(result: &DiagnoseResult, width: usize) -> String {
             text.push_str(&wrapped(&advice_line(result, number + 1, advice), width));
         }
     }
+    text.push_str(&failures_and_notes(result, width));
+    text
+}
+
+/// The targets that failed, and the notes.
+pub(super) fn failures_and_notes(result: &DiagnoseResult, width: usize) -> String {
     let notes = result.notes.iter().map(|note| format!("note: {note}"));
     let dropped = result.dropped.iter().map(|dropped| {
         format!(
@@ -122,10 +128,10 @@ pub fn diagnosis_text(result: &DiagnoseResult, width: usize) -> String {
             dropped.target, dropped.message
         )
     });
-    for line in dropped.chain(notes) {
-        text.push_str(&wrapped(&without_controls(&line), width));
-    }
-    text
+    let lines = dropped.chain(notes);
+    lines
+        .map(|line| wrapped(&without_controls(&line), width))
+        .collect()
 }
 
 /// The subsets of several targets, each once: the mean of its readings, and the rate that the walls

@@ -66,13 +66,13 @@ impl SubsetLog {
 }
 
 impl Findings {
-    /// Adds a reading that the search did not ask for, of these targets, sorted. The walls stay
-    /// what they are; a target that failed in it is dropped.
-    pub fn add_reading(&mut self, members: &[usize], reading: &SubsetReading) {
+    /// Adds a reading that the search did not ask for, of these targets, sorted, and for what it was
+    /// made. The walls stay what they are; a target that failed in it is dropped.
+    pub fn add_reading(&mut self, members: &[usize], step: SearchStep, reading: &SubsetReading) {
         self.measurements.push(MeasuredSubset {
             members: members.to_vec(),
             with_dummy: false,
-            step: SearchStep::Asked,
+            step,
             rates_bytes_per_s: reading.rates_bytes_per_s.clone(),
             sum_bytes_per_s: reading.rates_bytes_per_s.iter().sum(),
             predicted_bytes_per_s: None,

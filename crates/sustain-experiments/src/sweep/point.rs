@@ -27,8 +27,8 @@ const STALL_MEDIANS: f64 = 4.0;
 const STALL_SHARE_MIN: f64 = 0.01;
 /// Members of a stripe that are further apart than this are not in lockstep yet,
 const LOCKSTEP: f64 = 0.99;
-/// if each of the others is ahead of the slowest by more than this many requests as well: so much is
-/// under way at the ends of the time that counts.
+/// if each of the others is ahead of the slowest by more than this many requests as well: so much
+/// is under way at the ends of the time that counts.
 const REQUESTS_APART: f64 = 1.0;
 
 /// The outcome of a point.

@@ -7,6 +7,7 @@ use sustain_disk::clock::{Timestamp, unix_seconds};
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
+use sustain_disk::meter::Meter;
 use sustain_disk::target::{DataPath, Direction};
 use sustain_document::compare::ComparedTarget;
 use sustain_document::host::Host;
@@ -29,7 +30,7 @@ use super::event::{MeasuredPoint, MeasuringPoint, SweepEvent, SweepObserver};
 use super::open::{announcement, left_out_note, names, open, places};
 use super::plan::SweepPlan;
 use super::point::{PointOutcome, outcome_of, run_point, setup_of};
-use super::run_times::{FirstRun, RunTimes};
+use super::run_times::{FirstRun, RunTimes, lockstep_part};
 use super::schedule::{RoundsSoFar, Schedule};
 use super::setting::{Axis, Setting};
 use super::too_long::leave_out_long_windows;
@@ -142,7 +143,7 @@ impl Sweep<'_, '_> {
             leave_out_long_windows(
                 &mut grid,
                 self.plan.time_per_point_ns,
-                first.rate_bytes_per_s,
+                &first,
                 (&names, &varying),
             )?;
         }
@@ -241,6 +242,7 @@ impl Sweep<'_, '_> {
         }
         let flush_ns = session.clock.now().since_ns(ended);
         let rate = outcome_of(&setting, &setup, session, &phase).rate_bytes_per_s;
+        let lockstep_part = lockstep_part(phase.meters.iter().map(Meter::bytes));
         let series = phase.collected.targets.iter().zip(&setup.targets);
         let mut failures = series.filter_map(|(series, target)| {
             let name = &session.targets[*target].target.name;
@@ -251,6 +253,7 @@ impl Sweep<'_, '_> {
             Some(failure) if rate <= 0.0 => Err(LoadError::Prewrite(failure).into()),
             _ => Ok(FirstRun {
                 rate_bytes_per_s: rate,
+                lockstep_part,
                 flush_ns,
             }),
         }

@@ -2,6 +2,7 @@
 //! before each of them.
 
 use sustain_disk::clock::Timestamp;
+use sustain_disk::layout::Layout;
 
 use super::conclude::Swept;
 use super::open::runs_max;
@@ -10,8 +11,32 @@ use super::plan::SweepPlan;
 /// What the first run showed, which does not count.
 pub(super) struct FirstRun {
     pub(super) rate_bytes_per_s: f64,
+    /// The part of it that is left where targets wait for each other.
+    pub(super) lockstep_part: f64,
     /// How long the flush after it took.
     pub(super) flush_ns: u64,
+}
+
+impl FirstRun {
+    /// The rate to be expected of a layout.
+    pub(super) fn rate_of(&self, layout: Layout) -> f64 {
+        match layout {
+            Layout::Turns | Layout::Stripe { .. } => self.rate_bytes_per_s * self.lockstep_part,
+            Layout::Independent | Layout::Span => self.rate_bytes_per_s,
+        }
+    }
+}
+
+/// The part of their sum that is left to targets that move these bytes alone, if each waits for the
+/// slowest.
+pub(super) fn lockstep_part(bytes: impl Iterator<Item = u64>) -> f64 {
+    let bytes: Vec<u64> = bytes.collect();
+    let sum: u64 = bytes.iter().sum();
+    let slowest = bytes.iter().min().copied().unwrap_or(0);
+    match sum {
+        0 => 1.0,
+        sum => slowest as f64 * bytes.len() as f64 / sum as f64,
+    }
 }
 
 /// The time in which the points are measured.
@@ -69,5 +94,29 @@ impl<'a> RunTimes<'a> {
         let by_runs_ns = runs.map(|runs| runs as u64 * self.run_ns(swept, now));
         let times_ns = [by_runs_ns, self.left_ns(now)].into_iter().flatten();
         times_ns.min().unwrap_or(0) as f64 / 1e9
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_lockstep_all_are_as_fast_as_the_slowest() {
+        let first = FirstRun {
+            rate_bytes_per_s: 110e6,
+            lockstep_part: lockstep_part([100, 10].into_iter()),
+            flush_ns: 0,
+        };
+        let stripe = Layout::Stripe { chunk_bytes: 1 };
+        for (layout, expected) in [
+            (Layout::Independent, 110e6),
+            (Layout::Span, 110e6),
+            (Layout::Turns, 20e6),
+            (stripe, 20e6),
+        ] {
+            assert!((first.rate_of(layout) - expected).abs() < 1.0, "{layout:?}");
+        }
+        assert!((lockstep_part([0, 0].into_iter()) - 1.0).abs() < f64::EPSILON);
     }
 }

@@ -9,6 +9,7 @@ use sustain_document::setting::TIME_PER_POINT;
 use sustain_document::sweep::LongerPoints;
 
 use super::axes::{Grid, LeftOut};
+use super::run_times::FirstRun;
 use super::setting::{Axis, Setting};
 use crate::error::MeasureError;
 
@@ -23,12 +24,13 @@ const LONGER_BY: f64 = 2.0;
 pub(super) fn leave_out_long_windows(
     grid: &mut Grid,
     time_per_point_ns: u64,
-    rate: f64,
+    first_run: &FirstRun,
     (names, varying): (&[String], &[Axis]),
 ) -> Result<(), MeasureError> {
     let time_s = time_per_point_ns as f64 / 1e9;
-    let window_bytes_max = rate * time_s * WINDOW_SHARE;
-    let is_long = |setting: &Setting| setting.window_bytes() as f64 > window_bytes_max;
+    let window_s =
+        |setting: &Setting| setting.window_bytes() as f64 / first_run.rate_of(setting.layout);
+    let is_long = |setting: &Setting| window_s(setting) > time_s * WINDOW_SHARE;
     let points = std::mem::take(&mut grid.points);
     let (long, short): (Vec<_>, Vec<_>) = points
         .into_iter()
@@ -39,25 +41,32 @@ pub(super) fn leave_out_long_windows(
             "none of these settings can be measured: all of them have more bytes in flight than \
              are transferred in half a point of {time_s} s at {}; use a longer \
              {TIME_PER_POINT}, or smaller records and depths",
-            Rate(rate)
+            Rate(first_run.rate_bytes_per_s)
         )));
     }
     for direction in [Direction::Write, Direction::Read] {
         let settings = long.iter().map(|point| &point.setting);
         let settings = settings.filter(|setting| setting.direction == direction);
         let settings: Vec<&Setting> = settings.collect();
-        let window_bytes = settings.iter().map(|setting| setting.window_bytes()).max();
-        let (Some(first), Some(window_bytes)) = (settings.first(), window_bytes) else {
+        let longest = settings
+            .iter()
+            .max_by(|one, other| window_s(one).total_cmp(&window_s(other)));
+        let (Some(first), Some(longest)) = (settings.first(), longest) else {
             continue;
         };
+        let rate = first_run.rate_of(longest.layout);
+        let whose = match rate < first_run.rate_bytes_per_s {
+            true => "the pace of the slowest in the first run",
+            false => "the rate of the first run",
+        };
         let longer = LongerPoints {
-            time_per_point_s: (LONGER_BY * window_bytes as f64 / (rate * WINDOW_SHARE)).ceil(),
+            time_per_point_s: (LONGER_BY * window_s(longest) / WINDOW_SHARE).ceil(),
             unmeasured: unmeasured(grid, &settings, names, varying),
         };
         grid.left_out.push(LeftOut {
             why: format!(
-                "at {}, the rate of the first run, too few of their requests would end within a \
-                 point; a {TIME_PER_POINT} of {:.0} s includes them",
+                "at {}, {whose}, too few of their requests would end within a point; a \
+                 {TIME_PER_POINT} of {:.0} s includes them",
                 Rate(rate),
                 longer.time_per_point_s
             ),

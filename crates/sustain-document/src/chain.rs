@@ -43,6 +43,9 @@ closed_set! {
         Guilty,
         /// It carried clearly less than it can.
         Cleared,
+        /// It carried clearly less than it can, but some of its targets reach less together than
+        /// one of them alone: what they miss there may begin well below what it can carry.
+        Suspect,
         /// It is not known what it can carry, or it carried nearly that.
         Open,
     }

@@ -29,9 +29,9 @@ Examples:
 
 Saved runs can be compared if they did the same work: direction, record size, depth, layout, chunk,
 --rate, --data, --size and number of targets. The targets themselves, their order, I/O path, engine,
-machine, kernel, disk and version may differ; the differences are named. Rates are compared by their
-95 % confidence intervals, which take into account that neighbouring seconds are correlated. What has
-no interval is shown and not judged.
+machine, kernel, disk and version may differ; the differences are named. Rates are compared by
+their 95 % confidence intervals, which take into account that neighbouring seconds are correlated.
+What has no interval is shown and not judged.
 
 A setting of --ab takes --record-size, --depth, --engine, --path, --threads, --layout, --order,
 --chunk and --data, as in `sustain measure`; '' stands for the defaults. It may also name targets of

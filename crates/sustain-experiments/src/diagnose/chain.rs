@@ -7,6 +7,8 @@ use sustain_document::diagnose::{Measurement, TopologyPath, Wall};
 
 /// A link that carried less than this part of what it can is cleared.
 const CLEARED_PART: f64 = 0.9;
+/// Targets that reach less together than this part of the best of them alone collapse.
+const COLLAPSED_PART: f64 = 0.95;
 
 /// The links that the data of these targets passes, those of the fewest targets first: these are
 /// nearest to the disks.
@@ -51,8 +53,9 @@ fn link(
     let is_cleared = |can: f64| carried_bytes_per_s < CLEARED_PART * can;
     let verdict = match wall {
         Some(_) => ChainVerdict::Guilty,
-        None if hop.rate_bytes_per_s.is_some_and(is_cleared) => ChainVerdict::Cleared,
-        None => ChainVerdict::Open,
+        None if !hop.rate_bytes_per_s.is_some_and(is_cleared) => ChainVerdict::Open,
+        None if is_collapsing(&targets, measurements) => ChainVerdict::Suspect,
+        None => ChainVerdict::Cleared,
     };
     ChainLink {
         hop: hop.clone(),
@@ -61,6 +64,29 @@ fn link(
         verdict,
         wall,
     }
+}
+
+/// Whether some of these targets reach less together, with no other beside them, than one of them
+/// alone.
+fn is_collapsing(targets: &[String], measurements: &[Measurement]) -> bool {
+    let alone = |member: &String| {
+        let of_member = measurements
+            .iter()
+            .filter(|one| one.members == [member.clone()]);
+        of_member
+            .map(|one| one.rates_bytes_per_s[0])
+            .fold(0.0, f64::max)
+    };
+    let mut readings = measurements.iter().filter(|one| one.members.len() > 1);
+    readings.any(|reading| {
+        let best = reading.members.iter().map(alone).fold(0.0, f64::max);
+        let members = reading.rates_bytes_per_s.iter().take(reading.members.len());
+        reading
+            .members
+            .iter()
+            .all(|member| targets.contains(member))
+            && members.sum::<f64>() < best * COLLAPSED_PART
+    })
 }
 
 #[cfg(test)]
@@ -95,6 +121,37 @@ mod tests {
             limited_by: Vec::new(),
             is_as_predicted: None,
         }
+    }
+
+    #[test]
+    fn a_link_whose_targets_reach_less_together_than_one_alone_is_not_cleared() {
+        let channel = |name: &str| hop(name, Some(40.0));
+        let bus = hop("bus", Some(90.0));
+        let ways = [
+            way("a", &[channel("one"), bus.clone()]),
+            way("b", &[channel("one"), bus.clone()]),
+            way("c", &[channel("two"), bus]),
+        ];
+        let readings = [
+            measured(&[("a", 35.0)]),
+            measured(&[("b", 35.0)]),
+            measured(&[("c", 35.0)]),
+            measured(&[("a", 7.5), ("b", 7.5)]),
+            measured(&[("a", 35.0), ("c", 35.0)]),
+        ];
+        let verdicts: Vec<(String, ChainVerdict)> = chain(&ways, &readings, &[])
+            .into_iter()
+            .map(|link| (link.hop.id, link.verdict))
+            .collect();
+        let expected = [
+            ("two", ChainVerdict::Cleared),
+            ("one", ChainVerdict::Suspect),
+            ("bus", ChainVerdict::Suspect),
+        ];
+        assert_eq!(
+            verdicts,
+            expected.map(|(id, verdict)| (id.to_owned(), verdict))
+        );
     }
 
     #[test]

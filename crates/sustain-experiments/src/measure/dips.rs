@@ -20,10 +20,8 @@ const DIPS_LISTED: usize = 16;
 const NEAR_S: f64 = 1.0;
 const CPU_BUSY_PERCENT: f64 = 95.0;
 const CPU_STOLEN_PERCENT: f64 = 10.0;
-/// Less is what a quota costs that is hardly reached,
-const THROTTLED_S_MIN: f64 = 0.1;
-/// and what a file system's journal does now and then.
-const FLUSH_S_MIN: f64 = 0.1;
+/// What took less than this part of a dip does not explain it.
+const DIP_PART_MIN: f64 = 0.2;
 /// The data sheets of many drives name 70 degrees as the highest temperature of operation.
 const HOT_CELSIUS: f64 = 70.0;
 /// Less on its way to a disk is what any system writes now and then.
@@ -102,8 +100,9 @@ fn causes((start_s, end_s): (f64, f64), system: &System, path: DataPath) -> Vec<
     let samples: Vec<&Sample> = samples
         .filter(|sample| sample.time_s > start_s && sample.time_s <= end_s + NEAR_S)
         .collect();
-    causes.extend(causes_of_cpu(&samples));
-    causes.extend(flushed(&samples));
+    let long_s = DIP_PART_MIN * (end_s - start_s);
+    causes.extend(causes_of_cpu(&samples, long_s));
+    causes.extend(flushed(&samples, long_s));
     causes.extend(hottest(&samples));
     let writeback = samples.iter().map(|sample| sample.memory.writeback_bytes);
     // Past the cache it is the load of somebody else, which counts among the others.
@@ -113,7 +112,7 @@ fn causes((start_s, end_s): (f64, f64), system: &System, path: DataPath) -> Vec<
     causes
 }
 
-fn causes_of_cpu(samples: &[&Sample]) -> Vec<DipCause> {
+fn causes_of_cpu(samples: &[&Sample], long_s: f64) -> Vec<DipCause> {
     let shares = || samples.iter().filter_map(|sample| sample.cpu.as_ref());
     let busiest = shares().map(|cpu| 100.0 - cpu.idle_percent - cpu.iowait_percent);
     let busiest = busiest.fold(0.0, f64::max);
@@ -130,14 +129,14 @@ fn causes_of_cpu(samples: &[&Sample]) -> Vec<DipCause> {
         });
     }
     let throttled_s = samples.iter().filter_map(|sample| sample.throttled_s).sum();
-    if throttled_s >= THROTTLED_S_MIN {
+    if throttled_s >= long_s {
         causes.push(DipCause::CpuThrottled { throttled_s });
     }
     causes
 }
 
 /// The device that flushed for the longest time, if that was long.
-fn flushed(samples: &[&Sample]) -> Option<DipCause> {
+fn flushed(samples: &[&Sample], long_s: f64) -> Option<DipCause> {
     let mut by_device: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for device in samples.iter().flat_map(|sample| &sample.devices) {
         let sums = by_device.entry(&device.name).or_default();
@@ -149,7 +148,7 @@ fn flushed(samples: &[&Sample]) -> Option<DipCause> {
         .max_by_key(|(_, (_, time_ms))| *time_ms);
     let (device, (flushes, time_ms)) = longest?;
     let flush_s = time_ms as f64 / 1000.0;
-    (flush_s >= FLUSH_S_MIN).then(|| DipCause::Flushes {
+    (flush_s >= long_s).then(|| DipCause::Flushes {
         device: device.to_owned(),
         flushes,
         flush_s,
@@ -303,7 +302,7 @@ mod tests {
             },
         ];
         assert_eq!(found(0.25, 300), expected);
-        assert_eq!(found(0.04, 40), []);
+        assert_eq!(found(0.15, 150), [], "that does not explain two seconds");
     }
 
     /// A sample of busy processors, some of whose time went to others.

@@ -57,6 +57,9 @@ pub(crate) fn verdict(link: &ChainLink) -> String {
         (ChainVerdict::Guilty, Some(wall), _) => format!("wall {} is here", wall + 1),
         (ChainVerdict::Guilty, None, _) => "a wall is here".to_owned(),
         (ChainVerdict::Cleared, ..) => "cleared: it can carry more".to_owned(),
+        (ChainVerdict::Suspect, ..) => {
+            "not cleared: together its targets reach less than one alone".to_owned()
+        }
         (ChainVerdict::Open, _, Some(_)) => "nearly all that it can carry".to_owned(),
         (ChainVerdict::Open, _, None) => "what it can carry is not known".to_owned(),
     }

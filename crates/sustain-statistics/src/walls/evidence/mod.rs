@@ -66,8 +66,8 @@ impl SubsetLog {
 }
 
 impl Findings {
-    /// Adds a reading that the search did not ask for, of these targets, sorted, and for what it was
-    /// made. The walls stay what they are; a target that failed in it is dropped.
+    /// Adds a reading that the search did not ask for, of these targets, sorted, and for what it
+    /// was made. The walls stay what they are; a target that failed in it is dropped.
     pub fn add_reading(&mut self, members: &[usize], step: SearchStep, reading: &SubsetReading) {
         self.measurements.push(MeasuredSubset {
             members: members.to_vec(),

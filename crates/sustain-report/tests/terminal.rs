@@ -560,6 +560,23 @@ fn a_comparison_without_a_difference_of_rate_names_what_else_differs() {
 }
 
 #[test]
+fn an_interval_that_leaves_anything_possible_is_not_shown_as_one() {
+    let [a, b] = [sample::two_targets(), sample::two_targets()];
+    let mut result = compare(&a, &b, &ComparePlan::default()).unwrap();
+    for row in &mut result.rows {
+        row.ci95_ratio = Some([0.001, 6500.0]);
+        row.verdict = RowVerdict::NoDifferenceShown;
+    }
+    let text = compare_answer(&result, 100) + &compare_text(&result, 100);
+    assert!(!text.contains("0000"), "{text}");
+    assert!(text.contains("too few runs"), "{text}");
+    assert!(
+        text.starts_with("Whether B differs from A cannot be told"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_comparison_fits_each_width_and_loses_no_verdict() {
     let [a, mut b] = [sample::two_targets(), sample::two_targets()];
     b.targets[0].latency_ns.p99_9 *= 8;

@@ -24,6 +24,9 @@ pub fn compare_answer(result: &CompareResult, width: usize) -> String {
     wrapped(&without_controls(&compare_sentence(result)), width)
 }
 
+/// Between further ends, an interval says nothing that helps.
+const INTERVAL_TIMES_MAX: f64 = 10.0;
+
 /// The answer: "B is 4.2 % slower than A (95 % interval: 3.1 % to 5.3 %), more than noise
 /// explains."
 #[must_use]
@@ -88,6 +91,12 @@ fn answer(result: &CompareResult, row: &ComparedRow) -> String {
     };
     let ratio = row.ratio.unwrap_or(1.0);
     match row.verdict {
+        RowVerdict::NoDifferenceShown if is_no_estimate([low, high]) => format!(
+            "Whether B differs from A cannot be told: A {}, B {}, and the runs are too few, or \
+             differ too much from each other; measure longer",
+            figure(row, row.a),
+            figure(row, row.b)
+        ),
         RowVerdict::Slower => format!(
             "B is {} slower than A{what}, more than noise explains; the 95 % interval is {} to {}",
             percent(1.0 - ratio),
@@ -412,9 +421,16 @@ pub(crate) fn verdict(row: &ComparedRow) -> &'static str {
 
 /// The 95 % interval of B's difference from A.
 pub(crate) fn interval(row: &ComparedRow) -> String {
-    row.ci95_ratio.map_or(String::new(), |[low, high]| {
-        format!("{} to {}", signed(low), signed(high))
-    })
+    match row.ci95_ratio {
+        None => String::new(),
+        Some(ends) if is_no_estimate(ends) => "too few runs".to_owned(),
+        Some([low, high]) => format!("{} to {}", signed(low), signed(high)),
+    }
+}
+
+/// Whether an interval is so wide that it says nothing.
+fn is_no_estimate([low, high]: [f64; 2]) -> bool {
+    high > low * INTERVAL_TIMES_MAX
 }
 
 /// The distance of a ratio from one: `-4.2 %`.

@@ -58,7 +58,9 @@ pub(crate) fn disks_under_one(
         return disks_under_device(roots, &device).unwrap_or_default();
     }
     match (target.kind, path) {
+        // A file that does not exist yet lies in its directory.
         (TargetKind::File | TargetKind::ScratchFile, Some(path)) => file_system_of(roots, path)
+            .or_else(|_| file_system_of(roots, folder_of(path)))
             .and_then(|file_system| disks_under_file_system(roots, &file_system))
             .unwrap_or_default(),
         _ => Vec::new(),

@@ -13,9 +13,9 @@ use std::path::Path;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use sustain_disk::target::Direction;
+use sustain_disk::target::{DataPath, Direction};
 use sustain_document::diagnose::{Advice, DiagnoseResult};
-use sustain_experiments::diagnose::{DiagnosePlan, diagnose};
+use sustain_experiments::diagnose::{DiagnoseEvent, DiagnosePlan, diagnose};
 use sustain_host::Roots;
 use sustain_load::Stop;
 
@@ -392,4 +392,32 @@ fn a_short_slow_stretch_of_a_disk_is_no_limit_that_it_shares() {
             assert!(!is_sure, "{slow} of {disks}, {noise}, {seed}: {walls:#?}");
         }
     }
+}
+
+#[test]
+fn a_file_that_becomes_shorter_meanwhile_is_no_healthy_target() {
+    let place = tempfile::tempdir().unwrap();
+    let files = ["stays", "shrinks"].map(|name| place.path().join(name));
+    for file in &files {
+        std::fs::write(file, vec![1; 4 << 20]).unwrap();
+    }
+    let mut plan = DiagnosePlan {
+        time_per_run_ns: 100_000_000,
+        ..DiagnosePlan::new(files.iter().map(|file| file.display().to_string()))
+    };
+    plan.load.direction = Some(Direction::Read);
+    plan.load.path = DataPath::Buffered;
+    let mut shrink = |event: DiagnoseEvent| {
+        if let DiagnoseEvent::Measured(_) = event {
+            let file = std::fs::File::options().write(true).open(&files[1]);
+            file.unwrap().set_len(100_000).unwrap();
+        }
+    };
+    let result = diagnose(&plan, &Roots::default(), &Stop::default(), &mut shrink).unwrap();
+    let dropped = result.dropped.first().unwrap();
+    assert!(dropped.target.ends_with("shrinks"), "{dropped:?}");
+    assert!(
+        dropped.message.contains("it has become shorter"),
+        "{dropped:?}"
+    );
 }

@@ -283,6 +283,14 @@ fn what_is_left(moved: &MoveReason) -> String {
     moved.then.iter().map(holds).collect::<Vec<_>>().join(", ")
 }
 
+/// Why a target counts as failed that failed in no request.
+pub(super) fn ended_sooner(name: &str) -> String {
+    format!(
+        "{name} ended before the size that it had at the start: it has become shorter. Diagnose it \
+         again when its size does not change"
+    )
+}
+
 /// A remark for the notes of a document.
 pub(super) fn remark(remark: &DiagnosisRemark) -> String {
     match remark {

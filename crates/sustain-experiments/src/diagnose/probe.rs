@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use sustain_disk::driver::Ending;
 use sustain_disk::error::Error;
 use sustain_disk::layout::Layout;
 use sustain_disk::meter::MeterInterval;
@@ -177,11 +178,15 @@ impl SubsetProbe<'_, '_> {
         }
         self.hold_to_media(&mut reading, setup, outcome);
         for (series, target) in series.iter().zip(&setup.targets) {
-            let Some(failure) = series.failures.first() else {
-                continue;
-            };
             let name = &self.prepared.session.targets[*target].target.name;
-            let message = failure.on(name).to_string();
+            let message = match series.failures.first() {
+                Some(failure) => failure.on(name).to_string(),
+                // Each target begins again at its end: only one that has become shorter ends.
+                None if series.ending == Some(Ending::EndOfDevice) => {
+                    diagnosis_words::ended_sooner(name)
+                }
+                None => continue,
+            };
             self.failures.push((*target, message));
             reading.failed.push(*target);
         }

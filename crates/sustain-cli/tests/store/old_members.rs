@@ -182,6 +182,7 @@ fn an_old_member_that_cannot_be_told_of_a_pin_is_named() {
         from_slot: 0,
         end_slot: Some(1),
         end_sequence: 1,
+        told_sequence: 0,
         freed_slot: None,
         from_time_ns: 1,
         to_time_ns: 2,

@@ -21,7 +21,7 @@ pub(super) struct PinBytes {
     freed_slot: U64,
     from_time: I64,
     to_time: I64,
-    reserved_too: [u8; 8],
+    told_sequence: U64,
 }
 
 const _: () = assert!(size_of::<PinBytes>() * PINS_MAX == 1024);
@@ -38,6 +38,9 @@ pub struct Pin {
     /// What lies below this sequence, from `from_slot` on, is in the slots that are kept. It has no
     /// meaning as long as the end is open.
     pub end_sequence: u64,
+    /// Some member has an append from this sequence on, below `end_sequence`, that calls durable all
+    /// that is kept; 0 if that is not known, as of an end that another one than the recorder told.
+    pub told_sequence: u64,
     /// The serial from which on nothing is kept any more; none if it was not freed.
     pub freed_slot: Option<u64>,
     /// The times that were asked for, in nanoseconds since 1970.
@@ -83,6 +86,7 @@ impl Pin {
             from_slot: bytes.from_slot.get(),
             end_slot: known(bytes.end_slot),
             end_sequence: bytes.end_sequence.get(),
+            told_sequence: bytes.told_sequence.get(),
             freed_slot: known(bytes.freed_slot),
             from_time_ns: bytes.from_time.get(),
             to_time_ns: bytes.to_time.get(),
@@ -99,7 +103,7 @@ impl Pin {
             freed_slot: self.freed_slot.unwrap_or(NOT_YET).into(),
             from_time: self.from_time_ns.into(),
             to_time: self.to_time_ns.into(),
-            reserved_too: [0; 8],
+            told_sequence: self.told_sequence.into(),
         }
     }
 }

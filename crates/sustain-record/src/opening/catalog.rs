@@ -231,6 +231,7 @@ fn recording(
         under_way: false,
         is_gone_from_a_member: false,
         pin: None,
+        lacks_end_of_pin: false,
     }
 }
 

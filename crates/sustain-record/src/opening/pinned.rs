@@ -116,14 +116,24 @@ fn last_in_front_of(facts: &MemberEvidence, place: AppendPlace) -> Asked<Option<
     }
 }
 
+/// What a pin keeps, as all members tell.
+#[derive(Debug, Clone, Copy)]
+pub struct Kept {
+    /// The number of the pin.
+    pub pin: u32,
+    /// Whether recordings may have gone on behind it.
+    pub is_cut: bool,
+    /// Some member has an append from this sequence on in the slots that are kept.
+    pub told_sequence: u64,
+}
+
 /// Merges what each member tells of what a pin keeps, as [`super::merge`] does. `all` is what they
 /// tell of the whole store: the starts there have the names of streams, too.
 ///
 /// # Errors
 /// The same as of [`super::merge`].
 pub fn merge_pinned(
-    number: u32,
-    is_cut: bool,
+    kept: Kept,
     pinned: &[Option<Vec<Chapter>>],
     all: &[Option<Vec<Chapter>>],
 ) -> Result<Vec<Recording>, Apart> {
@@ -138,9 +148,9 @@ pub fn merge_pinned(
     notes.extend(starts.iter().map(|note| (note.id, note)));
     let mut merged = merge_with(pinned, &notes)?;
     for recording in &mut merged {
-        recording.pin = Some(number);
+        recording.pin = Some(kept.pin);
         let mut extents = recording.per_member.iter().flatten();
-        if is_cut && extents.any(|extent| !extent.has_end) {
+        if kept.is_cut && extents.any(|extent| !extent.has_end) {
             // It went on behind the pin. Only what the appends that are kept call settled was in
             // slots that are kept.
             recording.under_way = true;
@@ -148,6 +158,11 @@ pub fn merge_pinned(
                 stream.offered_bytes = stream.settled_bytes.max(stream.readable_from_bytes);
             }
         }
+    }
+    let chapters = pinned.iter().flatten().flatten();
+    let newest_sequence = chapters.map(|chapter| chapter.last.sequence).max();
+    if let Some(newest) = merged.first_mut() {
+        newest.lacks_end_of_pin = newest_sequence < Some(kept.told_sequence);
     }
     Ok(merged)
 }

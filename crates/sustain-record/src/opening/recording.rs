@@ -36,6 +36,9 @@ pub struct Recording {
     pub is_gone_from_a_member: bool,
     /// The number of the pin that keeps it, if this is only what that keeps.
     pub pin: Option<u32>,
+    /// Whether the append that tells that all of the pin was durable is found on no member: then
+    /// the pin may keep more of it, or of a later one.
+    pub lacks_end_of_pin: bool,
 }
 
 /// The part of a recording that is on one member.

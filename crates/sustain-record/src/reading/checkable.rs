@@ -130,10 +130,14 @@ impl<'a> Checkable<'a> {
     }
 
     /// Why it is not known how far a recording goes, if that is not known: it has no end mark here,
-    /// and a member that may have more of it is not there.
+    /// and a member that may have more of it is not there; or what came last of a pin is damaged.
     pub fn unknown_end(&self, recording: &Recording) -> Option<String> {
         if !recording.open_end || self.missing().is_empty() {
-            return None;
+            let pin = recording.pin.filter(|_| recording.lacks_end_of_pin)?;
+            return Some(format!(
+                "pin {pin} keeps more than is found: what came last on some member is damaged, or \
+                 an earlier state of a member was put back"
+            ));
         }
         let missing = self.on_missing_words();
         Some(match recording.pin.filter(|_| recording.is_cut_by_pin()) {

@@ -89,6 +89,7 @@ mod tests {
         from_slot: 2,
         end_slot: None,
         end_sequence: 0,
+        told_sequence: 0,
         freed_slot: None,
         from_time_ns: 10,
         to_time_ns: 20,

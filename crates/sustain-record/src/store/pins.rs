@@ -8,7 +8,7 @@ use super::pin_tables::{
 use super::{OpenMember, Renewal, Store};
 use crate::error::RecordError;
 use crate::format::{Pin, SlotCourse, Superblock};
-use crate::opening::{MemberTail, Opening, PATIENCE_SLOTS, Recording, merge_pinned};
+use crate::opening::{Kept, MemberTail, Opening, PATIENCE_SLOTS, Recording, merge_pinned};
 
 /// A ring needs so many slots of a lap on each member that no pin keeps: a start is repeated before
 /// its last copy is overwritten, and an append may take a slot.
@@ -25,6 +25,8 @@ pub struct StorePin {
     pub to_time_ns: i64,
     /// Whether all that comes is kept, because the end was not reached when this was looked at.
     pub is_open: bool,
+    /// Whether the recorder has told its end: then some member has an append that it keeps.
+    pub is_end_told: bool,
     /// The space that it takes in the ring, on the members that are there.
     pub kept_bytes: u64,
     /// Names of the members that do not know of it, because they are an earlier state that was put
@@ -54,6 +56,7 @@ impl Store {
                 from_time_ns: pin.from_time_ns,
                 to_time_ns: pin.to_time_ns,
                 is_open: on_members.iter().any(|(pin, _)| pin.end_slot.is_none()),
+                is_end_told: on_members.iter().any(|(pin, _)| pin.told_sequence > 0),
                 kept_bytes: slots * u64::from(self.slot_bytes),
                 unknown_on: unknown_on.into_iter().map(name).collect(),
             })
@@ -132,7 +135,13 @@ impl Store {
         let all = self.ask(Opening::chapters)?;
         let pinned = self.ask(|opening| opening.pinned(number))?;
         let (pinned, all) = (self.by_index(pinned), self.by_index(all));
-        merge_pinned(number, is_cut, &pinned, &all).map_err(|apart| self.recorded_apart(apart))
+        let pins = self.members.iter().filter_map(|one| pin_of(one, number));
+        let kept = Kept {
+            pin: number,
+            is_cut,
+            told_sequence: pins.map(|pin| pin.told_sequence).max().unwrap_or(0),
+        };
+        merge_pinned(kept, &pinned, &all).map_err(|apart| self.recorded_apart(apart))
     }
 
     /// What is to become of pins when somebody records to the store next: open ends lie behind all
@@ -170,8 +179,12 @@ impl Store {
                     pin.freed_slot = Some(next);
                 }
                 let ended = ended.iter().filter(|ended| is_same(ended, pin));
-                let end_sequence = ended.map(|ended| ended.end_sequence).min();
-                *pin = pin.closed_at(next, end_sequence.unwrap_or(first_sequence));
+                let ended = ended.min_by_key(|ended| ended.end_sequence);
+                if let (Some(ended), None) = (ended, pin.end_slot) {
+                    pin.told_sequence = ended.told_sequence;
+                }
+                let end_sequence = ended.map_or(first_sequence, |ended| ended.end_sequence);
+                *pin = pin.closed_at(next, end_sequence);
             }
             *pins = SlotCourse::pins_left(slot_count, pins, next, PATIENCE_SLOTS);
         }

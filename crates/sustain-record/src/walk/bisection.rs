@@ -74,6 +74,7 @@ mod tests {
             from_slot: 10,
             end_slot: Some(16),
             end_sequence: 0,
+            told_sequence: 0,
             freed_slot: None,
             from_time_ns: 0,
             to_time_ns: 0,

@@ -46,6 +46,7 @@ pub fn superblock_with_pins() -> Superblock {
         from_slot: 100_000 + 10 * u64::from(number),
         end_slot: (number > 1).then(|| 100_008 + 10 * u64::from(number)),
         end_sequence: (7 << 20) + u64::from(number),
+        told_sequence: 0,
         freed_slot: (number > 13).then_some(120_000),
         from_time_ns: FIRST_TIME_NS + 1_000_000_000 * i64::from(number),
         to_time_ns: FIRST_TIME_NS + 1_000_000_000 * i64::from(number) + 750_000_000,

@@ -864,6 +864,7 @@ fn crashed_in_front_of_a_pin(append_bytes: u32) -> (Place, Vec<u64>) {
         from_slot,
         end_slot: Some(from_slot + 8),
         end_sequence: 2 << 20,
+        told_sequence: 0,
         freed_slot: None,
         from_time_ns: first_made_ns,
         to_time_ns: first_made_ns,
@@ -923,6 +924,7 @@ fn a_pin_is_checked_where_the_ring_begins_behind_it_in_the_same_slots() {
             from_slot,
             end_slot: Some(from_slot + 1),
             end_sequence: 2 << 20,
+            told_sequence: 0,
             freed_slot: None,
             from_time_ns: made_time_ns,
             to_time_ns: made_time_ns,
@@ -957,6 +959,7 @@ fn an_end_of_a_pin_that_a_crash_has_kept_from_one_member_holds_for_all() {
         from_slot: 0,
         end_slot: None,
         end_sequence: 0,
+        told_sequence: 0,
         freed_slot: None,
         from_time_ns: first.made_time_ns,
         to_time_ns: behind.made_time_ns,
@@ -964,6 +967,7 @@ fn an_end_of_a_pin_that_a_crash_has_kept_from_one_member_holds_for_all() {
     let ended = Pin {
         end_slot: Some(2),
         end_sequence: behind.sequence,
+        told_sequence: 0,
         ..open
     };
     place.tell_of_pin(0, ended);

@@ -9,6 +9,7 @@ fn pin(from_slot: u64, end_slot: Option<u64>) -> Pin {
         from_slot,
         end_slot,
         end_sequence: 0,
+        told_sequence: 0,
         freed_slot: None,
         from_time_ns: 0,
         to_time_ns: 0,

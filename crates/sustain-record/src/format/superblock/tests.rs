@@ -28,6 +28,7 @@ fn with_pins() -> Superblock {
         from_slot: 100,
         end_slot: (number > 1).then_some(120),
         end_sequence: 1 << 21,
+        told_sequence: 0,
         freed_slot: (number > 2).then_some(150),
         from_time_ns: 1_700_000_000_000_000_000,
         to_time_ns: -1,
@@ -262,6 +263,7 @@ prop_compose! {
             end_slot: (length % 3 > 0)
                 .then(|| from / 2 + length % geometry.slot_count + 1),
             end_sequence: freed,
+            told_sequence: 0,
             freed_slot: (freed % 2 > 0).then_some(freed / 2),
             from_time_ns: time as i64,
             to_time_ns: !(time as i64),

@@ -15,6 +15,7 @@ fn pinned() -> (Image, Vec<Descriptor>) {
         from_slot: 0,
         end_slot: Some(1),
         end_sequence: appends[3].sequence,
+        told_sequence: 0,
         freed_slot: None,
         from_time_ns: 0,
         to_time_ns: 1,
@@ -62,6 +63,7 @@ fn where_the_first_slot_of_a_pin_has_nothing_of_it_the_slot_in_front_is_looked_a
         from_slot: 0,
         end_slot: Some(2),
         end_sequence: sequence,
+        told_sequence: 0,
         freed_slot: None,
         from_time_ns: 0,
         to_time_ns: 1,
@@ -82,6 +84,7 @@ fn lapped() -> (Image, Vec<Descriptor>) {
         from_slot: 3,
         end_slot: Some(9),
         end_sequence: u64::MAX,
+        told_sequence: 0,
         freed_slot: None,
         from_time_ns: 0,
         to_time_ns: 1,
@@ -124,4 +127,29 @@ fn for_a_slot_whose_time_cannot_be_told_the_one_in_front_is_named() {
         let slot = slot_at(&damaged, pair[1].made_time_ns);
         assert_eq!(slot, pair[0].place.slot_serial);
     }
+}
+
+/// What is damaged may have been the only append that says how far all was durable.
+#[test]
+fn a_pin_whose_last_append_is_damaged_may_keep_more_than_is_found() {
+    let lacks_end = |image: &Image, told_sequence: u64| {
+        let member = &image.members[0];
+        let mut opening = Opening::new(&member.superblock);
+        let (chapters, _) = ask(&mut opening, |opening| opening.pinned(1), read_of(member));
+        let kept = Kept {
+            pin: 1,
+            is_cut: true,
+            told_sequence,
+        };
+        let merged = merge_pinned(kept, &[Some(chapters)], &[None]).unwrap();
+        merged[0].lacks_end_of_pin
+    };
+    let (mut image, appends) = pinned();
+    assert!(!lacks_end(&image, 0));
+    assert!(!lacks_end(&image, appends[2].sequence));
+    let offset_bytes = image.members[0].offset_of(appends[2].place);
+    image.members[0].medium.lose(offset_bytes);
+    assert!(!lacks_end(&image, 0));
+    assert!(!lacks_end(&image, appends[1].sequence));
+    assert!(lacks_end(&image, appends[2].sequence));
 }

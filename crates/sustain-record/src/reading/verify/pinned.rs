@@ -15,6 +15,9 @@ use crate::reading::kept::{FoundOfPin, KeptByPin};
 use crate::reading::scope::Scope;
 use crate::store::OpenMember;
 
+/// Why a pin is not whole of which no append can be read.
+const NOTHING_FOUND: &str = "nothing of what the pin keeps is found on the members that are here";
+
 /// The findings for what a pin keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VerifiedPin {
@@ -116,6 +119,12 @@ pub(super) fn check_pins<'a>(
         result.pins.push(VerifiedPin::begun(kept));
         for name in &pin.unknown_on {
             result.add(Discrepancy::of_old_member(pin.number, name));
+        }
+        if pin.is_end_told && kept.recordings.is_empty() {
+            result.add(Discrepancy {
+                pin: Some(pin.number),
+                ..Discrepancy::of_store(None, NOTHING_FOUND)
+            });
         }
         let mut oldest_first: Vec<&Recording> = kept.recordings.iter().collect();
         oldest_first.sort_by_key(|recording| recording.number);

@@ -72,8 +72,8 @@ impl<I: Inlet> RecordFeed<I> {
         }
         if let Some(number) = self.pinning.failed.pop_front() {
             self.free(number, None);
-        } else if let Some(number) = self.next_to_close(now) {
-            self.close_pin(number);
+        } else if let Some((number, told_sequence)) = self.next_to_close(now) {
+            self.close_pin(number, told_sequence);
         } else if self.ending.is_none()
             && let Some((wish, what)) = self.board.pins().take_wish()
         {
@@ -150,6 +150,7 @@ impl<I: Inlet> RecordFeed<I> {
                 from_slot: member.slot_at(kept_from_ns),
                 end_slot: None,
                 end_sequence: 0,
+                told_sequence: 0,
                 freed_slot: None,
                 from_time_ns: kept_from_ns,
                 to_time_ns: to_ns,
@@ -229,8 +230,9 @@ impl<I: Inlet> RecordFeed<I> {
         self.renew(tables, PinChange::Free { wish });
     }
 
-    /// The first pin whose end can be told now.
-    fn next_to_close(&mut self, now: Timestamp) -> Option<u32> {
+    /// The first pin whose end can be told now, and the sequence from which on an append tells that
+    /// all of it is durable.
+    fn next_to_close(&mut self, now: Timestamp) -> Option<(u32, u64)> {
         let now_ns = self.setup.unix_clock.unix_ns(now);
         for index in 0..self.pinning.open.len() {
             let stage = match &self.pinning.open[index].stage {
@@ -251,12 +253,13 @@ impl<I: Inlet> RecordFeed<I> {
                     OpenStage::Entered(self.next_sequence)
                 }
                 OpenStage::Entered(sequence) => {
+                    let sequence = *sequence;
                     let is_durable = |member: &MemberWriter| {
-                        member.works() && member.newest_durable() >= *sequence
+                        member.works() && member.newest_durable() >= sequence
                     };
                     let is_reported = self.members.iter().any(is_durable);
                     if is_reported && self.leaves_enough(self.pinning.open[index].number) {
-                        return Some(self.pinning.open.remove(index).number);
+                        return Some((self.pinning.open.remove(index).number, sequence));
                     }
                     continue;
                 }
@@ -282,7 +285,7 @@ impl<I: Inlet> RecordFeed<I> {
         })
     }
 
-    fn close_pin(&mut self, number: u32) {
+    fn close_pin(&mut self, number: u32, told_sequence: u64) {
         // A multiple of the step would say that nothing came behind it.
         let sequence = self.take_sequence();
         let is_step = first_sequence_above(sequence.saturating_sub(1)) == sequence;
@@ -296,6 +299,7 @@ impl<I: Inlet> RecordFeed<I> {
             let mut pins = member.pins_left();
             for pin in pins.iter_mut().filter(|pin| pin.number == number) {
                 *pin = pin.closed_at(member.slots_begun(), end_sequence);
+                pin.told_sequence = told_sequence;
             }
             pins
         });

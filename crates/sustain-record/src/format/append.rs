@@ -117,6 +117,8 @@ mod tests {
             previous: None,
             start: None,
             flushed_sequence: 0,
+            parity_group: 0,
+            parity_role: 0,
             first_frame: 0,
             drifts: Vec::new(),
             positions: vec![Position {

@@ -9,6 +9,7 @@ mod checksum;
 mod descriptor;
 mod drift;
 mod geometry;
+mod group;
 mod marks;
 mod notes;
 mod pins;
@@ -24,6 +25,7 @@ pub use checksum::{PieceChecksums, crc32c};
 pub use descriptor::{Descriptor, DescriptorError, Gap, GapReason, Kind, Position, Skip};
 pub use drift::ClockDrift;
 pub use geometry::{AppendPlace, Geometry, GeometryError};
+pub use group::{GroupEntry, GroupList, GroupListError};
 pub use marks::{
     MARK_BYTES_MAX, MarkKind, MarkReader, MarksError, MarksRefused, MarksWriter, PayloadMark,
     check_marks,
@@ -51,7 +53,9 @@ pub const MEMBERS_MAX: usize = 128;
 pub const SLOT_BYTES_MIN: u32 = 64 * 1024;
 /// The largest slot, in bytes.
 pub const SLOT_BYTES_MAX: u32 = 16 * 1024 * 1024;
-/// The version of the format. Only a superblock with pins has a later one.
+/// The most appends of parity of a group.
+pub const PARITIES_MAX: usize = 2;
+/// The version of the format. Only a superblock with pins or parity has a later one.
 pub const VERSION: u32 = 1;
 /// The stream number of control records, which belong to no stream.
 pub const CONTROL_STREAM: u16 = 0xFFFF;

@@ -87,7 +87,7 @@ pub(super) fn chapter(
     let first = beginning.first;
     let end_note = match last.kind {
         Kind::End => facts.payload(last)?.map(EndNote::from_json),
-        Kind::Data | Kind::Start => None,
+        Kind::Data | Kind::Start | Kind::Parity => None,
     };
     let came_before = |stream: usize| {
         let own_bytes = if usize::from(first.stream) == stream {

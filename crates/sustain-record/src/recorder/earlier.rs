@@ -149,6 +149,8 @@ mod tests {
                 end_slot: None,
                 pins: Vec::new(),
                 pins_numbered: 0,
+                parities: 0,
+                slot_counts: Vec::new(),
             },
             slot_times: VecDeque::new(),
         };

@@ -333,6 +333,8 @@ fn end_descriptor(
         made_time_ns,
         previous: Some(last.place),
         flushed_sequence: last.sequence,
+        parity_group: 0,
+        parity_role: 0,
         first_frame: 0,
         positions: positions.collect(),
         checksums: checksums.take(),

@@ -246,6 +246,8 @@ pub(crate) mod tests {
             end_slot: None,
             pins: Vec::new(),
             pins_numbered: 0,
+            parities: 0,
+            slot_counts: Vec::new(),
             slots_begun: 0,
         }
     }

@@ -36,6 +36,8 @@ pub fn superblock() -> Superblock {
         end_slot: None,
         pins: Vec::new(),
         pins_numbered: 0,
+        parities: 0,
+        slot_counts: Vec::new(),
     }
 }
 
@@ -74,6 +76,8 @@ pub fn smallest_superblock() -> Superblock {
         end_slot: None,
         pins: Vec::new(),
         pins_numbered: 0,
+        parities: 0,
+        slot_counts: Vec::new(),
     }
 }
 
@@ -116,6 +120,8 @@ pub fn descriptor() -> Descriptor {
         previous: Some(place(123_460, 2 << 20)),
         start: Some(place(120_000, 0)),
         flushed_sequence: 7 * (1 << 20) + 4300,
+        parity_group: 0,
+        parity_role: 0,
         first_frame: 0,
         drifts: Vec::new(),
         positions: vec![
@@ -156,6 +162,8 @@ pub fn start_descriptor() -> Descriptor {
         previous: None,
         start: None,
         flushed_sequence: 0,
+        parity_group: 0,
+        parity_role: 0,
         first_frame: 0,
         drifts: Vec::new(),
         positions: vec![Position::default(); 2],

@@ -124,6 +124,8 @@ impl Bench {
                 end_slot: None,
                 pins: Vec::new(),
                 pins_numbered: 0,
+                parities: 0,
+                slot_counts: Vec::new(),
                 slots_begun: 0,
             };
             for (copy, offset_bytes) in (0..).zip(geometry.superblock_offsets()) {

@@ -119,8 +119,8 @@ impl Fields {
             start_offset: slot_offset_of(descriptor.start).into(),
             start_serial: serial_of(descriptor.start).into(),
             flushed_sequence: descriptor.flushed_sequence.into(),
-            parity_group: U64::ZERO,
-            parity_role: U16::ZERO,
+            parity_group: descriptor.parity_group.into(),
+            parity_role: descriptor.parity_role.into(),
             first_frame: descriptor.first_frame.into(),
             drift_count: (descriptor.drifts.len() as u16).into(),
             gap_detail: gap.map_or(0, |gap| gap.reason.detail()).into(),
@@ -170,6 +170,8 @@ impl Fields {
             previous: place_at(self.previous_serial, self.previous_offset),
             start: place_at(self.start_serial, self.start_offset),
             flushed_sequence: self.flushed_sequence.get(),
+            parity_group: self.parity_group.get(),
+            parity_role: self.parity_role.get(),
             first_frame: self.first_frame.get(),
             positions: positions.iter().map(Position::from).collect(),
             checksums: checksums.iter().map(|checksum| checksum.get()).collect(),
@@ -286,6 +288,7 @@ impl Kind {
             Kind::Data => 1,
             Kind::Start => 2,
             Kind::End => 3,
+            Kind::Parity => 4,
         }
     }
 
@@ -294,6 +297,7 @@ impl Kind {
             1 => Some(Kind::Data),
             2 => Some(Kind::Start),
             3 => Some(Kind::End),
+            4 => Some(Kind::Parity),
             _ => None,
         }
     }

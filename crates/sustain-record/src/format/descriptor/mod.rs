@@ -32,6 +32,8 @@ pub enum Kind {
     Start,
     /// The end of a recording; its payload is an [`EndNote`](super::EndNote).
     End,
+    /// Parity over a group of appends of data; its frame marks are a [`GroupList`](super::GroupList).
+    Parity,
 }
 
 /// Why bytes of a stream were lost.
@@ -136,6 +138,11 @@ pub struct Descriptor {
     pub start: Option<AppendPlace>,
     /// Appends of this member up to this sequence were durable when this one was made.
     pub flushed_sequence: u64,
+    /// The group of appends that parity protects to which it belongs, by the sequence of the append
+    /// that joined it first; 0 if there is none.
+    pub parity_group: u64,
+    /// Which parity of its group it is, from 1; 0 for all else.
+    pub parity_role: u16,
     /// The number of the first frame that begins here, or would begin here: the frames of its
     /// stream that began before, lost ones included.
     pub first_frame: u64,
@@ -305,6 +312,10 @@ impl Descriptor {
             (self.recording > 0, "recordings count from 1"),
             (self.is_stream_valid(), "its stream has no position"),
             (
+                (self.kind == Kind::Parity) == (self.parity_role > 0),
+                "only parity has a place among the parities of its group",
+            ),
+            (
                 self.is_within_position(),
                 "its payload lies beyond its stream's position",
             ),
@@ -377,7 +388,7 @@ impl Descriptor {
     fn is_stream_valid(&self) -> bool {
         match self.kind {
             Kind::Data => usize::from(self.stream) < self.positions.len(),
-            Kind::Start | Kind::End => self.stream == CONTROL_STREAM,
+            Kind::Start | Kind::End | Kind::Parity => self.stream == CONTROL_STREAM,
         }
     }
 

@@ -49,6 +49,8 @@ fn descriptor() -> Descriptor {
         previous: Some(place(200, 4096)),
         start: Some(place(100, 0)),
         flushed_sequence: (1 << 20) - 1,
+        parity_group: 0,
+        parity_role: 0,
         first_frame: 77,
         positions: vec![
             Position::default(),
@@ -321,7 +323,10 @@ fn a_detail_of_a_reason_is_ignored_by_who_does_not_know_it() {
 
 #[test]
 fn reserved_bytes_are_ignored() {
-    assert_eq!(patched(208, &[0xFF; 10]).unwrap().0, descriptor());
+    let of_group = patched(208, &[0xFF; 8]).unwrap().0;
+    assert_eq!(of_group.parity_group, u64::MAX);
+    // Only parity has a role.
+    assert!(patched(216, &[1, 0]).is_err());
     assert_eq!(patched(228, &[0xFF; 28]).unwrap().0, descriptor());
     // An impossible number of drifts counts as none.
     assert_eq!(patched(226, &[0xFF; 2]).unwrap().0, descriptor());
@@ -335,13 +340,13 @@ fn later_versions_and_unknown_kinds_are_named_and_can_be_passed_over() {
         patched(12, &[2, 0]),
         Err(DescriptorError::Newer { version: 2 })
     );
-    let Err(DescriptorError::UnknownKind(skip)) = patched(14, &[4, 0]) else {
-        panic!("kind 4 is none of version 1");
+    let Err(DescriptorError::UnknownKind(skip)) = patched(14, &[5, 0]) else {
+        panic!("kind 5 is not known");
     };
     assert_eq!(
         skip,
         Skip {
-            kind: 4,
+            kind: 5,
             store: STORE,
             member: MEMBER,
             place: place(200, 1 << 20),
@@ -497,7 +502,7 @@ fn any_descriptor() -> impl Strategy<Value = Descriptor> {
         (
             any_positions(),
             any::<prop::sample::Index>(),
-            0..3_u8,
+            0..4_u8,
             1..=u32::MAX,
         ),
     )
@@ -505,7 +510,7 @@ fn any_descriptor() -> impl Strategy<Value = Descriptor> {
             |(ids, places, content, (positions, stream, kind, recording))| {
                 let (place, previous, seed, sequence) = places;
                 let (gap, stream_offset_bytes, payload_bytes, marks_bytes, marks_crc) = content;
-                let kind = [Kind::Data, Kind::Start, Kind::End][usize::from(kind)];
+                let kind = [Kind::Data, Kind::Start, Kind::End, Kind::Parity][usize::from(kind)];
                 let checksum_count = payload_bytes.div_ceil(PIECE_BYTES as u32);
                 let place = with_room(place, payload_bytes);
                 let descriptor = Descriptor {
@@ -519,7 +524,7 @@ fn any_descriptor() -> impl Strategy<Value = Descriptor> {
                     recording_id: Uuid::from_u128(ids.2),
                     stream: match kind {
                         Kind::Data => stream.index(positions.len()) as u16,
-                        Kind::Start | Kind::End => CONTROL_STREAM,
+                        Kind::Start | Kind::End | Kind::Parity => CONTROL_STREAM,
                     },
                     gap,
                     stream_offset_bytes,
@@ -532,6 +537,8 @@ fn any_descriptor() -> impl Strategy<Value = Descriptor> {
                     previous: previous.filter(|previous| *previous < place),
                     start: previous.filter(|start| *start <= place),
                     flushed_sequence: sequence / 2,
+                    parity_group: sequence / 5,
+                    parity_role: u16::from(kind == Kind::Parity) * 2,
                     first_frame: sequence / 3,
                     positions,
                     checksums: (0..checksum_count)

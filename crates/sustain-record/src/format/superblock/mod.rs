@@ -13,16 +13,19 @@ use super::checksum::crc32c_without_field;
 use super::geometry::Geometry;
 use super::pins::{PINS_MAX, Pin, PinBytes};
 use super::slot_course::SlotCourse;
-use super::{BLOCK_BYTES, MEMBERS_MAX, VERSION};
+use super::{BLOCK_BYTES, MEMBERS_MAX, PARITIES_MAX, VERSION};
 
 #[cfg(test)]
 mod tests;
 
 const MAGIC: [u8; 16] = *b"sustain-store\r\n\x1a";
 const COPIES: u32 = 4;
-/// The version of a superblock with pins, and the newest that can be read. Whoever knows no pins
-/// would overwrite what they keep, so it must refuse the store.
+/// The version of a superblock with pins. Whoever knows no pins would overwrite what they keep, so it
+/// must refuse the store.
 const VERSION_WITH_PINS: u32 = 2;
+/// The version of a superblock of a store with parity, and the newest that can be read. Whoever knows
+/// no parity would write between the appends of groups, and go round over them without a word.
+const VERSION_WITH_PARITY: u32 = 3;
 const FLAG_PREWRITTEN: u32 = 1;
 const FLAG_ENDED: u32 = 2;
 
@@ -52,7 +55,8 @@ struct SuperblockBytes {
     pin_count: U16,
     reserved_too: [u8; 2],
     pins_numbered: U32,
-    reserved_last: [u8; 880],
+    slot_counts: [U32; MEMBERS_MAX],
+    reserved_last: [u8; 368],
     members: [[u8; 16]; MEMBERS_MAX],
     pins: [PinBytes; PINS_MAX],
 }
@@ -94,6 +98,12 @@ pub struct Superblock {
     /// The largest number that was ever given to a pin, as far as is told; 0 if none was, or an
     /// older recorder does not tell. No number is given again.
     pub pins_numbered: u32,
+    /// With so many appends of parity a recording protects each group by default; 0 if the store has
+    /// never had parity.
+    pub parities: u16,
+    /// In a store with parity, how many slots each of `members` has: a missing one is read through
+    /// the others. Empty in a store without.
+    pub slot_counts: Vec<u64>,
 }
 
 /// Why a block is not a superblock that can be used.
@@ -104,7 +114,7 @@ pub enum SuperblockError {
     Foreign,
     /// It was written by a later version of the format. Nothing else in it is believed.
     #[error(
-        "this store has format version {version}, and version {VERSION_WITH_PINS} is the newest \
+        "this store has format version {version}, and version {VERSION_WITH_PARITY} is the newest \
          known here: use a newer sustain"
     )]
     Newer {
@@ -127,10 +137,7 @@ impl Superblock {
         let mut block = vec![0; BLOCK_BYTES];
         let layout = SuperblockBytes::mut_from_bytes(&mut block).expect("it is one block");
         layout.magic = MAGIC;
-        layout.version = match self.pins.is_empty() {
-            true => VERSION.into(),
-            false => VERSION_WITH_PINS.into(),
-        };
+        layout.version = self.version().into();
         layout.copy = copy.into();
         layout.slot_bytes = self.geometry.slot_bytes.into();
         layout.store = self.store.into_bytes();
@@ -158,6 +165,11 @@ impl Superblock {
         }
         layout.pins_numbered = self.pins_numbered.into();
         layout.pin_count = (self.pins.len() as u16).into();
+        layout.parity_count = self.parities.into();
+        for (entry, slots) in layout.slot_counts.iter_mut().zip(&self.slot_counts) {
+            // It is consistent, so it fits.
+            *entry = U32::new(*slots as u32);
+        }
         for (entry, pin) in layout.pins.iter_mut().zip(&self.pins) {
             *entry = pin.to_bytes();
         }
@@ -177,7 +189,7 @@ impl Superblock {
         let (layout, _) =
             SuperblockBytes::ref_from_prefix(bytes).map_err(|_| SuperblockError::Damaged)?;
         let version = layout.version.get();
-        if version > VERSION_WITH_PINS {
+        if version > VERSION_WITH_PARITY {
             return Err(SuperblockError::Newer { version });
         }
         if version < VERSION || layout.crc.get() != crc_of(layout) {
@@ -185,7 +197,11 @@ impl Superblock {
         }
         // In version 1 the table is reserved space.
         let pin_count = match version {
-            VERSION_WITH_PINS => usize::from(layout.pin_count.get()),
+            VERSION => 0,
+            _ => usize::from(layout.pin_count.get()),
+        };
+        let parities = match version {
+            VERSION_WITH_PARITY => layout.parity_count.get(),
             _ => 0,
         };
         let pins = layout.pins.get(..pin_count);
@@ -215,6 +231,11 @@ impl Superblock {
             end_slot: layout.ended_slots.get().checked_sub(1),
             pins: pins.iter().map(Pin::of_bytes).collect(),
             pins_numbered: layout.pins_numbered.get(),
+            parities,
+            slot_counts: match parities {
+                0 => Vec::new(),
+                _ => slot_counts(&layout.slot_counts[..member_count]),
+            },
         };
         if layout.copy.get() < COPIES && superblock.is_valid() {
             Ok(superblock)
@@ -234,6 +255,36 @@ impl Superblock {
                 .pins
                 .iter()
                 .all(|pin| pin.is_valid(self.geometry.slot_count))
+            && self.is_parity_valid()
+    }
+
+    fn is_parity_valid(&self) -> bool {
+        if self.parities == 0 {
+            return self.slot_counts.is_empty();
+        }
+        let mut slot_counts = self.slot_counts.iter();
+        usize::from(self.parities) <= PARITIES_MAX
+            && self.slot_counts.len() == self.members.len()
+            && slot_counts.all(|slots| *slots <= u64::from(u32::MAX))
+            && self.slot_counts.get(usize::from(self.member_index))
+                == Some(&self.geometry.slot_count)
+    }
+
+    fn version(&self) -> u32 {
+        match (self.parities, self.pins.is_empty()) {
+            (1.., _) => VERSION_WITH_PARITY,
+            (0, false) => VERSION_WITH_PINS,
+            (0, true) => VERSION,
+        }
+    }
+
+    /// Notes that groups of this store may have so many appends of parity from now on. `slot_counts`
+    /// are those of all its members, in their order.
+    pub fn take_parity(&mut self, parities: u16, slot_counts: &[u64]) {
+        if parities > 0 {
+            self.parities = parities;
+            self.slot_counts = slot_counts.to_vec();
+        }
     }
 
     /// The largest number that was ever given to a pin, as far as this tells.
@@ -276,6 +327,10 @@ fn rank(copy: &Result<Superblock, SuperblockError>) -> (u8, u64) {
         Err(SuperblockError::Damaged) => (1, 0),
         Err(SuperblockError::Foreign) => (0, 0),
     }
+}
+
+fn slot_counts(counts: &[U32]) -> Vec<u64> {
+    counts.iter().map(|slots| u64::from(slots.get())).collect()
 }
 
 fn are_distinct<T: Ord>(all: impl Iterator<Item = T>) -> bool {

@@ -19,6 +19,8 @@ fn superblock() -> Superblock {
         end_slot: Some(11),
         pins: Vec::new(),
         pins_numbered: 4,
+        parities: 0,
+        slot_counts: Vec::new(),
     }
 }
 
@@ -109,10 +111,10 @@ fn every_shortening_and_every_flipped_bit_is_refused() {
 #[test]
 fn a_later_version_is_named_without_a_look_at_the_rest() {
     let mut block = superblock().encode(0);
-    block[16] = 3;
+    block[16] = 4;
     block[200] = 1;
     let newer = Superblock::decode(&block);
-    assert_eq!(newer, Err(SuperblockError::Newer { version: 3 }));
+    assert_eq!(newer, Err(SuperblockError::Newer { version: 4 }));
     let told = newer.unwrap_err().to_string();
     assert!(told.ends_with("use a newer sustain"), "{told}");
     assert_eq!(patched(16, &[0]), Err(SuperblockError::Damaged));
@@ -216,7 +218,7 @@ fn the_valid_copy_of_the_largest_generation_counts() {
         })
     };
     let damaged = Err(SuperblockError::Damaged);
-    let newer = Err(SuperblockError::Newer { version: 3 });
+    let newer = Err(SuperblockError::Newer { version: 4 });
     let foreign = Err(SuperblockError::Foreign);
     assert_eq!(newest([of(3), damaged.clone(), of(4), of(2)]), of(4));
     assert_eq!(newest([newer.clone(), of(0)]), of(0));
@@ -283,6 +285,8 @@ prop_compose! {
             end_slot: numbers[2].checked_sub(1),
             pins: (1..).zip(pins).map(pin).collect(),
             pins_numbered: numbers[1] as u32,
+            parities: 0,
+            slot_counts: Vec::new(),
         }
     }
 }
@@ -326,4 +330,57 @@ proptest! {
         block.extend(bytes);
         let _ = Superblock::decode(&with_right_crc(block));
     }
+}
+
+fn with_parity() -> Superblock {
+    let mut superblock = with_pins();
+    let others = superblock.members.len() - 1;
+    let mut slot_counts = vec![77; others];
+    slot_counts.insert(
+        usize::from(superblock.member_index),
+        superblock.geometry.slot_count,
+    );
+    superblock.take_parity(2, &slot_counts);
+    superblock
+}
+
+/// It must refuse the store, and not only fail to find parity.
+#[test]
+fn a_store_with_parity_has_a_version_of_its_own() {
+    let superblock = with_parity();
+    let block = superblock.encode(1);
+    assert_eq!(block[16..20], 3_u32.to_le_bytes());
+    assert_eq!(block[120..122], 2_u16.to_le_bytes());
+    assert_eq!(Superblock::decode(&block), Ok(superblock.clone()));
+    let counts = &block[144..144 + 4 * superblock.members.len()];
+    let own = 4 * usize::from(superblock.member_index);
+    let slots = superblock.geometry.slot_count as u32;
+    assert_eq!(counts[own..own + 4], slots.to_le_bytes());
+    for other in [0, 1]
+        .map(|index: usize| 4 * index)
+        .iter()
+        .filter(|at| **at != own)
+    {
+        assert_eq!(counts[*other..other + 4], 77_u32.to_le_bytes());
+    }
+}
+
+#[test]
+fn slots_and_parities_that_contradict_each_other_are_damage() {
+    let block = with_parity().encode(0);
+    for (at, byte) in [(120, 3), (120, 0), (144 + 4 * 127, 1)] {
+        let mut changed = block.clone();
+        changed[at] = byte;
+        let found = Superblock::decode(&with_right_crc(changed));
+        match at {
+            120 if byte == 0 => assert!(found.unwrap().slot_counts.is_empty()),
+            120 => assert_eq!(found, Err(SuperblockError::Damaged)),
+            _ => assert_eq!(found, Ok(with_parity()), "no member has that place"),
+        }
+    }
+    let own = 144 + 4 * usize::from(with_parity().member_index);
+    let mut changed = block;
+    changed[own] ^= 1;
+    let found = Superblock::decode(&with_right_crc(changed));
+    assert_eq!(found, Err(SuperblockError::Damaged));
 }

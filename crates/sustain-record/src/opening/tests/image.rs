@@ -123,6 +123,8 @@ pub fn superblocks(sizes_bytes: &[u64], slot_bytes: u32) -> Vec<Superblock> {
         end_slot: None,
         pins: Vec::new(),
         pins_numbered: 0,
+        parities: 0,
+        slot_counts: Vec::new(),
         slots_begun: 0,
     };
     sizes_bytes.iter().enumerate().map(superblock).collect()
@@ -294,6 +296,8 @@ impl Image {
             previous: member.previous,
             start: member.start,
             flushed_sequence: 0,
+            parity_group: 0,
+            parity_role: 0,
             first_frame: 0,
             drifts: Vec::new(),
             positions,

@@ -249,6 +249,8 @@ impl Huge {
             previous: slot_serial.checked_sub(1).map(|before| place(before, 0)),
             start: None,
             flushed_sequence: 0,
+            parity_group: 0,
+            parity_role: 0,
             first_frame: 0,
             drifts: Vec::new(),
             positions: vec![Position {

@@ -329,6 +329,8 @@ fn descriptor(sequence: u64) -> Descriptor {
         previous: None,
         start: None,
         flushed_sequence: 0,
+        parity_group: 0,
+        parity_role: 0,
         first_frame: 0,
         drifts: Vec::new(),
         positions: Vec::new(),

@@ -175,7 +175,7 @@ impl<'a> Seeker<'a> {
             Kind::Start if is_lost => self.start_behind(origin, None),
             Kind::Start if !append.damaged.is_empty() => self.start = Some(Arc::clone(origin)),
             Kind::End if is_lost => self.end_lost(origin),
-            Kind::Data | Kind::Start | Kind::End => {}
+            Kind::Data | Kind::Start | Kind::End | Kind::Parity => {}
         }
     }
 

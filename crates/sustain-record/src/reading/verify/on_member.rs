@@ -80,7 +80,7 @@ impl AccountOfMember {
         let mut flaws = Vec::new();
         // Of an append of data the seal is looked at where its bytes are returned.
         let needs_seal = match descriptor.kind {
-            Kind::Data => false,
+            Kind::Data | Kind::Parity => false,
             Kind::Start => !around.start_may_be_unsealed,
             Kind::End => !around.end_may_be_unsealed,
         };

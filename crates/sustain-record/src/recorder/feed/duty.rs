@@ -236,6 +236,8 @@ impl<I: Inlet> RecordFeed<I> {
             previous: member.previous,
             start: member.start,
             flushed_sequence: member.flushed_sequence(),
+            parity_group: 0,
+            parity_role: 0,
             first_frame: 0,
             positions,
             checksums: Vec::new(),
@@ -256,7 +258,7 @@ impl<I: Inlet> RecordFeed<I> {
                 member.has_end = true;
                 self.close_member(queue);
             }
-            Kind::Start | Kind::Data => {
+            Kind::Start | Kind::Data | Kind::Parity => {
                 member.start = Some(place);
                 self.board.note_begun();
             }

@@ -402,6 +402,8 @@ fn found(
             end_slot: None,
             pins: Vec::new(),
             pins_numbered: 0,
+            parities: 0,
+            slot_counts: Vec::new(),
             slots_begun: 0,
         })
         .collect();

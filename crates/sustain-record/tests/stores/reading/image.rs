@@ -103,6 +103,8 @@ impl Image {
                 end_slot: None,
                 pins: Vec::new(),
                 pins_numbered: 0,
+                parities: 0,
+                slot_counts: Vec::new(),
                 slots_begun: 0,
             };
             for (copy, at) in superblock
@@ -136,6 +138,8 @@ impl Image {
             recording: 1,
             sequence: 1 << 20,
             flushed_sequence: 0,
+            parity_group: 0,
+            parity_role: 0,
             time_ns: STARTED_NS,
             follows_end: None,
             end_slot: None,
@@ -351,6 +355,8 @@ impl Image {
             previous: on_member.previous,
             start: on_member.start,
             flushed_sequence: self.flushed_sequence,
+            parity_group: 0,
+            parity_role: 0,
             first_frame,
             positions,
             checksums: checksums.take(),

@@ -18,6 +18,10 @@ use crate::reading::examine::Headless;
 use crate::reading::merge::Contradiction;
 use crate::reading::part::{HoleReason, Origin, StreamPart};
 
+const NOTE_IS_DAMAGED: &str = "what the start or the end says is damaged";
+const PARITY_IS_DAMAGED: &str =
+    "parity is damaged: what it should protect would be lost with the member that has it";
+
 /// What is known of one recording so far.
 pub(super) struct Account<'a> {
     recording: &'a Recording,
@@ -119,7 +123,11 @@ impl<'a> Account<'a> {
             && extent.is_some_and(|one| one.start_was_whole && one.start == Some(descriptor.place))
             && self.is_kept(origin);
         if descriptor.kind != Kind::Data && !is_whole {
-            let why = "what the start or the end says is damaged".to_owned();
+            let why = match descriptor.kind {
+                Kind::Parity => PARITY_IS_DAMAGED,
+                Kind::Data | Kind::Start | Kind::End => NOTE_IS_DAMAGED,
+            };
+            let why = why.to_owned();
             let bad = self
                 .names
                 .bad_of(Some(index), Some(origin.offset_bytes), None, why);

@@ -26,6 +26,7 @@ mod member;
 mod member_file;
 mod message;
 mod options;
+mod parity;
 mod pinning;
 mod recorded;
 mod recording;

@@ -1,0 +1,329 @@
+//! Which appends protect each other. A group is some appends of data and some of parity, all on
+//! different members. It is pure: appends join, become durable, or are lost with their members,
+//! and what follows from that for others comes out.
+//!
+//! An append of data is *covered* when all that is needed to compute it is durable, whatever
+//! becomes of itself. A group is *protected* when it can be read although as many members are gone
+//! as it has appends of parity, those that failed meanwhile included.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+#[cfg(test)]
+mod tests;
+
+/// What follows from an event for an append of data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::recorder) enum GroupChange {
+    /// It can be computed from what is durable.
+    Covered(u64),
+    /// It and all of its group is protected.
+    Protected(u64),
+    /// It is lost: it will not become durable, and cannot be computed.
+    Lost(u64),
+}
+
+/// Where an append of data joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::recorder) struct Joined {
+    /// The group, by the sequence of the append that joined it first.
+    pub(in crate::recorder) group: u64,
+    /// How many joined before.
+    pub(in crate::recorder) position: usize,
+}
+
+/// How an append of a group stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PartStanding {
+    /// It may become durable.
+    Pending,
+    Durable,
+    /// Its member has failed.
+    Lost,
+    /// It is parity for which there was no place: nothing is gone, and nothing protects.
+    NeverMade,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct DataPart {
+    member: usize,
+    sequence: u64,
+    standing: PartStanding,
+    /// Whether it was told that it is covered, or lost.
+    is_told: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct ParityPart {
+    placed: Option<(usize, u64)>,
+    standing: PartStanding,
+}
+
+#[derive(Debug, Clone)]
+struct Group {
+    data: Vec<DataPart>,
+    parities: Vec<ParityPart>,
+    is_open: bool,
+}
+
+/// All groups of which some append is neither durable nor lost.
+#[derive(Debug, Clone)]
+pub(in crate::recorder) struct Groups {
+    parities: usize,
+    groups: BTreeMap<u64, Group>,
+    /// The group of each append that is in one.
+    group_of: BTreeMap<u64, u64>,
+    /// What lies on these is not there to compute anything from.
+    failed: BTreeSet<usize>,
+}
+
+impl Groups {
+    /// No groups yet. Each is to have so many appends of parity.
+    pub(in crate::recorder) fn new(parities: usize) -> Groups {
+        Groups {
+            parities,
+            groups: BTreeMap::new(),
+            group_of: BTreeMap::new(),
+            failed: BTreeSet::new(),
+        }
+    }
+
+    /// The open groups, the oldest first.
+    pub(in crate::recorder) fn open(&self) -> impl Iterator<Item = u64> {
+        let open = self.groups.iter().filter(|(_, group)| group.is_open);
+        open.map(|(group, _)| *group)
+    }
+
+    /// The oldest open group that has no append on this member.
+    pub(in crate::recorder) fn open_without(&self, member: usize) -> Option<u64> {
+        self.open().find(|group| !self.has_part_on(*group, member))
+    }
+
+    /// Whether a group has an append on this member.
+    pub(in crate::recorder) fn has_part_on(&self, group: u64, member: usize) -> bool {
+        self.groups.get(&group).is_some_and(|group| {
+            let of_data = group.data.iter().map(|part| part.member);
+            let placed = group.parities.iter().filter_map(|part| part.placed);
+            of_data
+                .chain(placed.map(|(on, _)| on))
+                .any(|on| on == member)
+        })
+    }
+
+    /// How many appends of data a group has.
+    pub(in crate::recorder) fn width(&self, group: u64) -> usize {
+        self.groups.get(&group).map_or(0, |group| group.data.len())
+    }
+
+    /// Whether an append is in a group of which not all is decided.
+    pub(in crate::recorder) fn has(&self, sequence: u64) -> bool {
+        self.group_of.contains_key(&sequence)
+    }
+
+    /// Lets an append of data on this member join an open group, or begin one.
+    pub(in crate::recorder) fn join(
+        &mut self,
+        group: Option<u64>,
+        member: usize,
+        sequence: u64,
+    ) -> Joined {
+        let id = group.unwrap_or(sequence);
+        let group = self.groups.entry(id).or_insert_with(|| Group {
+            data: Vec::new(),
+            parities: Vec::new(),
+            is_open: true,
+        });
+        group.data.push(DataPart {
+            member,
+            sequence,
+            standing: PartStanding::Pending,
+            is_told: false,
+        });
+        self.group_of.insert(sequence, id);
+        Joined {
+            group: id,
+            position: group.data.len() - 1,
+        }
+    }
+
+    /// Closes a group: nothing joins it any more, and its parity is known.
+    pub(in crate::recorder) fn close(&mut self, id: u64) {
+        if let Some(group) = self.groups.get_mut(&id).filter(|group| group.is_open) {
+            group.is_open = false;
+            group.parities = vec![
+                ParityPart {
+                    placed: None,
+                    standing: PartStanding::Pending,
+                };
+                self.parities
+            ];
+        }
+    }
+
+    /// Notes that parity of a closed group, from 0, is on its way to this member.
+    pub(in crate::recorder) fn place_parity(
+        &mut self,
+        group: u64,
+        number: usize,
+        member: usize,
+        sequence: u64,
+    ) {
+        if let Some(part) = self.parity_mut(group, number) {
+            part.placed = Some((member, sequence));
+            self.group_of.insert(sequence, group);
+        }
+    }
+
+    /// Notes that parity was not written, and waits for a member again.
+    pub(in crate::recorder) fn take_parity_back(&mut self, group: u64, number: usize) {
+        let placed = self
+            .parity_mut(group, number)
+            .and_then(|part| part.placed.take());
+        if let Some((_, sequence)) = placed {
+            self.group_of.remove(&sequence);
+        }
+    }
+
+    /// Notes that there will be no such parity: the members that could have it have failed, or there
+    /// is no place for it.
+    pub(in crate::recorder) fn miss_parity(
+        &mut self,
+        group: u64,
+        number: usize,
+        is_by_failure: bool,
+    ) -> Vec<GroupChange> {
+        if let Some(part) = self.parity_mut(group, number) {
+            part.standing = match is_by_failure {
+                true => PartStanding::Lost,
+                false => PartStanding::NeverMade,
+            };
+        }
+        self.settle(group)
+    }
+
+    /// Notes that an append, of data or parity, is durable on its member.
+    pub(in crate::recorder) fn durable(&mut self, sequence: u64) -> Vec<GroupChange> {
+        self.stands(sequence, PartStanding::Durable)
+    }
+
+    /// Notes that an append, of data or parity, will not become durable: its member has failed.
+    pub(in crate::recorder) fn lose(&mut self, sequence: u64) -> Vec<GroupChange> {
+        self.stands(sequence, PartStanding::Lost)
+    }
+
+    /// Notes that a member has failed. What is under way on it may still come back, and is told by
+    /// itself; but nothing on it helps others any more.
+    pub(in crate::recorder) fn fail(&mut self, member: usize) -> Vec<GroupChange> {
+        self.failed.insert(member);
+        let groups: Vec<u64> = self.groups.keys().copied().collect();
+        groups
+            .into_iter()
+            .flat_map(|group| self.settle(group))
+            .collect()
+    }
+
+    fn stands(&mut self, sequence: u64, standing: PartStanding) -> Vec<GroupChange> {
+        let Some(id) = self.group_of.get(&sequence).copied() else {
+            return Vec::new();
+        };
+        let Some(group) = self.groups.get_mut(&id) else {
+            return Vec::new();
+        };
+        for part in &mut group.data {
+            if part.sequence == sequence && part.standing == PartStanding::Pending {
+                part.standing = standing;
+            }
+        }
+        for part in &mut group.parities {
+            let is_it = part.placed.is_some_and(|(_, own)| own == sequence);
+            if is_it && part.standing == PartStanding::Pending {
+                part.standing = standing;
+            }
+        }
+        self.settle(id)
+    }
+
+    fn parity_mut(&mut self, group: u64, number: usize) -> Option<&mut ParityPart> {
+        self.groups.get_mut(&group)?.parities.get_mut(number)
+    }
+
+    /// Finds what follows for a group. One that is decided as a whole is forgotten.
+    fn settle(&mut self, id: u64) -> Vec<GroupChange> {
+        let Some(group) = self.groups.get_mut(&id).filter(|group| !group.is_open) else {
+            return Vec::new();
+        };
+        let mut changes = group.told(&self.failed);
+        if group.is_decided() {
+            if group.is_protected(&self.failed) {
+                let all = group.data.iter();
+                changes.extend(all.map(|part| GroupChange::Protected(part.sequence)));
+            }
+            self.groups.remove(&id);
+            self.group_of.retain(|_, of| *of != id);
+        }
+        changes
+    }
+}
+
+impl Group {
+    /// Tells which appends of data are covered now, or lost.
+    fn told(&mut self, failed: &BTreeSet<usize>) -> Vec<GroupChange> {
+        let durable = self.parities_that(failed, |one| one == PartStanding::Durable);
+        let pending = self.parities_that(failed, |one| one == PartStanding::Pending);
+        let absent = self.data_that(|part| !part.helps(failed));
+        let gone = self.data_that(|part| !part.helps(failed) && !part.may_help(failed));
+        let mut changes = Vec::new();
+        for part in self.data.iter_mut().filter(|part| !part.is_told) {
+            let change = match part.standing {
+                PartStanding::Durable | PartStanding::NeverMade => continue,
+                _ if absent <= durable => GroupChange::Covered(part.sequence),
+                PartStanding::Lost if gone > durable + pending => GroupChange::Lost(part.sequence),
+                PartStanding::Pending | PartStanding::Lost => continue,
+            };
+            part.is_told = true;
+            changes.push(change);
+        }
+        changes
+    }
+
+    fn data_that(&self, is_so: impl Fn(&DataPart) -> bool) -> usize {
+        self.data.iter().filter(|part| is_so(part)).count()
+    }
+
+    /// How many appends of parity that stand so are not on failed members.
+    fn parities_that(
+        &self,
+        failed: &BTreeSet<usize>,
+        is_so: impl Fn(PartStanding) -> bool,
+    ) -> usize {
+        let is_left = |part: &ParityPart| part.placed.is_none_or(|(on, _)| !failed.contains(&on));
+        let parities = self.parities.iter();
+        parities
+            .filter(|part| is_so(part.standing) && is_left(part))
+            .count()
+    }
+
+    fn is_decided(&self) -> bool {
+        let data = self.data.iter().map(|part| part.standing);
+        let mut all = data.chain(self.parities.iter().map(|part| part.standing));
+        all.all(|standing| standing != PartStanding::Pending)
+    }
+
+    fn is_protected(&self, failed: &BTreeSet<usize>) -> bool {
+        let durable = self.parities_that(failed, |one| one == PartStanding::Durable);
+        let mut parities = self.parities.iter();
+        self.data_that(|part| !part.helps(failed)) <= durable
+            && parities.all(|part| part.standing != PartStanding::NeverMade)
+    }
+}
+
+impl DataPart {
+    /// Whether it is there to compute others from.
+    fn helps(&self, failed: &BTreeSet<usize>) -> bool {
+        self.standing == PartStanding::Durable && !failed.contains(&self.member)
+    }
+
+    /// Whether it may be so later.
+    fn may_help(&self, failed: &BTreeSet<usize>) -> bool {
+        self.standing == PartStanding::Pending && !failed.contains(&self.member)
+    }
+}

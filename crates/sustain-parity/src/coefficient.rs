@@ -35,12 +35,13 @@ static COEFFICIENTS: [[u8; POSITIONS_MAX]; PARITIES_MAX] = {
 /// that has data at position 0 only is a copy of it.
 ///
 /// Any n columns of any n rows are independent, so n lost appends can be computed from any n
-/// parities. As a function of x = 128 xor parity, the column of a position is (128 + position) / (x +
-/// position), and that of position 0 is 1. No denominator is 0, because x is at least 128 and a
-/// position is less. A combination of n such columns is a polynomial of degree less than n over a
-/// common denominator. So it is 0 at fewer than n of the x, unless it is 0 everywhere, and that no
-/// combination of functions with different poles is. The columns are those of a Cauchy matrix, scaled
-/// so that the first row is all ones, and for position 0 their limit for an infinite position.
+/// parities. As a function of x = 128 xor parity, the column of a position is the quotient of 128 +
+/// position and x + position, and that of position 0 is 1. No denominator is 0, because x is at
+/// least 128 and a position is less. A combination of n such columns is a polynomial of degree less
+/// than n over a common denominator. So it is 0 at fewer than n of the x, unless it is 0
+/// everywhere, and that no combination of functions with different poles is. The columns are those
+/// of a Cauchy matrix, scaled so that the first row is all ones, and for position 0 their limit for
+/// an infinite position.
 ///
 /// # Errors
 /// If no parity or no position has that number.

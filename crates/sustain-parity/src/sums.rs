@@ -106,10 +106,11 @@ impl<M: DerefMut<Target = [u8]>> Sums<M> {
             let start = offset_bytes + index * BLOCK_BYTES;
             let end = start + block.len();
             let known = self.length_bytes.clamp(start, end);
+            let (more, new) = block.split_at(known - start);
             for (memory, element) in self.memory.iter_mut().zip(elements) {
-                memory[known..end].fill(0);
-                self.kernel
-                    .add_product(element, block, &mut memory[start..end]);
+                let (sum_known, sum_new) = memory[start..end].split_at_mut(known - start);
+                self.kernel.add_product(element, more, sum_known);
+                self.kernel.set_product(element, new, sum_new);
             }
         }
         self.length_bytes = self.length_bytes.max(end_bytes);

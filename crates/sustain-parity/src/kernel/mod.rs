@@ -68,6 +68,18 @@ impl Kernel {
         }
     }
 
+    /// Begins a sum with the product of an element and data of the same length, whatever the sum
+    /// was.
+    ///
+    /// It copies the data and adds what the product has besides, because e * d = d + (e + 1) * d.
+    /// Where the sum is in no cache, a copy over it is faster than to fill it with zeros first.
+    pub(crate) fn set_product(self, element: u8, data: &[u8], sum: &mut [u8]) {
+        sum.copy_from_slice(data);
+        if element != 1 {
+            self.add_product(element ^ 1, data, sum);
+        }
+    }
+
     /// Adds the product of an element and data to a sum of the same length.
     pub(crate) fn add_product(self, element: u8, data: &[u8], sum: &mut [u8]) {
         match self.0 {

@@ -35,10 +35,12 @@ pub(crate) enum Group {
     Share,
     /// Giving back, checking and opening what was recorded.
     Extract,
+    /// Computing parity, beside what others do it with.
+    Parity,
 }
 
 impl Group {
-    pub(crate) const ALL: [Group; 15] = [
+    pub(crate) const ALL: [Group; 16] = [
         Group::Disk,
         Group::Throttled,
         Group::Cpu,
@@ -54,6 +56,7 @@ impl Group {
         Group::RecordMemory,
         Group::Share,
         Group::Extract,
+        Group::Parity,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -73,6 +76,7 @@ impl Group {
             Group::RecordMemory => "record-memory",
             Group::Share => "share",
             Group::Extract => "extract",
+            Group::Parity => "parity",
         }
     }
 }

@@ -58,7 +58,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
         ],
     ),
     ("sustain-cli", &[]),
-    ("sustain-benchmarks", &[]),
+    ("sustain-benchmarks", &["parity"]),
     ("sustain-testing", &[]),
 ];
 

@@ -6,6 +6,7 @@ mod extract;
 mod isolation;
 mod many;
 mod null_engine;
+mod parity;
 mod record_library;
 mod record_memory;
 mod record_start;
@@ -39,5 +40,6 @@ pub(crate) fn run(group: Group, setting: &Setting) -> anyhow::Result<Section> {
         Group::RecordMemory => record_memory::run(setting),
         Group::Share => share::run(setting),
         Group::Extract => extract::run(setting),
+        Group::Parity => parity::run(setting),
     }
 }

@@ -202,6 +202,11 @@ pub struct StreamResult {
     /// older results.
     #[serde(default)]
     pub settled_bytes: u64,
+    /// With parity, the bytes of `durable_bytes` that can be read although as many members are gone
+    /// as each group of appends has parity, those included that have failed meanwhile; null without
+    /// parity.
+    #[serde(default)]
+    pub protected_bytes: Option<u64>,
     /// Frames begun.
     pub frames: u64,
     /// Latency of appends from handing them over to the completion of the write.

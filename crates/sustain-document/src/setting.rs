@@ -42,6 +42,7 @@ settings! {
     AB: "--ab", "trial of two settings";
     ALIGN_FRAMES: "--align-frames", "alignment of frames";
     APPEND_SIZE: "--append-size", "append size";
+    PARITY: "--parity", "parity";
     AT: "--at", "start";
     BUDGET: "--budget", "budget";
     BUFFER: "--buffer", "buffer";

@@ -83,6 +83,10 @@ pub struct StatusStream {
     pub durable_bytes: u64,
     /// Every byte below this offset is durable, or is durably recorded as lost.
     pub settled_bytes: u64,
+    /// With parity, the bytes that can be read although as many members are gone as each group of
+    /// appends has parity, those included that have failed meanwhile; null without parity.
+    #[serde(default)]
+    pub protected_bytes: Option<u64>,
     /// Bytes that were lost before they reached a medium.
     pub gap_bytes: u64,
 }

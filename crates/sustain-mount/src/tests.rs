@@ -66,6 +66,7 @@ impl Place {
             slot_bytes: 1 << 20,
             prewrite: false,
             destroy: self.members.clone(),
+            parities: 0,
             dry_run: false,
         };
         create(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).unwrap();

@@ -84,6 +84,12 @@ const PINS: Family = Family {
     plan_of: Plan::of_pins,
     replay: "one_seed_of_pins",
 };
+const PARITY: Family = Family {
+    usual: 200,
+    all: 1000,
+    plan_of: Plan::of_parity,
+    replay: "one_seed_of_parity",
+};
 const PINS_THAT_ARE_CUT: Family = Family {
     usual: 200,
     all: 300,
@@ -166,6 +172,12 @@ fn seeds_hold_the_promise_where_stretches_are_pinned() {
     hold(&PINS, 0..PINS.usual);
 }
 
+/// Recordings that parity protects.
+#[test]
+fn seeds_hold_the_promise_where_parity_protects() {
+    hold(&PARITY, 0..PARITY.usual);
+}
+
 /// The same, and the power fails while the tables of pins are written.
 #[test]
 fn seeds_hold_the_promise_where_power_fails_while_pins_change() {
@@ -182,7 +194,7 @@ fn rings_that_are_cut_hold_it_too() {
 #[test]
 #[ignore = "takes most of a minute: scripts/long runs it"]
 fn the_rest_of_the_seeds_holds_it_too() {
-    for family in [RECORDINGS, SPLITS, PINS, PINS_THAT_ARE_CUT] {
+    for family in [RECORDINGS, SPLITS, PINS, PARITY, PINS_THAT_ARE_CUT] {
         hold(&family, family.usual..family.all);
     }
 }
@@ -234,6 +246,13 @@ fn seeds_that_once_failed_hold_it_too() {
 #[ignore = "replays the seed that SUSTAIN_SEED names"]
 fn one_seed() {
     replay(Plan::of);
+}
+
+/// The same where parity protects.
+#[test]
+#[ignore = "replays the seed that SUSTAIN_SEED names"]
+fn one_seed_of_parity() {
+    replay(Plan::of_parity);
 }
 
 /// The same where recordings are split.

@@ -154,6 +154,7 @@ fn recorded(zones: u32, rate_bytes_per_s: Option<f64>) -> Vec<RecordingProgress>
         outlasts_pins: false,
         earlier: Vec::new(),
         durability: Durability::default(),
+        parity: None,
         window: WINDOW,
         patience: Patience::default(),
         unix_clock: UnixClock::fixed(start, 0),

@@ -28,7 +28,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("sustain-hold-back", &["document", "host"]),
     (
         "sustain-record",
-        &["document", "disk", "host", "hold-back", "targets"],
+        &["document", "disk", "host", "hold-back", "parity", "targets"],
     ),
     ("sustain-mount", &["document", "disk", "targets", "record"]),
     (

@@ -84,6 +84,7 @@ fn plan(flags: &CreateFlags) -> Result<CreatePlan, UsageError> {
         slot_bytes,
         prewrite: !flags.no_prewrite,
         destroy: flags.destroy.clone(),
+        parities: 0,
         dry_run: flags.dry_run,
     })
 }

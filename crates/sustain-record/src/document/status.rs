@@ -40,6 +40,7 @@ fn stream(standing: &StreamStanding) -> StatusStream {
         offered_bytes: standing.offered_bytes,
         durable_bytes: standing.durable_bytes,
         settled_bytes: standing.settled_bytes,
+        protected_bytes: standing.protected_bytes,
         gap_bytes: standing.gap_bytes,
     }
 }

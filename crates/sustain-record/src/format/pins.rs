@@ -38,8 +38,9 @@ pub struct Pin {
     /// What lies below this sequence, from `from_slot` on, is in the slots that are kept. It has no
     /// meaning as long as the end is open.
     pub end_sequence: u64,
-    /// Some member has an append from this sequence on, below `end_sequence`, that calls durable all
-    /// that is kept; 0 if that is not known, as of an end that another one than the recorder told.
+    /// Some member has an append from this sequence on, below `end_sequence`, that calls all
+    /// durable that is kept; 0 if that is not known, as of an end that another one than the
+    /// recorder told.
     pub told_sequence: u64,
     /// The serial from which on nothing is kept any more; none if it was not freed.
     pub freed_slot: Option<u64>,
@@ -50,6 +51,20 @@ pub struct Pin {
 }
 
 impl Pin {
+    /// A pin that keeps all that comes from this slot on, until its end is told.
+    pub fn open(number: u32, from_slot: u64, (from_time_ns, to_time_ns): (i64, i64)) -> Pin {
+        Pin {
+            number,
+            from_slot,
+            end_slot: None,
+            end_sequence: 0,
+            told_sequence: 0,
+            freed_slot: None,
+            from_time_ns,
+            to_time_ns,
+        }
+    }
+
     /// Whether it can be a pin of a member with so many slots.
     pub(super) fn is_valid(&self, slot_count: u64) -> bool {
         let length = self

@@ -28,6 +28,12 @@ pub struct StreamStanding {
     /// The watermark: below this offset every byte is durable, or is a gap whose account is
     /// durable. A caller who waits until the fate of its bytes is certain waits for this.
     pub settled_bytes: u64,
+    /// With parity, the payload that can be read although as many members are gone as each group
+    /// has appends of parity, those included that have failed meanwhile.
+    pub protected_bytes: Option<u64>,
+    /// The watermark of that: below this offset every byte is protected so, or is a gap whose
+    /// account is.
+    pub protected_settled_bytes: Option<u64>,
     /// Bytes lost before they reached a medium.
     pub gap_bytes: u64,
     /// Frames begun.

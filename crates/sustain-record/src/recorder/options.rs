@@ -2,12 +2,13 @@
 
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::units::Size;
-use sustain_document::setting::{APPEND_SIZE, RING, SLOT};
+use sustain_document::setting::{APPEND_SIZE, PARITY, RING, SLOT};
 use sustain_document::share::RecorderShare;
 
 use super::feed::{Durability, Patience};
+use super::parity::ParitySetup;
 use crate::error::RecordError;
-use crate::format::{BLOCK_BYTES, SLOT_BYTES_MAX};
+use crate::format::{BLOCK_BYTES, PARITIES_MAX, SLOT_BYTES_MAX};
 use crate::store::Store;
 
 /// Three blocks are around the least payload of an append with frame marks.
@@ -65,6 +66,8 @@ pub struct RecordOptions {
     pub outlasts_pins: bool,
     /// How long members are waited for.
     pub patience: Patience,
+    /// Appends of parity of each group; none for the store's default.
+    pub parities: Option<u16>,
     /// How the recorder shares the machine with other programs.
     pub share: RecorderShare,
     /// Frames per second that the streams are declared to have, in their order; none of those for
@@ -86,6 +89,7 @@ impl Default for RecordOptions {
             ring: false,
             outlasts_pins: false,
             patience: Patience::default(),
+            parities: None,
             share: RecorderShare::default(),
             frame_rates: Vec::new(),
             tool: concat!("sustain ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -107,19 +111,72 @@ pub(crate) fn append_bytes_max(store: &Store, ring: bool) -> u32 {
     }
 }
 
-/// The bytes of an append of a stream that has enough of them.
+/// The bytes of an append of a stream that has enough of them. With parity it is shorter than asked
+/// for by what parity needs beside its sum, so that those are as long.
 pub(crate) fn append_bytes(store: &Store, options: &RecordOptions) -> u32 {
     let wanted_bytes = options.append_size.wanted_bytes();
-    wanted_bytes.min(append_bytes_max(store, options.ring))
+    let most_bytes = wanted_bytes.min(append_bytes_max(store, options.ring));
+    most_bytes - around_parity_bytes(store, options)
+}
+
+/// The most bytes that an append may take, also one of memory of the caller's.
+pub(crate) fn longest_append_bytes(store: &Store, options: &RecordOptions) -> u32 {
+    match parities(store, options) {
+        0 => append_bytes_max(store, options.ring),
+        // No append is longer than the parity that protects it.
+        _ => append_bytes(store, options),
+    }
+}
+
+fn around_parity_bytes(store: &Store, options: &RecordOptions) -> u32 {
+    match parities(store, options) {
+        0 => 0,
+        _ => ParitySetup::AROUND_BYTES,
+    }
+}
+
+/// Appends of parity of each group.
+pub(crate) fn parities(store: &Store, options: &RecordOptions) -> u16 {
+    options.parities.unwrap_or_else(|| store.parities())
+}
+
+/// What protects a recording.
+pub(crate) fn parity_setup(store: &Store, options: &RecordOptions) -> Option<ParitySetup> {
+    let parities = usize::from(parities(store, options));
+    (parities > 0).then(|| ParitySetup {
+        parities,
+        append_bytes: append_bytes(store, options),
+    })
+}
+
+/// Refuses parity that the members are too few for.
+pub(crate) fn check_parity(store: &Store, options: &RecordOptions) -> Result<(), RecordError> {
+    let (parities, members) = (parities(store, options), store.members.len());
+    if usize::from(parities) > PARITIES_MAX {
+        return Err(RecordError::Usage(
+            PARITY.must_be(format_args!("from 0 to {PARITIES_MAX}")),
+        ));
+    }
+    if parities > 0 && usize::from(parities) >= members {
+        return Err(RecordError::Usage(format!(
+            "{} needs at least {} members, because each append of a group lies on another one, and \
+             the store has {members}: use {}, or a store with more members",
+            PARITY.of(parities),
+            parities + 1,
+            PARITY.of(members - 1),
+        )));
+    }
+    Ok(())
 }
 
 /// Refuses a size of appends that is none, or that the slots of the store do not have.
 pub(crate) fn check_append_size(store: &Store, options: &RecordOptions) -> Result<(), RecordError> {
     let wanted_bytes = options.append_size.wanted_bytes();
+    let least_bytes = APPEND_BYTES_MIN + around_parity_bytes(store, options);
     let is_size = wanted_bytes.is_multiple_of(BLOCK_BYTES as u32)
-        && (APPEND_BYTES_MIN..=SLOT_BYTES_MAX).contains(&wanted_bytes);
+        && (least_bytes..=SLOT_BYTES_MAX).contains(&wanted_bytes);
     if !is_size {
-        let (least, most) = (Size(APPEND_BYTES_MIN.into()), Size(SLOT_BYTES_MAX.into()));
+        let (least, most) = (Size(least_bytes.into()), Size(SLOT_BYTES_MAX.into()));
         return Err(RecordError::Usage(APPEND_SIZE.must_be(format_args!(
             "from {least} to {most}, and a multiple of {BLOCK_BYTES} bytes"
         ))));

@@ -188,6 +188,7 @@ fn streams(plan: &RecordPlan, recorded: &Recorded) -> Vec<StreamResult> {
                 gap_bytes: standing.gap_bytes,
                 durable_bytes: standing.durable_bytes,
                 settled_bytes: standing.settled_bytes,
+                protected_bytes: standing.protected_bytes,
                 frames: standing.frames,
                 written_latency_ns: latency(written),
                 durable_latency_ns: latency(durable),

@@ -12,7 +12,7 @@ use sustain_targets::{Stop, check_memory, neighbour_cautions};
 use super::{RecordEvent, RecordObserver, RecordPlan, note_words, places, share, sources};
 use crate::error::RecordError;
 use crate::format::SLOT_BYTES_MAX;
-use crate::recorder::{append_bytes, check_append_size};
+use crate::recorder::{append_bytes, check_append_size, check_parity};
 use crate::share_words::share_line;
 use crate::store::{CreateEvent, CreatePlan, FILE_NAME, Mode, Store, create};
 
@@ -45,6 +45,7 @@ pub(super) fn open(
     let mut store = Store::open(&plan.members, Mode::Record, roots)?;
     store.take_path(plan.path, plan.options.engine, roots)?;
     store.require_room(plan.options.ring)?;
+    check_parity(&store, &plan.options)?;
     check_append_size(&store, &plan.options)?;
     let notes = notes_before(plan, &store, is_new, roots, observer);
     check_buffer(plan, roots)?;
@@ -203,6 +204,7 @@ fn make_stores(
         slot_bytes: new_slot_bytes(plan),
         prewrite: true,
         destroy: Vec::new(),
+        parities: plan.options.parities.unwrap_or(0),
         dry_run: plan.dry_run,
     };
     create(&create_plan, roots, stop, &mut |event| {

@@ -17,7 +17,7 @@ use sustain_disk::target::{Target, TargetKind};
 use sustain_record::format::{BLOCK_BYTES, Geometry, Kind, Superblock};
 use sustain_record::reading::verify::{Checkable, verify};
 use sustain_record::recorder::{
-    Earlier, Inlet, MemberSetup, RecordFeed, RecordSetup, RecordingBoard, StreamSetup,
+    Earlier, Inlet, MemberSetup, ParitySetup, RecordFeed, RecordSetup, RecordingBoard, StreamSetup,
 };
 use sustain_record::store::{Mode, Renewal, Store};
 use sustain_targets::{SimulatedDisk, Stop};
@@ -270,6 +270,10 @@ impl Bench {
             outlasts_pins: plan.drops,
             earlier,
             durability: plan.durability,
+            parity: (plan.parities > 0).then_some(ParitySetup {
+                parities: plan.parities,
+                append_bytes: plan.append_bytes as u32,
+            }),
             window: plan.window,
             patience: plan.patience,
             unix_clock: self.unix_clock,

@@ -10,8 +10,8 @@ use std::rc::Rc;
 use sustain_disk::driver::Ending;
 use sustain_disk::engine::{Operation, Request, Vector};
 use sustain_record::format::{
-    AppendPlace, BLOCK_BYTES, CONTROL_STREAM, Descriptor, GapReason, Geometry, Kind, PIECE_BYTES,
-    Position, is_sealed, marks_are_whole, marks_range, payload_range, verify_payload,
+    AppendPlace, BLOCK_BYTES, CONTROL_STREAM, Descriptor, GapReason, Geometry, GroupList, Kind,
+    PIECE_BYTES, Position, is_sealed, marks_are_whole, marks_range, payload_range, verify_payload,
 };
 use sustain_record::recorder::{LimitedBy, MemberState, RecordingProgress, UNFLUSHED_SLOTS_MAX};
 use uuid::Uuid;
@@ -44,6 +44,16 @@ pub struct Append {
     /// Parts of the payload that were damaged.
     pub damaged: Vec<Range<u64>>,
     pub marks_are_damaged: bool,
+    /// The group that it belongs to, 0 if there is none.
+    pub group: u64,
+}
+
+/// A group of which parity was written.
+#[derive(Debug, Clone, Default)]
+struct WrittenGroup {
+    /// Its appends of data and of parity, as indices.
+    data: Vec<usize>,
+    parities: Vec<usize>,
 }
 
 impl Append {
@@ -159,6 +169,7 @@ pub struct History {
     /// Where the appends of the last recording begin among all.
     first_of_recording: usize,
     members: Vec<MemberAppends>,
+    groups: BTreeMap<u64, WrittenGroup>,
     /// The most that was written to a member and not durable.
     pub unflushed_bytes_max: u64,
 }
@@ -190,6 +201,7 @@ impl History {
         self.previous = previous;
         self.first_of_recording = self.appends.len();
         self.in_flight.clear();
+        self.groups.clear();
         self.believed.clear();
         self.recordings.push(Recorded {
             id,
@@ -246,7 +258,9 @@ impl History {
     /// error, and the other is believed wrongly.
     fn believe(&mut self, request: &Request, what: Pending) {
         let is_data = |what: &Pending| match what {
-            Pending::Append(index) => self.appends[*index].kind == Kind::Data,
+            Pending::Append(index) => {
+                matches!(self.appends[*index].kind, Kind::Data | Kind::Parity)
+            }
             Pending::Flush(_) | Pending::Superblock => false,
         };
         let (member, is_data) = (request.target, is_data(&what));
@@ -286,6 +300,7 @@ impl History {
         if !is_ok {
             let recording = self.recordings.last_mut().unwrap();
             recording.failed.insert(request.target);
+            self.cover();
             return;
         }
         match what {
@@ -341,6 +356,76 @@ impl History {
                 .map_or(append.payload.start, |(gap, _)| gap.start);
             covered.add(start..append.payload.end);
         }
+        if append.group > 0 {
+            self.cover();
+        }
+    }
+
+    /// Finds what can be computed from what is durable on members that have not failed.
+    fn cover(&mut self) {
+        let recording = self.recordings.last_mut().unwrap();
+        let appends = &self.appends;
+        let helps = |index: &&usize| {
+            let append = &appends[**index];
+            append.durable_at.is_some() && !recording.failed.contains(&append.member)
+        };
+        let mut computed = Vec::new();
+        self.groups.retain(|_, group| {
+            let absent = group.data.len() - group.data.iter().filter(helps).count();
+            if absent <= group.parities.iter().filter(helps).count() {
+                computed.extend(group.data.iter().map(|index| &appends[*index]));
+            }
+            let mut all = group.data.iter().chain(&group.parities);
+            all.any(|index| appends[*index].durable_at.is_none())
+        });
+        for append in computed {
+            let gap = append.gap.as_ref().map(|(gap, _)| gap.start);
+            let start = gap.unwrap_or(append.payload.start);
+            let covered = &mut recording.covered[usize::from(append.stream)];
+            covered.add(start..append.payload.end);
+        }
+    }
+
+    /// Notes the list of a group.
+    fn note_group(&mut self, index: usize, descriptor: &Descriptor, marks: &[u8]) {
+        let list = GroupList::decode(marks).expect("parity lists its group");
+        let of_recording = self
+            .appends
+            .iter()
+            .enumerate()
+            .skip(self.first_of_recording);
+        let own = of_recording.filter(|(_, append)| {
+            append.kind == Kind::Data && append.group == descriptor.parity_group
+        });
+        let own: Vec<(usize, &Append)> = own.collect();
+        assert_eq!(own.len(), list.entries.len(), "all of a group are listed");
+        let mut members = Vec::new();
+        for (entry, (_, append)) in list.entries.iter().zip(&own) {
+            assert_eq!(usize::from(entry.member), append.member);
+            assert_eq!(
+                (entry.place, entry.sequence),
+                (append.place, append.sequence)
+            );
+            assert_eq!(u64::from(entry.append_bytes), append.append_bytes);
+            members.push(append.member);
+        }
+        let data = own.iter().map(|(index, _)| *index).collect();
+        let group = self.groups.entry(descriptor.parity_group).or_default();
+        group.data = data;
+        group.parities.push(index);
+        members.extend(
+            group
+                .parities
+                .iter()
+                .map(|index| self.appends[*index].member),
+        );
+        let failed = &self.recordings.last().unwrap().failed;
+        members.retain(|member| !failed.contains(member));
+        members.sort_unstable();
+        assert!(
+            members.windows(2).all(|pair| pair[0] != pair[1]),
+            "two of a group lie on one member"
+        );
     }
 
     /// Checks what the recorder shows to everyone.
@@ -442,7 +527,11 @@ impl History {
             is_passed: false,
             damaged: Vec::new(),
             marks_are_damaged: false,
+            group: descriptor.parity_group,
         });
+        if descriptor.kind == Kind::Parity {
+            self.note_group(index, &descriptor, &bytes[marks_range(&descriptor)]);
+        }
         index
     }
 

@@ -2,7 +2,7 @@
 //! wrong.
 
 use sustain_disk::driver::Ending;
-use sustain_record::recorder::{Durability, Patience, ScatterWindow};
+use sustain_record::recorder::{Durability, ParitySetup, Patience, ScatterWindow};
 
 use crate::draw::Draw;
 
@@ -46,6 +46,8 @@ pub struct MemberPlan {
 pub struct RecordingPlan {
     pub ring: bool,
     pub durability: Durability,
+    /// Appends of parity of each group.
+    pub parities: usize,
     pub window: ScatterWindow,
     pub patience: Patience,
     pub append_bytes: usize,
@@ -283,6 +285,27 @@ impl Plan {
         plan
     }
 
+    /// Recordings that parity protects, on at least two members.
+    pub fn of_parity(seed: u64) -> Plan {
+        let mut plan = match seed % 4 {
+            0 => Plan::of_splits(seed),
+            _ => Plan::of(seed),
+        };
+        let mut draw = Draw::new(seed ^ 0x9A21_0000_0000_0000);
+        let parities = draw.between(1, 2) as usize;
+        let members = draw.between(parities as u64 + 1, 5) as usize;
+        while plan.members.len() < members {
+            let like = draw.below(plan.members.len() as u64) as usize;
+            plan.members.push(plan.members[like].clone());
+        }
+        for recording in &mut plan.recordings {
+            recording.parities = parities;
+            let around_bytes = ParitySetup::AROUND_BYTES as usize;
+            recording.append_bytes = (recording.append_bytes - around_bytes).max(16 << 10);
+        }
+        plan
+    }
+
     /// Rings of which stretches are pinned, in recordings that are split now and then.
     pub fn of_pins(seed: u64) -> Plan {
         let mut plan = match seed % 3 {
@@ -413,6 +436,7 @@ fn recording(
     RecordingPlan {
         ring,
         durability: durability(draw, length_ns),
+        parities: 0,
         window: ScatterWindow {
             depth: draw.between(1, 8) as u32,
             time_ns: draw.pick(&[1_000_000, 100_000_000, 100_000_000]),

@@ -45,7 +45,7 @@ pub fn run(plan: &Plan, is_reported: bool) -> BTreeSet<&'static str> {
             bench.recover();
         }
         is_untouched &= recording.stale.is_none();
-        if recording.is_checked {
+        if recording.is_checked && !needs_parity(&bench) {
             let given = Given {
                 missing: None,
                 is_untouched,
@@ -65,6 +65,9 @@ pub fn run(plan: &Plan, is_reported: bool) -> BTreeSet<&'static str> {
         met.insert("missing member");
         is_untouched = false;
     }
+    if needs_parity(&bench) {
+        return met;
+    }
     check(
         &mut bench,
         Given {
@@ -73,19 +76,35 @@ pub fn run(plan: &Plan, is_reported: bool) -> BTreeSet<&'static str> {
         },
     );
     // What pins keep has checks of its own.
-    is_untouched &= !plan.has_pins();
-    if is_untouched && damage_ends_before_another(&mut bench) {
-        met.insert("end marks lost before another recording");
-    }
-    if is_untouched && damage_last_ends(&mut bench) {
-        met.insert("the last end marks lost");
-    }
-    if is_untouched && damage_where_another_is_gone(&mut bench) {
-        met.insert("damage in a recording that is gone from another member");
+    if is_untouched && !plan.has_pins() {
+        met.extend(damage(&mut bench));
     }
     met.extend(bench.struck.iter().copied());
     met.extend(bench.history.borrow().pins_met.borrow().iter().copied());
     met
+}
+
+/// Damages what is there in ways that must be noticed. Returns those that were possible.
+fn damage(bench: &mut Bench) -> Vec<&'static str> {
+    let mut met = Vec::new();
+    if damage_ends_before_another(bench) {
+        met.push("end marks lost before another recording");
+    }
+    if damage_last_ends(bench) {
+        met.push("the last end marks lost");
+    }
+    if damage_where_another_is_gone(bench) {
+        met.push("damage in a recording that is gone from another member");
+    }
+    met
+}
+
+/// Whether a member has failed of which only its groups have the rest.
+fn needs_parity(bench: &Bench) -> bool {
+    let mut plans = bench.plan.recordings.iter();
+    let history = bench.history.borrow();
+    let mut recordings = history.recordings.iter();
+    plans.any(|plan| plan.parities > 0) && recordings.any(|one| !one.failed.is_empty())
 }
 
 /// Prints the state for someone who repeats a seed.

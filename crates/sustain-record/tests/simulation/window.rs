@@ -33,6 +33,7 @@ pub fn plan(stream_bytes_per_s: u64, length_ns: u64, durability: Durability) -> 
     let recording = RecordingPlan {
         ring: false,
         durability,
+        parities: 0,
         window: ScatterWindow {
             depth: 4,
             time_ns: SECOND_NS / 10,

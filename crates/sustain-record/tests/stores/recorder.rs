@@ -52,6 +52,7 @@ impl Place {
             slot_bytes: 1 << 20,
             prewrite: false,
             destroy: members.clone(),
+            parities: 0,
             dry_run: false,
         };
         create(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).unwrap();

@@ -55,6 +55,7 @@ impl Place {
             slot_bytes: SLOT_BYTES,
             prewrite: false,
             destroy: place.members.clone(),
+            parities: 0,
             dry_run: false,
         };
         create(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).unwrap();

@@ -73,6 +73,7 @@ fn plan(members: Vec<String>) -> CreatePlan {
         slot_bytes: SLOT,
         prewrite: false,
         destroy: Vec::new(),
+        parities: 0,
         dry_run: false,
     }
 }
@@ -460,7 +461,7 @@ fn any_one_whole_copy_of_the_superblock_is_enough() {
         let file = OpenOptions::new().write(true).open(&path).unwrap();
         file.write_all_at(&[9], offset + 16).unwrap();
     }
-    insta::assert_snapshot!(place.words(refusal(&names, Mode::Read)), @"/a: this store has format version 9, and version 2 is the newest known here: use a newer sustain");
+    insta::assert_snapshot!(place.words(refusal(&names, Mode::Read)), @"/a: this store has format version 9, and version 3 is the newest known here: use a newer sustain");
 }
 
 /// Writes uberblocks of ZFS to all four labels, which lie in pairs at either end.

@@ -98,6 +98,8 @@ pub fn standing() -> RecordingProgress {
         recorded_bytes: 1_490_000_000,
         durable_bytes: 1_400_000_000,
         settled_bytes: 1_400_000_000,
+        protected_bytes: None,
+        protected_settled_bytes: None,
         gap_bytes: 0,
         frames: 0,
     };
@@ -252,6 +254,7 @@ fn stream(index: usize) -> StreamResult {
         gap_bytes,
         durable_bytes: offered_bytes - gap_bytes,
         settled_bytes: offered_bytes,
+        protected_bytes: None,
         frames: 4000,
         written_latency_ns: times(8_100_000, 1_710_000_000),
         durable_latency_ns: times(420_000_000, 2_640_000_000),

@@ -32,7 +32,8 @@ pub enum Kind {
     Start,
     /// The end of a recording; its payload is an [`EndNote`](super::EndNote).
     End,
-    /// Parity over a group of appends of data; its frame marks are a [`GroupList`](super::GroupList).
+    /// Parity over a group of appends of data. Its frame marks are a
+    /// [`GroupList`](super::GroupList).
     Parity,
 }
 
@@ -228,6 +229,15 @@ impl Descriptor {
         let crc = crc32c_without_field(block, offset_of!(Fields, crc));
         block[offset_of!(Fields, crc)..][..4].copy_from_slice(&crc.to_le_bytes());
         crc
+    }
+
+    /// The checksum that the descriptor in the first block of `bytes` carries, as it was encoded.
+    ///
+    /// # Panics
+    /// If there is not so much.
+    pub fn checksum_in(bytes: &[u8]) -> u32 {
+        let crc = bytes[offset_of!(Fields, crc)..].first_chunk();
+        u32::from_le_bytes(*crc.expect("it is a block"))
     }
 
     /// Reads the descriptor in the first block of `bytes`, and the checksum that it carries. The

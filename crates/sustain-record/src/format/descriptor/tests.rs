@@ -477,6 +477,8 @@ fn with_drifts(mut descriptor: Descriptor, are_enough: bool) -> Descriptor {
     descriptor
 }
 
+const KINDS: [Kind; 4] = [Kind::Data, Kind::Start, Kind::End, Kind::Parity];
+
 fn any_descriptor() -> impl Strategy<Value = Descriptor> {
     let payload_bytes = prop_oneof![0..10_u32, 0..1_000_000_u32, 15_000_000..16_000_000_u32];
     (
@@ -502,7 +504,7 @@ fn any_descriptor() -> impl Strategy<Value = Descriptor> {
         (
             any_positions(),
             any::<prop::sample::Index>(),
-            0..4_u8,
+            prop::sample::select(&KINDS[..]),
             1..=u32::MAX,
         ),
     )
@@ -510,7 +512,6 @@ fn any_descriptor() -> impl Strategy<Value = Descriptor> {
             |(ids, places, content, (positions, stream, kind, recording))| {
                 let (place, previous, seed, sequence) = places;
                 let (gap, stream_offset_bytes, payload_bytes, marks_bytes, marks_crc) = content;
-                let kind = [Kind::Data, Kind::Start, Kind::End, Kind::Parity][usize::from(kind)];
                 let checksum_count = payload_bytes.div_ceil(PIECE_BYTES as u32);
                 let place = with_room(place, payload_bytes);
                 let descriptor = Descriptor {
@@ -524,7 +525,7 @@ fn any_descriptor() -> impl Strategy<Value = Descriptor> {
                     recording_id: Uuid::from_u128(ids.2),
                     stream: match kind {
                         Kind::Data => stream.index(positions.len()) as u16,
-                        Kind::Start | Kind::End | Kind::Parity => CONTROL_STREAM,
+                        _ => CONTROL_STREAM,
                     },
                     gap,
                     stream_offset_bytes,

@@ -20,11 +20,12 @@ mod tests;
 
 const MAGIC: [u8; 16] = *b"sustain-store\r\n\x1a";
 const COPIES: u32 = 4;
-/// The version of a superblock with pins. Whoever knows no pins would overwrite what they keep, so it
-/// must refuse the store.
+/// The version of a superblock with pins. Whoever knows no pins would overwrite what they keep, so
+/// it must refuse the store.
 const VERSION_WITH_PINS: u32 = 2;
-/// The version of a superblock of a store with parity, and the newest that can be read. Whoever knows
-/// no parity would write between the appends of groups, and go round over them without a word.
+/// The version of a superblock of a store with parity, and the newest that can be read. Whoever
+/// knows no parity would write between the appends of groups, and go round over them without a
+/// word.
 const VERSION_WITH_PARITY: u32 = 3;
 const FLAG_PREWRITTEN: u32 = 1;
 const FLAG_ENDED: u32 = 2;
@@ -98,11 +99,10 @@ pub struct Superblock {
     /// The largest number that was ever given to a pin, as far as is told; 0 if none was, or an
     /// older recorder does not tell. No number is given again.
     pub pins_numbered: u32,
-    /// With so many appends of parity a recording protects each group by default; 0 if the store has
-    /// never had parity.
+    /// With so many appends of parity a recording protects each group by default.
     pub parities: u16,
-    /// In a store with parity, how many slots each of `members` has: a missing one is read through
-    /// the others. Empty in a store without.
+    /// In a store that has or had parity, how many slots each of `members` has: a missing one is
+    /// read through the others. Empty in a store that never had any.
     pub slot_counts: Vec<u64>,
 }
 
@@ -232,9 +232,9 @@ impl Superblock {
             pins: pins.iter().map(Pin::of_bytes).collect(),
             pins_numbered: layout.pins_numbered.get(),
             parities,
-            slot_counts: match parities {
-                0 => Vec::new(),
-                _ => slot_counts(&layout.slot_counts[..member_count]),
+            slot_counts: match version {
+                VERSION_WITH_PARITY => slot_counts(&layout.slot_counts[..member_count]),
+                _ => Vec::new(),
             },
         };
         if layout.copy.get() < COPIES && superblock.is_valid() {
@@ -259,8 +259,8 @@ impl Superblock {
     }
 
     fn is_parity_valid(&self) -> bool {
-        if self.parities == 0 {
-            return self.slot_counts.is_empty();
+        if self.slot_counts.is_empty() {
+            return self.parities == 0;
         }
         let mut slot_counts = self.slot_counts.iter();
         usize::from(self.parities) <= PARITIES_MAX
@@ -271,20 +271,16 @@ impl Superblock {
     }
 
     fn version(&self) -> u32 {
-        match (self.parities, self.pins.is_empty()) {
-            (1.., _) => VERSION_WITH_PARITY,
-            (0, false) => VERSION_WITH_PINS,
-            (0, true) => VERSION,
+        match (self.has_parity(), self.pins.is_empty()) {
+            (true, _) => VERSION_WITH_PARITY,
+            (false, false) => VERSION_WITH_PINS,
+            (false, true) => VERSION,
         }
     }
 
-    /// Notes that groups of this store may have so many appends of parity from now on. `slot_counts`
-    /// are those of all its members, in their order.
-    pub fn take_parity(&mut self, parities: u16, slot_counts: &[u64]) {
-        if parities > 0 {
-            self.parities = parities;
-            self.slot_counts = slot_counts.to_vec();
-        }
+    /// Whether the store has or had parity.
+    pub fn has_parity(&self) -> bool {
+        !self.slot_counts.is_empty()
     }
 
     /// The largest number that was ever given to a pin, as far as this tells.

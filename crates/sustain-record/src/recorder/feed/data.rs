@@ -32,13 +32,17 @@ impl<I: Inlet> RecordFeed<I> {
         if let Some(request) = self.begin_account(queue, now) {
             return Some(request);
         }
+        if let Some(request) = self.begin_parity(queue, now) {
+            return Some(request);
+        }
         self.drop_what_is_done();
         let bytes = self.pending.front()?.append_bytes();
         // A member that does not answer gets nothing, unless there is no other.
         let takes_slow = !self.members.iter().any(|member| member.is_ready_for(bytes));
-        let candidates = self.members.iter().map(|member| {
+        let candidates = self.members.iter().enumerate().map(|(index, member)| {
             let candidate = member.candidate(bytes, takes_slow);
-            let is_open = candidate.is_open && self.may_append(member);
+            let is_open =
+                candidate.is_open && self.may_append(member) && self.may_join_group(index, now);
             ScatterCandidate {
                 is_open,
                 ..candidate
@@ -217,12 +221,16 @@ impl<I: Inlet> RecordFeed<I> {
         if start_bytes >= ledger.next_offset_bytes() {
             let lost_frames = filled.gap.map_or(0, |gap| gap.frames);
             filled.first_frame = Some(ledger.frames() + lost_frames);
-            ledger.hand_out(LedgerEntry {
+            let entry = LedgerEntry {
                 start_bytes,
                 end_bytes: filled.end_bytes(),
                 gap_bytes: filled.gap.map_or(0, |gap| gap.bytes),
                 frames: filled.frames_begun + lost_frames,
-            });
+            };
+            ledger.hand_out(entry);
+            if let Some(protection) = &mut self.protection {
+                protection.ledgers[usize::from(filled.stream)].hand_out(entry);
+            }
             let meter = &mut self.frame_meters[usize::from(filled.stream)];
             if meter.is_some() || !filled.marks.is_empty() {
                 let start_ns = self.setup.unix_clock.unix_ns(self.setup.start);
@@ -237,6 +245,7 @@ impl<I: Inlet> RecordFeed<I> {
         let bytes = filled.append_bytes();
         let sequence = self.take_sequence();
         let made_time_ns = self.setup.unix_clock.unix_ns(now);
+        let group = self.choose_group(queue, now);
         let place = self.members[queue].take_place(bytes, sequence, made_time_ns);
         self.enter_in_ledger(&mut filled);
         self.members[queue].stream_bytes[usize::from(filled.stream)] +=
@@ -256,6 +265,7 @@ impl<I: Inlet> RecordFeed<I> {
             first_time_ns: filled.first_time_ns,
             last_time_ns: filled.last_time_ns,
             checksums: std::mem::take(&mut filled.checksums),
+            parity_group: group.map_or(0, |group| group.of(sequence)),
             ..self.descriptor(queue, place, bytes, sequence, made_time_ns)
         };
         if !descriptor.has_room_for_drifts() {
@@ -267,6 +277,9 @@ impl<I: Inlet> RecordFeed<I> {
             Some(memory) => write::compose(memory, &descriptor, &filled.marks),
             None => Vectors::None,
         };
+        if let Some(group) = group {
+            self.join_group(group, (&descriptor, queue), &filled, &vectors, now);
+        }
         // The checksums are kept in case the append must go to another member.
         filled.checksums = descriptor.checksums;
         self.data_in_flight += 1;
@@ -317,6 +330,7 @@ impl<I: Inlet> RecordFeed<I> {
         if !has_landed {
             filled.memory = memory;
             self.not_landed(queue, filled, is_sole);
+            self.part_lost(sequence, completion.completed_at);
             return;
         }
         let (submitted_at, now) = (completion.submitted_at, completion.completed_at);
@@ -341,23 +355,10 @@ impl<I: Inlet> RecordFeed<I> {
             member.made_durable(sequence, place);
             member.durable_stream_bytes[stream] += u64::from(filled.payload_bytes);
             self.durable(stream, filled.start_bytes(), filled.begun_at, now);
+            self.part_durable(sequence, now);
             return;
         }
-        let one = Unflushed {
-            stream: filled.stream,
-            start_bytes: filled.start_bytes(),
-            end_bytes: filled.end_bytes(),
-            payload_bytes: filled.payload_bytes,
-            gap: filled.gap,
-            frames_begun: filled.frames_begun,
-            end_frame: filled.first_frame.unwrap_or(0) + filled.frames_begun,
-            first_time_ns: filled.first_time_ns,
-            last_time_ns: filled.last_time_ns,
-            begun_at: filled.begun_at,
-            sequence,
-            place,
-            is_sole,
-        };
+        let one = Unflushed::of_data(&filled, sequence, place, is_sole);
         self.members[queue].wrote(one, bytes, now);
     }
 

@@ -14,6 +14,7 @@ use crate::recorder::filled::Filled;
 use crate::recorder::inlet::Inlet;
 use crate::recorder::ledger::Ledger;
 use crate::recorder::member::{MemberSetup, MemberState, MemberWriter};
+use crate::recorder::parity::Protection;
 use crate::recorder::write;
 use crate::recorder::{earlier, recording_end};
 
@@ -50,7 +51,10 @@ impl<I: Inlet> RecordFeed<I> {
     fn waiting_bytes(&self, queue: usize) -> Option<u32> {
         let account = self.accounts.front().map(Filled::append_bytes);
         let data = self.pending.front().map(Filled::append_bytes);
-        account.max(data.filter(|bytes| self.members[queue].has_room_for_data(*bytes)))
+        let data = data.filter(|bytes| self.members[queue].has_room_for_data(*bytes));
+        let parity = self.waiting_parity_bytes(queue);
+        let parity = parity.filter(|bytes| self.members[queue].has_room_for_parity(*bytes));
+        account.max(data).max(parity)
     }
 
     fn begin_start(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
@@ -106,7 +110,8 @@ impl<I: Inlet> RecordFeed<I> {
     fn is_drained(&self) -> bool {
         // The sources learn late that the members are full, and may have handed over more since.
         let has_all = self.ending.is_some() && self.is_inlet_empty;
-        has_all && self.pending.is_empty() && self.accounts.is_empty()
+        let is_protected = self.protection.as_ref().is_none_or(Protection::is_idle);
+        has_all && self.pending.is_empty() && self.accounts.is_empty() && is_protected
     }
 
     fn is_end_due(&self, queue: usize) -> bool {
@@ -274,14 +279,19 @@ impl<I: Inlet> RecordFeed<I> {
     pub(super) fn flushed(&mut self, queue: usize, now: Timestamp, is_ok: bool) {
         let flushed = self.members[queue].flushing.take().unwrap_or_default();
         if !is_ok {
-            flushed.into_iter().for_each(|one| self.lose_written(one));
+            let flushed = flushed.into_iter();
+            flushed.for_each(|one| self.lose_written(one, now));
             return;
         }
         for one in flushed {
             let member = &mut self.members[queue];
             member.made_durable(one.sequence, one.place);
-            member.durable_stream_bytes[usize::from(one.stream)] += u64::from(one.payload_bytes);
-            self.durable(usize::from(one.stream), one.start_bytes, one.begun_at, now);
+            if !one.is_parity() {
+                let stream = usize::from(one.stream);
+                member.durable_stream_bytes[stream] += u64::from(one.payload_bytes);
+                self.durable(stream, one.start_bytes, one.begun_at, now);
+            }
+            self.part_durable(one.sequence, now);
         }
         self.flushes += 1;
         self.show(now, true);

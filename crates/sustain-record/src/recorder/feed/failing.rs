@@ -57,8 +57,9 @@ impl<I: Inlet> RecordFeed<I> {
         // confirm its own writes.
         let unflushed = std::mem::take(&mut member.unflushed);
         member.unflushed_since = None;
+        self.fail_in_groups(queue, now);
         for one in unflushed {
-            self.lose_written(one);
+            self.lose_written(one, now);
         }
         self.end_retries(queue, now);
         self.end_if_none_is_left(now);

@@ -118,8 +118,17 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     /// Gives up data on a member that failed before it was flushed, because it may be lost.
-    pub(super) fn lose_written(&mut self, one: Unflushed) {
-        if one.is_sole && !self.has_other(one.stream, one.start_bytes) {
+    pub(super) fn lose_written(&mut self, one: Unflushed, now: Timestamp) {
+        if !one.is_sole || self.has_other(one.stream, one.start_bytes) {
+            self.part_lost(one.sequence, now);
+        } else if let Some(one) = self.keep_uncertain(one, now) {
+            self.lose_uncertain(one);
+        }
+    }
+
+    /// Gives up data of which it is known now that nothing covers it.
+    pub(super) fn lose_uncertain(&mut self, one: Unflushed) {
+        if !self.has_other(one.stream, one.start_bytes) {
             self.lose(&LostAppend::of_written(&one), GapReason::NotWritten);
         }
     }
@@ -134,6 +143,10 @@ impl<I: Inlet> RecordFeed<I> {
         }
         let ledger = &mut self.ledgers[stream];
         ledger.lose(start_bytes, u64::from(lost.payload_bytes));
+        if let Some(protection) = &mut self.protection {
+            protection.forget(lost.stream, start_bytes);
+            protection.ledgers[stream].lose(start_bytes, u64::from(lost.payload_bytes));
+        }
         if let Some(meter) = &mut self.frame_meters[stream] {
             meter.lose(start_bytes);
         }
@@ -145,6 +158,9 @@ impl<I: Inlet> RecordFeed<I> {
                 let frames = before.gap.map_or(0, |gap| gap.frames);
                 let at_bytes = of_payload.start_bytes();
                 self.ledgers[stream].divide(start_bytes, at_bytes, frames);
+                if let Some(protection) = &mut self.protection {
+                    protection.ledgers[stream].divide(start_bytes, at_bytes, frames);
+                }
             }
         }
         self.accounts.extend(accounts);

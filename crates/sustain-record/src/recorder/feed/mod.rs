@@ -20,7 +20,8 @@ use super::filled::{Filled, PayloadMemory};
 use super::frame_meter::{FrameMeter, FramePace};
 use super::inlet::{Inlet, Polled};
 use super::ledger::Ledger;
-use super::member::{MemberState, MemberWriter, Slowness, reserve_bytes};
+use super::member::{MemberState, MemberWriter, reserve_bytes};
+use super::parity::{ParityAppend, Protection};
 use super::pinning::Pinning;
 use super::write::PayloadView;
 use crate::format::{AppendPlace, Kind};
@@ -30,6 +31,7 @@ mod duty;
 mod failing;
 mod follow;
 mod given_up;
+mod parity;
 mod pin_refusals;
 mod pin_room;
 mod pins;
@@ -99,6 +101,12 @@ enum RequestPurpose {
         bytes: u32,
         sequence: u64,
     },
+    /// Parity of a group that has closed.
+    Parity {
+        parity: ParityAppend,
+        place: AppendPlace,
+        sequence: u64,
+    },
     Flush,
     /// A copy of a superblock with another table of pins.
     Superblock,
@@ -164,6 +172,8 @@ pub struct RecordFeed<I: Inlet> {
     /// How many frames each second the streams were declared to have.
     declared_frames_per_s: Vec<Option<f64>>,
     pinning: Pinning,
+    /// What protects it from the loss of members, if anything does.
+    pub(super) protection: Option<Protection>,
 }
 
 impl<I: Inlet> RecordFeed<I> {
@@ -191,8 +201,13 @@ impl<I: Inlet> RecordFeed<I> {
             .members
             .iter()
             .map(|member| {
-                let reserve = reserve_bytes(streams, &member.geometry);
-                MemberWriter::new(member.clone(), streams, setup.ring, reserve)
+                let geometry = &member.geometry;
+                let kept_slots = setup.parity.map_or(0, |parity| {
+                    parity.kept_slots(geometry.slot_bytes, geometry.slot_count)
+                });
+                let reserve = reserve_bytes(streams, geometry);
+                let writer = MemberWriter::new(member.clone(), streams, setup.ring, reserve);
+                writer.with_slots_for_parity(kept_slots)
             })
             .collect();
         RecordFeed {
@@ -204,6 +219,7 @@ impl<I: Inlet> RecordFeed<I> {
             frame_meters: (0..streams).map(|_| None).collect(),
             declared_frames_per_s: Vec::new(),
             pinning: Pinning::default(),
+            protection: setup.parity.map(|parity| Protection::new(parity, streams)),
             next_sequence: setup.first_sequence,
             board_at: setup.start,
             board_lost_bytes: 0,
@@ -329,6 +345,7 @@ impl<I: Inlet> RecordFeed<I> {
 impl<I: Inlet> Feed for RecordFeed<I> {
     fn next(&mut self, queue: usize, now: Timestamp) -> Next {
         self.pull(now);
+        self.close_due_groups(now);
         match self.members[queue].state {
             MemberState::Failed => return Next::Done(Ending::Error),
             MemberState::Closed => return Next::Done(self.ending.unwrap_or(Ending::Source)),
@@ -368,6 +385,7 @@ impl<I: Inlet> Feed for RecordFeed<I> {
         self.give_up_late(now);
         self.watch(now);
         self.see_pins(now);
+        self.close_due_groups(now);
         if self.pending.is_empty() || self.is_stuck() {
             self.pull(now);
             self.has_changed |= !self.pending.is_empty();
@@ -394,6 +412,9 @@ impl<I: Inlet> RecordFeed<I> {
         }
         if let Some(retry) = self.retries[queue].front() {
             at = at.min(retry.at);
+        }
+        if let Some(close_at) = self.groups_close_at().filter(|close_at| *close_at > now) {
+            at = at.min(close_at);
         }
         at
     }
@@ -454,38 +475,5 @@ impl<I: Inlet> RecordFeed<I> {
         if !self.is_cut {
             self.board.pins().close();
         }
-    }
-}
-
-impl<I: Inlet> RecordFeed<I> {
-    /// Slots begun on each member, as superblocks say it.
-    pub fn slots_begun(&self) -> Vec<u64> {
-        self.members.iter().map(MemberWriter::slots_begun).collect()
-    }
-
-    /// Whether each member has its end mark, durable.
-    pub fn have_end(&self) -> Vec<bool> {
-        self.members.iter().map(|member| member.has_end).collect()
-    }
-
-    /// Whether requests may be under way on a member: they have not returned, or it was given up.
-    pub fn is_under_way(&self, queue: usize) -> bool {
-        let mut in_flight = self.in_flight.values();
-        self.members[queue].is_given_up || in_flight.any(|one| one.queue == queue)
-    }
-
-    /// How often members have kept their requests for long.
-    pub fn slowness(&self) -> Vec<Slowness> {
-        self.members.iter().map(|member| member.slowness).collect()
-    }
-
-    /// From handing over to the write's completion, per stream; taken.
-    pub fn take_written_latency(&mut self) -> Vec<LatencyMeter> {
-        std::mem::take(&mut self.written_latency)
-    }
-
-    /// From the first byte to durability, per stream; taken.
-    pub fn take_durable_latency(&mut self) -> Vec<LatencyMeter> {
-        std::mem::take(&mut self.durable_latency)
     }
 }

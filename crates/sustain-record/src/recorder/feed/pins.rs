@@ -145,16 +145,8 @@ impl<I: Inlet> RecordFeed<I> {
         let (mut free_slots, waiting_slots) = (0, self.waiting_slots());
         let closed_since_ns = now_ns.saturating_sub(self.until_closed_ns());
         for (member, mut pins) in self.members.iter().zip(tables) {
-            pins.push(Pin {
-                number,
-                from_slot: member.slot_at(kept_from_ns),
-                end_slot: None,
-                end_sequence: 0,
-                told_sequence: 0,
-                freed_slot: None,
-                from_time_ns: kept_from_ns,
-                to_time_ns: to_ns,
-            });
+            let from_slot = member.slot_at(kept_from_ns);
+            pins.push(Pin::open(number, from_slot, (kept_from_ns, to_ns)));
             let free = SlotCourse::new(member.setup.geometry.slot_count, &pins)
                 .free_slots(member.slots_begun() + 1);
             // How much comes up to an end that is to come is for the user to know.

@@ -1,11 +1,13 @@
-//! What the feed tells of itself, for the board: how far streams have come, and what waits.
+//! What the feed tells of itself, for the board and the result: how far streams have come, what
+//! waits, and what became of members.
 
 use sustain_disk::clock::Timestamp;
+use sustain_disk::meter::LatencyMeter;
 
 use super::{Flying, HANGS_NS, RecordFeed, RequestPurpose, SHORT_SHOWN_NS, WAITS_NS};
 use crate::recorder::filled::Filled;
 use crate::recorder::inlet::Inlet;
-use crate::recorder::member::MemberWriter;
+use crate::recorder::member::{MemberWriter, Slowness};
 
 impl<I: Inlet> RecordFeed<I> {
     /// Below this every byte of the stream is on the medium for good, or its loss is.
@@ -77,6 +79,7 @@ impl<I: Inlet> RecordFeed<I> {
         let hangs = |flying: &Flying| match &flying.purpose {
             RequestPurpose::Data { filled, .. } => is_as_old(filled, HANGS_NS),
             RequestPurpose::Control { .. }
+            | RequestPurpose::Parity { .. }
             | RequestPurpose::Flush
             | RequestPurpose::Superblock
             | RequestPurpose::Abandoned { .. } => false,
@@ -84,5 +87,38 @@ impl<I: Inlet> RecordFeed<I> {
         let oldest = self.pending.front();
         oldest.is_some_and(|filled| is_as_old(filled, WAITS_NS))
             || self.in_flight.values().any(hangs)
+    }
+}
+
+impl<I: Inlet> RecordFeed<I> {
+    /// Slots begun on each member, as superblocks say it.
+    pub fn slots_begun(&self) -> Vec<u64> {
+        self.members.iter().map(MemberWriter::slots_begun).collect()
+    }
+
+    /// Whether each member has its end mark, durable.
+    pub fn have_end(&self) -> Vec<bool> {
+        self.members.iter().map(|member| member.has_end).collect()
+    }
+
+    /// Whether requests may be under way on a member: they have not returned, or it was given up.
+    pub fn is_under_way(&self, queue: usize) -> bool {
+        let mut in_flight = self.in_flight.values();
+        self.members[queue].is_given_up || in_flight.any(|one| one.queue == queue)
+    }
+
+    /// How often members have kept their requests for long.
+    pub fn slowness(&self) -> Vec<Slowness> {
+        self.members.iter().map(|member| member.slowness).collect()
+    }
+
+    /// From handing over to the write's completion, per stream; taken.
+    pub fn take_written_latency(&mut self) -> Vec<LatencyMeter> {
+        std::mem::take(&mut self.written_latency)
+    }
+
+    /// From the first byte to durability, per stream; taken.
+    pub fn take_durable_latency(&mut self) -> Vec<LatencyMeter> {
+        std::mem::take(&mut self.durable_latency)
     }
 }

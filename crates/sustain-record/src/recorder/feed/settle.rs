@@ -1,6 +1,7 @@
 //! What becomes of a request that is over for good. The feed calls it when a request has come back
 //! and is not tried again.
 
+use sustain_disk::clock::Timestamp;
 use sustain_disk::engine::{Completion, Operation, Vectors};
 
 use super::data::Written;
@@ -26,7 +27,9 @@ impl<I: Inlet> RecordFeed<I> {
         let has_failed = completion.error.is_some() || is_short || is_harmed;
         let is_unwritten = self.is_kernels_own(queue, &completion);
         let is_fatal = match flying.purpose {
-            RequestPurpose::Data { place, .. } if is_unwritten => {
+            RequestPurpose::Data { place, .. } | RequestPurpose::Parity { place, .. }
+                if is_unwritten =>
+            {
                 self.members[queue].note_never_taken(place)
             }
             _ => true,
@@ -35,14 +38,7 @@ impl<I: Inlet> RecordFeed<I> {
             self.fail(queue, &completion);
         }
         match flying.purpose {
-            RequestPurpose::Flush => {
-                // Of copies only, it brings nothing nearer.
-                let mut flushed = self.members[queue].flushing.iter().flatten();
-                if flushed.any(|one| one.is_sole) {
-                    self.end_waits_since = self.end_waits_since.max(now);
-                }
-                self.flushed(queue, now, !has_failed);
-            }
+            RequestPurpose::Flush => self.flush_landed(queue, now, !has_failed),
             RequestPurpose::Control {
                 kind,
                 place,
@@ -73,6 +69,11 @@ impl<I: Inlet> RecordFeed<I> {
                 };
                 self.landed(queue, written, completion);
             }
+            RequestPurpose::Parity {
+                parity,
+                place,
+                sequence,
+            } => self.parity_landed(queue, (parity, place, sequence), has_failed, completion),
             RequestPurpose::Superblock => {
                 self.give_back_own(queue, completion.request.vectors);
                 self.superblock_written(queue, has_failed);
@@ -85,13 +86,24 @@ impl<I: Inlet> RecordFeed<I> {
         }
     }
 
+    fn flush_landed(&mut self, queue: usize, now: Timestamp, is_ok: bool) {
+        // Of copies only, it brings nothing nearer.
+        let mut flushed = self.members[queue].flushing.iter().flatten();
+        if flushed.any(|one| one.is_sole || one.is_parity()) {
+            self.end_waits_since = self.end_waits_since.max(now);
+        }
+        self.flushed(queue, now, is_ok);
+    }
+
     /// Whether all that was written before is durable if this has come back without an error.
     fn makes_durable(&self, purpose: &RequestPurpose) -> bool {
         match purpose {
             RequestPurpose::Flush | RequestPurpose::Control { .. } | RequestPurpose::Superblock => {
                 true
             }
-            RequestPurpose::Data { .. } => self.setup.durability.each,
+            RequestPurpose::Data { .. } | RequestPurpose::Parity { .. } => {
+                self.setup.durability.each
+            }
             RequestPurpose::Abandoned { .. } => false,
         }
     }

@@ -8,6 +8,7 @@ use super::Patience;
 use crate::format::{MARKS_FRAMING, MARKS_STREAM};
 use crate::recorder::earlier::Earlier;
 use crate::recorder::member::MemberSetup;
+use crate::recorder::parity::ParitySetup;
 use crate::recorder::scatter::ScatterWindow;
 
 /// One stream of a recording.
@@ -82,6 +83,8 @@ pub struct RecordSetup {
     pub earlier: Vec<Earlier>,
     /// When data becomes durable.
     pub durability: Durability,
+    /// What protects it from the loss of members, if anything does.
+    pub parity: Option<ParitySetup>,
     /// How much may be in flight on a member.
     pub window: ScatterWindow,
     /// How long members are waited for.

@@ -45,9 +45,10 @@ impl Flying {
         let accepted_at = match &self.purpose {
             RequestPurpose::Data { filled, .. } => Some(filled.accepted_at),
             RequestPurpose::Abandoned { accepted_at, .. } => *accepted_at,
-            RequestPurpose::Control { .. } | RequestPurpose::Flush | RequestPurpose::Superblock => {
-                None
-            }
+            RequestPurpose::Control { .. }
+            | RequestPurpose::Parity { .. }
+            | RequestPurpose::Flush
+            | RequestPurpose::Superblock => None,
         };
         accepted_at.map(|accepted_at| now.since_ns(accepted_at))
     }
@@ -121,9 +122,10 @@ impl<I: Inlet> RecordFeed<I> {
                 *is_lent && ledger.has_for_good(filled.start_bytes())
             }
             RequestPurpose::Abandoned { is_lent, .. } => *is_lent,
-            RequestPurpose::Control { .. } | RequestPurpose::Flush | RequestPurpose::Superblock => {
-                false
-            }
+            RequestPurpose::Control { .. }
+            | RequestPurpose::Parity { .. }
+            | RequestPurpose::Flush
+            | RequestPurpose::Superblock => false,
         };
         let kept = match self.members.iter().any(keeps) {
             true => self.in_flight.values().filter(is_kept).count(),
@@ -275,7 +277,7 @@ impl<I: Inlet> RecordFeed<I> {
         let flushing = self.members[queue].flushing.take();
         self.members[queue].marking = None;
         self.members[queue].renewing = None;
-        let mut lost = Vec::new();
+        let (mut lost, mut lost_parity) = (Vec::new(), Vec::new());
         for flying in self.in_flight.values_mut() {
             if flying.queue != queue {
                 continue;
@@ -297,25 +299,47 @@ impl<I: Inlet> RecordFeed<I> {
                     accepted_at: Some(filled.accepted_at),
                 };
             }
-            if let RequestPurpose::Data {
-                filled, is_sole, ..
-            } = std::mem::replace(&mut flying.purpose, abandoned)
-            {
-                self.data_in_flight -= 1;
-                if is_sole {
-                    lost.push(filled);
+            match std::mem::replace(&mut flying.purpose, abandoned) {
+                RequestPurpose::Data {
+                    filled,
+                    is_sole,
+                    sequence,
+                    place,
+                    ..
+                } => {
+                    self.data_in_flight -= 1;
+                    let one = Unflushed::of_data(&filled, sequence, place, is_sole);
+                    lost.push((filled, one));
                 }
+                RequestPurpose::Parity { sequence, .. } => {
+                    self.data_in_flight -= 1;
+                    lost_parity.push(sequence);
+                }
+                _ => {}
             }
+        }
+        self.fail_in_groups(queue, now);
+        for sequence in lost_parity {
+            self.part_lost(sequence, now);
         }
         for one in unflushed.into_iter().chain(flushing.into_iter().flatten()) {
-            self.lose_written(one);
+            self.lose_written(one, now);
         }
-        for filled in lost {
-            if filled.payload_bytes == 0 {
-                self.accounts.push_front(filled);
-            } else {
-                self.give_up(filled);
+        for (filled, one) in lost {
+            if !one.is_sole {
+                self.part_lost(one.sequence, now);
+            } else if self.keep_uncertain(one, now).is_some() {
+                self.lose_in_flight(filled);
             }
+        }
+    }
+
+    /// What was on its way to a member that was given up is lost, unless it is elsewhere.
+    fn lose_in_flight(&mut self, filled: Filled) {
+        if filled.payload_bytes == 0 {
+            self.accounts.push_front(filled);
+        } else {
+            self.give_up(filled);
         }
     }
 

@@ -8,6 +8,7 @@ use crate::recorder::board::{
     LimitedBy, MarksStanding, MemberStanding, PinsStanding, RecordingProgress, StreamStanding,
 };
 use crate::recorder::inlet::Inlet;
+use crate::recorder::ledger::Ledger;
 use crate::recorder::member::{MemberState, MemberWriter};
 
 /// The state before the first byte.
@@ -120,6 +121,8 @@ fn stream_standing<I: Inlet>(feed: &RecordFeed<I>, index: usize, name: &str) -> 
         recorded_bytes: feed.ledgers[index].recorded_bytes(),
         durable_bytes: durable_bytes(feed, index),
         settled_bytes: feed.watermark_bytes(index),
+        protected_bytes: feed.protected_ledger(index).map(Ledger::durable_bytes),
+        protected_settled_bytes: feed.protected_ledger(index).map(Ledger::watermark_bytes),
         gap_bytes: feed.gap_bytes(index),
         frames: feed.ledgers[index].frames(),
     }

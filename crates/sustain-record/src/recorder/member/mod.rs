@@ -2,6 +2,7 @@
 //! written and not flushed, and whether it still works.
 
 mod next_slot;
+mod unflushed;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -12,7 +13,7 @@ use uuid::Uuid;
 use super::member_file::MemberFile;
 use super::scatter::{RateEstimate, ScatterCandidate};
 use crate::format::{
-    AppendPlace, BLOCK_BYTES, Gap, Geometry, Kind, SlotCourse, Superblock, append_bytes_for,
+    AppendPlace, BLOCK_BYTES, Geometry, Kind, SlotCourse, Superblock, append_bytes_for,
 };
 use crate::opening::durable_end_slot;
 use crate::store::{Store, next_slot};
@@ -83,28 +84,7 @@ impl MemberSetup {
 }
 
 pub use sustain_document::record::MemberState;
-
-/// An append that is written and not flushed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Unflushed {
-    pub(super) stream: u16,
-    /// The offsets in its stream at which it begins, with its gap, and ends.
-    pub(super) start_bytes: u64,
-    pub(super) end_bytes: u64,
-    pub(super) payload_bytes: u32,
-    /// What was lost just before it.
-    pub(super) gap: Option<Gap>,
-    pub(super) frames_begun: u64,
-    /// The number of the first frame behind it.
-    pub(super) end_frame: u64,
-    pub(super) first_time_ns: i64,
-    pub(super) last_time_ns: i64,
-    pub(super) begun_at: Timestamp,
-    pub(super) sequence: u64,
-    pub(super) place: AppendPlace,
-    /// Whether these bytes are lost if this write is.
-    pub(super) is_sole: bool,
-}
+pub(super) use unflushed::Unflushed;
 
 /// How often a member did not answer for long.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -138,6 +118,8 @@ pub(super) struct MemberWriter {
     slots_left_out: u64,
     /// Bytes kept free for the last accounts and the end mark.
     reserve_bytes: u32,
+    /// Slots at its end that are kept free for the parity of what is open when it is full.
+    parity_slots: u64,
     /// Those bytes of `reserve_bytes` that are kept for the end mark.
     end_bytes: u32,
     slot_serial: u64,
@@ -201,6 +183,7 @@ impl MemberWriter {
             renewing: None,
             slots_left_out: 0,
             reserve_bytes: reserve,
+            parity_slots: 0,
             end_bytes: end_mark_bytes(streams),
             slot_serial: setup.next_slot_serial,
             slot_offset_bytes: 0,
@@ -230,9 +213,29 @@ impl MemberWriter {
         }
     }
 
-    /// Whether an append of data fits in front of what is kept for the last accounts.
+    /// The same member with so many slots kept for parity.
+    pub(super) fn with_slots_for_parity(self, slots: u64) -> MemberWriter {
+        MemberWriter {
+            parity_slots: slots,
+            ..self
+        }
+    }
+
+    /// Whether an append of data fits in front of what is kept for the last accounts, and for
+    /// parity.
     pub(super) fn has_room_for_data(&self, bytes: u32) -> bool {
+        self.has_room(bytes, self.reserve_bytes) && self.leaves_slots_for_parity(bytes)
+    }
+
+    /// Whether an append of parity fits in front of what is kept for the last accounts.
+    pub(super) fn has_room_for_parity(&self, bytes: u32) -> bool {
         self.has_room(bytes, self.reserve_bytes)
+    }
+
+    fn leaves_slots_for_parity(&self, bytes: u32) -> bool {
+        let slot_count = self.setup.geometry.slot_count;
+        let is_before = |place: AppendPlace| place.slot_serial + self.parity_slots < slot_count;
+        self.parity_slots == 0 || self.ring || self.place_for(bytes).is_some_and(is_before)
     }
 
     /// Whether an account fits, and behind it still the end mark.
@@ -357,6 +360,18 @@ impl MemberWriter {
             && !self.is_slow
             && self.start.is_some()
             && self.has_room_for_data(bytes)
+    }
+
+    /// The same for parity. A member that does not answer gets none.
+    pub(super) fn parity_candidate(&self, bytes: u32) -> ScatterCandidate {
+        ScatterCandidate {
+            is_open: self.state == MemberState::Active
+                && !self.is_slow
+                && self.start.is_some()
+                && self.has_room_for_parity(bytes)
+                && self.may_begin_slot_for(bytes),
+            ..self.candidate(bytes, false)
+        }
     }
 
     /// The facts on which the choice of a member for `bytes` depends.

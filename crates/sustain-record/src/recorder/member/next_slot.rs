@@ -210,7 +210,8 @@ impl MemberWriter {
         };
         let rest = u64::from(geometry.slot_bytes - self.slot_offset_bytes);
         let free_bytes = slots * u64::from(geometry.slot_bytes) + rest;
-        Some(free_bytes.saturating_sub(u64::from(self.reserve_bytes)))
+        let kept_bytes = self.parity_slots * u64::from(geometry.slot_bytes);
+        Some(free_bytes.saturating_sub(u64::from(self.reserve_bytes) + kept_bytes))
     }
 
     /// How many accounts of so many bytes fit, and behind them still the end mark.

@@ -47,7 +47,10 @@ use super::gauge::BufferGauge;
 use super::job::{ReadyRecorder, RecorderJob};
 use super::member::MemberSetup;
 use super::member_file::MemberFile;
-use super::options::{RecordOptions, append_bytes, append_bytes_max, check_append_size};
+use super::options::{
+    RecordOptions, append_bytes, check_append_size, check_parity, longest_append_bytes,
+    parity_setup,
+};
 use super::recorded::Recorded;
 use super::scatter::ScatterWindow;
 use super::stream_writer::{EDGE_BYTES, StreamWriter};
@@ -150,7 +153,7 @@ impl Recorder {
         check(&store, &streams, &options)?;
         let clock = store.clock().clone();
         let unix_clock = UnixClock::read(&clock);
-        let bytes_max = append_bytes_max(&store, options.ring);
+        let bytes_max = longest_append_bytes(&store, &options);
         let append_bytes = append_bytes(&store, &options) as usize;
         let count = (options.buffer_bytes / append_bytes as u64).max(2) as usize;
         let pool = SharedPool::new(count, append_bytes)?;
@@ -308,6 +311,7 @@ fn check(
     options: &RecordOptions,
 ) -> Result<(), RecordError> {
     store.require_room(options.ring)?;
+    check_parity(store, options)?;
     check_append_size(store, options)?;
     let usage = |why: String| Err(RecordError::Usage(why));
     if streams.is_empty() || streams.len() > STREAMS_MAX {
@@ -407,6 +411,10 @@ fn setup(
     } else {
         Vec::new()
     };
+    let parity = parity_setup(store, options);
+    if parity.is_some() {
+        store.note_parity();
+    }
     Ok(RecordSetup {
         store: store.id,
         members: MemberSetup::of_store(store),
@@ -418,6 +426,7 @@ fn setup(
         outlasts_pins: options.outlasts_pins,
         earlier,
         durability: options.durability,
+        parity,
         window: ScatterWindow {
             depth: options.depth,
             time_ns: options.window_ns,

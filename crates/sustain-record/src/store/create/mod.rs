@@ -17,7 +17,7 @@ use sustain_disk::engine::{SharedMachine, SimulatedTarget};
 use sustain_disk::error::Error;
 use sustain_disk::target::{Direction, Target, TargetKind};
 use sustain_disk::units::Size;
-use sustain_document::setting::SIZE;
+use sustain_document::setting::{PARITY, SIZE};
 use sustain_host::Roots;
 use sustain_targets::{
     CreatedFiles, SimulatedDisk, Stop, check_destroy, folder_of, has_all_blocks, neighbour_cautions,
@@ -33,7 +33,7 @@ use super::holes::Holes;
 use super::prewrite::{Prewritten, prewrite};
 use super::{Mode, open as opened, superblocks, wipe};
 use crate::error::RecordError;
-use crate::format::{Geometry, MEMBERS_MAX, Superblock};
+use crate::format::{Geometry, MEMBERS_MAX, PARITIES_MAX, Superblock};
 use crate::member_io::GIVEN_UP_AFTER_NS;
 
 /// The request to create a store.
@@ -50,6 +50,8 @@ pub struct CreatePlan {
     pub prewrite: bool,
     /// Those of `members` whose content may be destroyed, as typed.
     pub destroy: Vec<String>,
+    /// Appends of parity of each group by default, 0 for none.
+    pub parities: u16,
     /// Whether to say only what would be done.
     pub dry_run: bool,
 }
@@ -66,6 +68,7 @@ impl CreatePlan {
             slot_bytes: CreatePlan::SLOT_BYTES_DEFAULT,
             prewrite: true,
             destroy: Vec::new(),
+            parities: 0,
             dry_run: false,
         }
     }
@@ -129,6 +132,7 @@ pub fn create(
     observer: &mut dyn FnMut(CreateEvent),
 ) -> Result<Created, RecordError> {
     check_count(plan.members.len())?;
+    check_parities(plan.parities, plan.members.len())?;
     check_destroy(&plan.destroy, &plan.members)?;
     let (mut created, mut notes) = (CreatedFiles::default(), Vec::new());
     let sites = open_sites(plan, roots, &mut created, &mut notes)?;
@@ -223,7 +227,11 @@ fn make(
     let targets: Vec<_> = sites.iter().map(|site| (&site.target, None)).collect();
     let is_prewritten = |target: &Target| plan.prewrite && target.kind == TargetKind::File;
     wipe::wipe(&targets, geometries, &is_prewritten)?;
-    let store = found(&targets, geometries, &is_prewritten, &[], &Clock::Real)?;
+    let founded = Founded {
+        geometries,
+        parities: plan.parities,
+    };
+    let store = found(&targets, founded, &is_prewritten, &[], &Clock::Real)?;
     sites.iter().try_for_each(sync_folder)?;
     Ok(store)
 }
@@ -274,7 +282,11 @@ pub fn create_simulated(
         .iter()
         .map(|disk| (&disk.target, Some(disk.simulated)))
         .collect();
-    let store = found(&targets, &geometries, &|_| false, machines, clock)?;
+    let founded = Founded {
+        geometries: &geometries,
+        parities: 0,
+    };
+    let store = found(&targets, founded, &|_| false, machines, clock)?;
     let members = disks
         .iter()
         .zip(geometries)
@@ -298,6 +310,26 @@ fn check_count(members: usize) -> Result<(), RecordError> {
     Err(RecordError::Usage(format!(
         "a store has 1 to {MEMBERS_MAX} members, and {members} were given"
     )))
+}
+
+/// Refuses parity that so many members cannot have.
+fn check_parities(parities: u16, members: usize) -> Result<(), RecordError> {
+    let parities = usize::from(parities);
+    if parities > PARITIES_MAX {
+        let most = format_args!("from 0 to {PARITIES_MAX}");
+        return Err(RecordError::Usage(PARITY.must_be(most)));
+    }
+    if parities > 0 && parities >= members {
+        return Err(RecordError::Usage(format!(
+            "{} needs at least {} members, because each append of a group lies on another one, and \
+             {members} {} given: name more of them, or use {}",
+            PARITY.of(parities),
+            parities + 1,
+            if members == 1 { "was" } else { "were" },
+            PARITY.of(members.saturating_sub(1)),
+        )));
+    }
+    Ok(())
 }
 
 /// Gives files their size, and prewrites them if the plan says so.
@@ -369,10 +401,19 @@ fn resize(site: &Site<'_>, size_bytes: u64) -> Result<(), RecordError> {
     }
 }
 
+/// What the superblocks of a new store say.
+#[derive(Clone, Copy)]
+struct Founded<'a> {
+    /// Of its members, in their order.
+    geometries: &'a [Geometry],
+    /// Appends of parity of each group by default.
+    parities: u16,
+}
+
 /// Writes the superblocks of a new store.
 fn found(
     targets: &[(&Target, Option<SimulatedTarget>)],
-    geometries: &[Geometry],
+    founded: Founded<'_>,
     is_prewritten: &dyn Fn(&Target) -> bool,
     machines: &[SharedMachine],
     clock: &Clock,
@@ -385,6 +426,9 @@ fn found(
     let store = Uuid::new_v4();
     let members: Vec<Uuid> = targets.iter().map(|_| Uuid::new_v4()).collect();
     let created_ns = UnixClock::read(clock).unix_ns(clock.now());
+    let geometries = founded.geometries;
+    let slot_counts = geometries.iter().map(|geometry| geometry.slot_count);
+    let slot_counts: Vec<u64> = slot_counts.collect();
     let superblocks: Vec<Superblock> = geometries
         .iter()
         .enumerate()
@@ -402,8 +446,11 @@ fn found(
             end_slot: None,
             pins: Vec::new(),
             pins_numbered: 0,
-            parities: 0,
-            slot_counts: Vec::new(),
+            parities: founded.parities,
+            slot_counts: match founded.parities {
+                0 => Vec::new(),
+                _ => slot_counts.clone(),
+            },
             slots_begun: 0,
         })
         .collect();

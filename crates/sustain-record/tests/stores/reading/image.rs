@@ -138,8 +138,6 @@ impl Image {
             recording: 1,
             sequence: 1 << 20,
             flushed_sequence: 0,
-            parity_group: 0,
-            parity_role: 0,
             time_ns: STARTED_NS,
             follows_end: None,
             end_slot: None,

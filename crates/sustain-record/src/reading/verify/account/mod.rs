@@ -22,6 +22,13 @@ const NOTE_IS_DAMAGED: &str = "what the start or the end says is damaged";
 const PARITY_IS_DAMAGED: &str =
     "parity is damaged: what it should protect would be lost with the member that has it";
 
+fn words_of_damage(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Parity => PARITY_IS_DAMAGED,
+        Kind::Data | Kind::Start | Kind::End => NOTE_IS_DAMAGED,
+    }
+}
+
 /// What is known of one recording so far.
 pub(super) struct Account<'a> {
     recording: &'a Recording,
@@ -123,11 +130,7 @@ impl<'a> Account<'a> {
             && extent.is_some_and(|one| one.start_was_whole && one.start == Some(descriptor.place))
             && self.is_kept(origin);
         if descriptor.kind != Kind::Data && !is_whole {
-            let why = match descriptor.kind {
-                Kind::Parity => PARITY_IS_DAMAGED,
-                Kind::Data | Kind::Start | Kind::End => NOTE_IS_DAMAGED,
-            };
-            let why = why.to_owned();
+            let why = words_of_damage(descriptor.kind).to_owned();
             let bad = self
                 .names
                 .bad_of(Some(index), Some(origin.offset_bytes), None, why);

@@ -24,6 +24,7 @@ fn a_frozen_member_keeps_nobody_from_the_outcome() {
         slot_bytes: 1 << 20,
         prewrite: false,
         destroy: place.members.clone(),
+        parities: 0,
         dry_run: false,
     };
     create(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).unwrap();

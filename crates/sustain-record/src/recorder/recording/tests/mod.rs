@@ -187,6 +187,7 @@ impl Place {
             slot_bytes,
             prewrite: false,
             destroy: members.clone(),
+            parities: 0,
             dry_run: false,
         };
         create(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).unwrap();

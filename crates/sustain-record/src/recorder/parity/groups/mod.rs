@@ -2,8 +2,8 @@
 //! different members. It is pure: appends join, become durable, or are lost with their members,
 //! and what follows from that for others comes out.
 //!
-//! An append of data is *covered* when all that is needed to compute it is durable, whatever
-//! becomes of itself. A group is *protected* when it can be read although as many members are gone
+//! An append of data that was lost with its member is *covered* when all that is needed to compute
+//! it is durable. A group is *protected* when it can be read although as many members are gone
 //! as it has appends of parity, those that failed meanwhile included.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ pub(in crate::recorder) enum GroupChange {
 
 /// Where an append of data joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::recorder) struct Joined {
+pub(in crate::recorder) struct GroupPosition {
     /// The group, by the sequence of the append that joined it first.
     pub(in crate::recorder) group: u64,
     /// How many joined before.
@@ -125,7 +125,7 @@ impl Groups {
         group: Option<u64>,
         member: usize,
         sequence: u64,
-    ) -> Joined {
+    ) -> GroupPosition {
         let id = group.unwrap_or(sequence);
         let group = self.groups.entry(id).or_insert_with(|| Group {
             data: Vec::new(),
@@ -139,7 +139,7 @@ impl Groups {
             is_told: false,
         });
         self.group_of.insert(sequence, id);
-        Joined {
+        GroupPosition {
             group: id,
             position: group.data.len() - 1,
         }
@@ -183,8 +183,8 @@ impl Groups {
         }
     }
 
-    /// Notes that there will be no such parity: the members that could have it have failed, or there
-    /// is no place for it.
+    /// Notes that there will be no such parity: the members that could have it have failed, or
+    /// there is no place for it.
     pub(in crate::recorder) fn miss_parity(
         &mut self,
         group: u64,
@@ -274,10 +274,9 @@ impl Group {
         let mut changes = Vec::new();
         for part in self.data.iter_mut().filter(|part| !part.is_told) {
             let change = match part.standing {
-                PartStanding::Durable | PartStanding::NeverMade => continue,
-                _ if absent <= durable => GroupChange::Covered(part.sequence),
+                PartStanding::Lost if absent <= durable => GroupChange::Covered(part.sequence),
                 PartStanding::Lost if gone > durable + pending => GroupChange::Lost(part.sequence),
-                PartStanding::Pending | PartStanding::Lost => continue,
+                _ => continue,
             };
             part.is_told = true;
             changes.push(change);

@@ -1,0 +1,417 @@
+//! Appends join groups here when they are placed, and the parity of groups that close is placed
+//! like data. What is lost with a member may be covered by its group.
+
+use sustain_disk::clock::Timestamp;
+use sustain_disk::engine::{Completion, Operation, Request, Vectors};
+
+use super::duty::member_offset;
+use super::{RecordFeed, RequestPurpose};
+use crate::format::{AppendPlace, CONTROL_STREAM, Descriptor, GroupEntry, GroupList, Kind, crc32c};
+use crate::recorder::filled::{Filled, PayloadMemory};
+use crate::recorder::inlet::Inlet;
+use crate::recorder::ledger::Ledger;
+use crate::recorder::member::{MemberState, Unflushed};
+use crate::recorder::parity::{
+    GroupChange, GroupStretch, GroupSums, OPEN_GROUPS_MAX, ParityAppend,
+};
+use crate::recorder::scatter::{ScatterCandidate, choose};
+use crate::recorder::write;
+
+/// A group closes when its first append is a quarter of the interval of flushes old, so that its
+/// parity is flushed with the data, or soon after.
+const INTERVAL_PART: u64 = 4;
+
+/// The group that an append is to join: an open one, or one that it begins.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct GroupChoice(Option<u64>);
+
+impl GroupChoice {
+    /// The group's number, if this is the append that is placed.
+    pub(super) fn of(self, sequence: u64) -> u64 {
+        self.0.unwrap_or(sequence)
+    }
+}
+
+impl<I: Inlet> RecordFeed<I> {
+    /// How many appends of data a group can have with the members that answer now; 0 if they are
+    /// too few for any parity.
+    fn group_width(&self, now: Timestamp) -> usize {
+        let Some(protection) = &self.protection else {
+            return 0;
+        };
+        let members = self.members.iter().enumerate();
+        let able = members.filter(|(index, member)| {
+            let takes = member.state == MemberState::Active && member.start.is_some();
+            takes && !member.is_slow && !self.stands_still(*index, now)
+        });
+        let most = able.count().saturating_sub(protection.setup.parities);
+        most.min(GroupList::ENTRIES_MAX)
+    }
+
+    /// Whether data may go to this member: not while it is in all groups that may be open.
+    pub(super) fn may_join_group(&self, queue: usize, now: Timestamp) -> bool {
+        let Some(protection) = &self.protection else {
+            return true;
+        };
+        let may_begin = protection.groups.open().count() < OPEN_GROUPS_MAX;
+        protection.groups.open_without(queue).is_some()
+            || may_begin && protection.memory.has(protection.setup.parities)
+            || self.group_width(now) == 0
+            || self.has_member_that_waits(now)
+    }
+
+    /// Whether memory for parity may be held up for long. Then data goes on without.
+    fn has_member_that_waits(&self, now: Timestamp) -> bool {
+        let mut members = self.members.iter().enumerate();
+        members.any(|(index, member)| {
+            member.works() && (member.is_slow || self.stands_still(index, now))
+        })
+    }
+
+    /// The group for an append that is placed on this member now; none if it goes without.
+    pub(super) fn choose_group(&self, queue: usize, now: Timestamp) -> Option<GroupChoice> {
+        let protection = self.protection.as_ref()?;
+        if let Some(group) = protection.groups.open_without(queue) {
+            return Some(GroupChoice(Some(group)));
+        }
+        let may_begin = protection.groups.open().count() < OPEN_GROUPS_MAX
+            && protection.memory.has(protection.setup.parities)
+            && self.group_width(now) > 0;
+        may_begin.then_some(GroupChoice(None))
+    }
+
+    /// Adds an append to the group that was chosen for it.
+    pub(super) fn join_group(
+        &mut self,
+        choice: GroupChoice,
+        (descriptor, queue): (&Descriptor, usize),
+        filled: &Filled,
+        vectors: &Vectors,
+        now: Timestamp,
+    ) {
+        let width = self.group_width(now);
+        let Some(protection) = &mut self.protection else {
+            return;
+        };
+        let group = choice.of(descriptor.sequence);
+        if choice.0.is_none() {
+            let memory = protection.memory.take(protection.setup.parities);
+            let Some(memory) = memory else {
+                return;
+            };
+            let sums = GroupSums::new(memory, now);
+            protection.sums.insert(group, sums);
+        }
+        let entry = GroupEntry {
+            member: queue as u16,
+            place: descriptor.place,
+            append_bytes: descriptor.append_bytes,
+            sequence: descriptor.sequence,
+            descriptor_crc: Descriptor::checksum_in(vectors.as_slice()[0].bytes()),
+        };
+        if let Some(sums) = protection.sums.get_mut(&group) {
+            sums.add(entry, vectors);
+        }
+        let stretch = GroupStretch {
+            stream: filled.stream,
+            start_bytes: filled.start_bytes(),
+            begun_at: filled.begun_at,
+        };
+        protection.stretches.insert(descriptor.sequence, stretch);
+        protection.groups.join(choice.0, queue, descriptor.sequence);
+        if protection.groups.width(group) >= width {
+            self.close_group(group);
+        }
+    }
+
+    /// Turns the sums of an open group into parity that waits for members.
+    fn close_group(&mut self, group: u64) {
+        let Some(protection) = &mut self.protection else {
+            return;
+        };
+        protection.groups.close(group);
+        if let Some(sums) = protection.sums.remove(&group) {
+            protection.waiting.extend(sums.into_parities(group));
+            self.has_changed = true;
+        }
+    }
+
+    /// Closes groups that have waited for long enough, and all where nothing more comes.
+    pub(super) fn close_due_groups(&mut self, now: Timestamp) {
+        let Some(protection) = &self.protection else {
+            return;
+        };
+        let nothing_comes = self.ending.is_some() && self.is_inlet_empty && self.pending.is_empty();
+        let most_ns = self.setup.durability.interval_ns / INTERVAL_PART;
+        let sums = protection.sums.iter();
+        let due = sums.filter(|(_, sums)| nothing_comes || now.since_ns(sums.begun_at) >= most_ns);
+        let due: Vec<u64> = due.map(|(group, _)| *group).collect();
+        due.into_iter().for_each(|group| self.close_group(group));
+    }
+
+    /// When the next group closes by its age.
+    pub(super) fn groups_close_at(&self) -> Option<Timestamp> {
+        let sums = self.protection.as_ref()?.sums.values();
+        let begun_at = sums.map(|sums| sums.begun_at).min()?;
+        Some(begun_at + self.setup.durability.interval_ns / INTERVAL_PART)
+    }
+
+    /// Begins the write of parity, if some is for this member.
+    pub(super) fn begin_parity(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
+        let mut index = 0;
+        while let Some(parity) = self.waiting_parity(index) {
+            let (group, bytes) = (parity.group, parity.append_bytes());
+            let candidates = self.members.iter().enumerate().map(|(index, member)| {
+                let candidate = member.parity_candidate(bytes);
+                let is_open =
+                    candidate.is_open && !self.is_of_group(group, index) && self.may_append(member);
+                ScatterCandidate {
+                    is_open,
+                    ..candidate
+                }
+            });
+            match choose(candidates, u64::from(bytes), self.setup.window) {
+                Some(chosen) if chosen == queue => {
+                    let parity = self.protection.as_mut()?.waiting.remove(index)?;
+                    return Some(self.place_parity(queue, parity, now));
+                }
+                Some(_) => self.has_changed = true,
+                None if !self.has_place_for_parity(group, bytes) => {
+                    self.miss_parity(index, now);
+                    continue;
+                }
+                None => {}
+            }
+            index += 1;
+        }
+        None
+    }
+
+    fn waiting_parity(&self, index: usize) -> Option<&ParityAppend> {
+        self.protection.as_ref()?.waiting.get(index)
+    }
+
+    fn is_of_group(&self, group: u64, member: usize) -> bool {
+        let protection = self.protection.as_ref();
+        protection.is_some_and(|one| one.groups.has_part_on(group, member))
+    }
+
+    /// The longest parity that may be placed next on this member.
+    pub(super) fn waiting_parity_bytes(&self, queue: usize) -> Option<u32> {
+        let waiting = self.protection.as_ref()?.waiting.iter();
+        let of_others = waiting.filter(|parity| !self.is_of_group(parity.group, queue));
+        of_others.map(ParityAppend::append_bytes).max()
+    }
+
+    /// Whether a member outside a group may still take parity of it.
+    fn has_place_for_parity(&self, group: u64, bytes: u32) -> bool {
+        let mut members = self.members.iter().enumerate();
+        members.any(|(index, member)| {
+            let may_begin = member.start.is_some() || member.state == MemberState::Active;
+            let is_outside = !self.is_of_group(group, index);
+            member.works() && may_begin && is_outside && member.has_room_for_parity(bytes)
+        })
+    }
+
+    /// Gives up parity that no member can take.
+    fn miss_parity(&mut self, index: usize, now: Timestamp) {
+        let members = self.members.len();
+        let Some(protection) = &mut self.protection else {
+            return;
+        };
+        let Some(parity) = protection.waiting.remove(index) else {
+            return;
+        };
+        // If it had a place but for members that failed, it is lost with them.
+        let width = protection.groups.width(parity.group);
+        let failed = self
+            .members
+            .iter()
+            .any(|member| member.state == MemberState::Failed);
+        let is_by_failure = failed && width + protection.setup.parities <= members;
+        let changes = protection
+            .groups
+            .miss_parity(parity.group, parity.number, is_by_failure);
+        if let Some(memory) = parity.memory {
+            protection.memory.give(memory);
+        }
+        self.take_changes(changes, now);
+    }
+
+    /// Builds the write that puts parity on a member.
+    fn place_parity(&mut self, queue: usize, mut parity: ParityAppend, now: Timestamp) -> Request {
+        let bytes = parity.append_bytes();
+        let sequence = self.take_sequence();
+        let made_time_ns = self.setup.unix_clock.unix_ns(now);
+        let place = self.members[queue].take_place(bytes, sequence, made_time_ns);
+        let mut descriptor = Descriptor {
+            kind: Kind::Parity,
+            stream: CONTROL_STREAM,
+            payload_bytes: parity.payload_bytes,
+            marks_bytes: parity.list.len() as u32,
+            marks_crc: crc32c(&parity.list),
+            checksums: parity.checksums.clone(),
+            parity_group: parity.group,
+            parity_role: parity.number as u16 + 1,
+            ..self.descriptor(queue, place, bytes, sequence, made_time_ns)
+        };
+        if !descriptor.has_room_for_drifts() {
+            descriptor.drifts.clear();
+        }
+        self.members[queue].previous = Some(place);
+        let memory = parity.memory.take();
+        let vectors = memory.map_or(Vectors::None, |memory| {
+            write::compose(PayloadMemory::Copied(memory), &descriptor, &parity.list)
+        });
+        if let Some(protection) = &mut self.protection {
+            let groups = &mut protection.groups;
+            groups.place_parity(parity.group, parity.number, queue, sequence);
+        }
+        self.data_in_flight += 1;
+        let request = Request {
+            operation: Operation::Write,
+            offset_bytes: member_offset(&self.members[queue], place),
+            vectors,
+            durable: self.setup.durability.each,
+            ..Request::flush(queue)
+        };
+        let purpose = RequestPurpose::Parity {
+            parity,
+            place,
+            sequence,
+        };
+        self.enter(request, purpose, now)
+    }
+
+    /// Finishes the write of parity.
+    pub(super) fn parity_landed(
+        &mut self,
+        queue: usize,
+        (mut parity, place, sequence): (ParityAppend, AppendPlace, u64),
+        has_failed: bool,
+        completion: Completion,
+    ) {
+        let (submitted_at, now) = (completion.submitted_at, completion.completed_at);
+        let bytes = parity.append_bytes();
+        self.data_in_flight -= 1;
+        self.end_waits_since = self.end_waits_since.max(now);
+        let start_ns = self.setup.start;
+        let member = &mut self.members[queue];
+        member.landed(place, bytes);
+        let memory = match write::take_apart(completion.request.vectors, false) {
+            Some(PayloadMemory::Copied(memory)) => Some(memory),
+            _ => None,
+        };
+        if has_failed || !member.works() {
+            if let Some(protection) = &mut self.protection {
+                parity.memory = memory;
+                let groups = &mut protection.groups;
+                groups.take_parity_back(parity.group, parity.number);
+                protection.waiting.push_front(parity);
+            }
+            return;
+        }
+        member.rate.completed(
+            submitted_at.since_ns(start_ns),
+            now.since_ns(start_ns),
+            u64::from(bytes),
+        );
+        if let (Some(memory), Some(protection)) = (memory, &mut self.protection) {
+            protection.memory.give(memory);
+        }
+        if self.setup.durability.each {
+            self.members[queue].made_durable(sequence, place);
+            self.part_durable(sequence, now);
+        } else {
+            let one = Unflushed::of_parity(sequence, place, now);
+            self.members[queue].wrote(one, bytes, now);
+        }
+    }
+
+    /// The account of what is protected of a stream, if anything is.
+    pub(in crate::recorder) fn protected_ledger(&self, stream: usize) -> Option<&Ledger> {
+        self.protection.as_ref()?.ledgers.get(stream)
+    }
+
+    /// Notes that an append is durable, if it is in a group.
+    pub(super) fn part_durable(&mut self, sequence: u64, now: Timestamp) {
+        if let Some(protection) = &mut self.protection {
+            let changes = protection.groups.durable(sequence);
+            self.take_changes(changes, now);
+        }
+    }
+
+    /// Notes that an append will not become durable on its member, if it is in a group.
+    pub(super) fn part_lost(&mut self, sequence: u64, now: Timestamp) {
+        if let Some(protection) = &mut self.protection {
+            let changes = protection.groups.lose(sequence);
+            self.take_changes(changes, now);
+        }
+    }
+
+    /// What a failed member had not made durable may be covered. Returns it if it is in no group.
+    pub(super) fn keep_uncertain(&mut self, one: Unflushed, now: Timestamp) -> Option<Unflushed> {
+        let sequence = one.sequence;
+        match &mut self.protection {
+            Some(protection) if protection.groups.has(sequence) => {
+                protection.uncertain.insert(sequence, one);
+                self.part_lost(sequence, now);
+                None
+            }
+            _ => Some(one),
+        }
+    }
+
+    /// Closes the open groups that have appends on a member that has failed, while what was on its
+    /// way there is in the sums.
+    pub(super) fn fail_in_groups(&mut self, queue: usize, now: Timestamp) {
+        let Some(protection) = &self.protection else {
+            return;
+        };
+        let groups = &protection.groups;
+        let open = groups
+            .open()
+            .filter(|group| groups.has_part_on(*group, queue));
+        let open: Vec<u64> = open.collect();
+        open.into_iter().for_each(|group| self.close_group(group));
+        if let Some(protection) = &mut self.protection {
+            let changes = protection.groups.fail(queue);
+            self.take_changes(changes, now);
+        }
+    }
+
+    /// Takes what follows from an event of a group.
+    fn take_changes(&mut self, changes: Vec<GroupChange>, now: Timestamp) {
+        for change in changes {
+            let Some(protection) = &mut self.protection else {
+                return;
+            };
+            match change {
+                GroupChange::Covered(sequence) => {
+                    protection.uncertain.remove(&sequence);
+                    if let Some(one) = protection.stretches.get(&sequence).copied() {
+                        let stream = usize::from(one.stream);
+                        self.durable(stream, one.start_bytes, one.begun_at, now);
+                    }
+                }
+                GroupChange::Protected(sequence) => {
+                    if let Some(one) = protection.stretches.get(&sequence) {
+                        protection.ledgers[usize::from(one.stream)].durable(one.start_bytes);
+                    }
+                }
+                GroupChange::Lost(sequence) => {
+                    if let Some(one) = protection.uncertain.remove(&sequence) {
+                        self.lose_uncertain(one);
+                    }
+                }
+            }
+        }
+        if let Some(protection) = &mut self.protection {
+            let groups = &protection.groups;
+            protection
+                .stretches
+                .retain(|sequence, _| groups.has(*sequence));
+        }
+        self.has_changed = true;
+    }
+}

@@ -1,0 +1,151 @@
+//! The sums over an open group, and the appends of parity that they become.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use sustain_disk::buffer::AlignedBytes;
+use sustain_disk::clock::Timestamp;
+use sustain_disk::engine::Vectors;
+use sustain_parity::Sums;
+
+use crate::format::{BLOCK_BYTES, GroupEntry, GroupList, PieceChecksums, append_bytes_for};
+
+/// Memory for one append of parity. As bytes it is what lies behind the descriptor.
+#[derive(Debug)]
+struct SumMemory(AlignedBytes);
+
+impl Deref for SumMemory {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0[BLOCK_BYTES..]
+    }
+}
+
+impl DerefMut for SumMemory {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.0[BLOCK_BYTES..]
+    }
+}
+
+/// An open group: what has joined it, and the sums so far.
+#[derive(Debug)]
+pub(in crate::recorder) struct GroupSums {
+    sums: Sums<SumMemory>,
+    entries: Vec<GroupEntry>,
+    /// When the first append joined.
+    pub(in crate::recorder) begun_at: Timestamp,
+}
+
+/// An append of parity that is on no member yet, or not durable there.
+#[derive(Debug)]
+pub(in crate::recorder) struct ParityAppend {
+    /// Its group.
+    pub(in crate::recorder) group: u64,
+    /// Which parity of the group it is, from 0.
+    pub(in crate::recorder) number: usize,
+    /// The encoded list of the group.
+    pub(in crate::recorder) list: Arc<[u8]>,
+    /// The length of the sum.
+    pub(in crate::recorder) payload_bytes: u32,
+    /// The checksums of the sum.
+    pub(in crate::recorder) checksums: Vec<u32>,
+    /// The memory with the sum; none while a request has it.
+    pub(in crate::recorder) memory: Option<AlignedBytes>,
+}
+
+impl GroupSums {
+    /// Sums of nothing, in as much memory as the group is to have parity.
+    pub(in crate::recorder) fn new(memory: Vec<AlignedBytes>, now: Timestamp) -> GroupSums {
+        let numbers: Vec<usize> = (0..memory.len()).collect();
+        let memory = memory.into_iter().map(SumMemory).collect();
+        GroupSums {
+            sums: Sums::empty(&numbers, memory).expect("each parity has its memory"),
+            entries: Vec::new(),
+            begun_at: now,
+        }
+    }
+
+    /// Adds an append as it lies on its member.
+    pub(in crate::recorder) fn add(&mut self, entry: GroupEntry, vectors: &Vectors) {
+        let (position, mut offset_bytes) = (self.entries.len(), 0);
+        for vector in vectors.as_slice() {
+            let added = self.sums.add(position, offset_bytes, vector.bytes());
+            added.expect("an append is no longer than the memory");
+            offset_bytes += vector.len();
+        }
+        self.entries.push(entry);
+    }
+
+    /// Turns the sums into appends of parity.
+    pub(in crate::recorder) fn into_parities(self, group: u64) -> Vec<ParityAppend> {
+        let payload_bytes = self.sums.length_bytes();
+        let memory = self.sums.into_memory();
+        let list = GroupList {
+            parities: memory.len() as u16,
+            entries: self.entries,
+        };
+        let list: Arc<[u8]> = list.encode().into();
+        let parities = memory.into_iter().enumerate();
+        let parities = parities.map(|(number, memory)| {
+            let mut checksums = PieceChecksums::new();
+            checksums.push(&memory[..payload_bytes]);
+            ParityAppend {
+                group,
+                number,
+                list: Arc::clone(&list),
+                payload_bytes: payload_bytes as u32,
+                checksums: checksums.take(),
+                memory: Some(memory.0),
+            }
+        });
+        parities.collect()
+    }
+}
+
+impl ParityAppend {
+    /// The bytes that it takes on a member.
+    pub(in crate::recorder) fn append_bytes(&self) -> u32 {
+        append_bytes_for(self.payload_bytes, self.list.len() as u32)
+    }
+}
+
+/// The memory for sums. It is found when it is needed first.
+#[derive(Debug)]
+pub(in crate::recorder) struct SumPool {
+    free: Vec<AlignedBytes>,
+    /// How many more may be found.
+    left: usize,
+    length_bytes: usize,
+}
+
+impl SumPool {
+    /// At most `most` pieces of this length.
+    pub(in crate::recorder) fn new(most: usize, length_bytes: usize) -> SumPool {
+        SumPool {
+            free: Vec::new(),
+            left: most,
+            length_bytes,
+        }
+    }
+
+    /// Whether there are so many pieces.
+    pub(in crate::recorder) fn has(&self, count: usize) -> bool {
+        self.free.len() + self.left >= count
+    }
+
+    /// Takes so many pieces; none if there are not as many.
+    pub(in crate::recorder) fn take(&mut self, count: usize) -> Option<Vec<AlignedBytes>> {
+        while self.free.len() < count && self.left > 0 {
+            self.left -= 1;
+            self.free.push(AlignedBytes::new(self.length_bytes).ok()?);
+        }
+        let from = self.free.len().checked_sub(count)?;
+        Some(self.free.split_off(from))
+    }
+
+    /// Takes a piece back.
+    pub(in crate::recorder) fn give(&mut self, memory: AlignedBytes) {
+        self.free.push(memory);
+    }
+}

@@ -109,7 +109,10 @@ impl Vector {
     }
 
     /// The bytes that a read fills.
-    fn bytes_mut(&mut self) -> &mut [u8] {
+    ///
+    /// # Panics
+    /// If the memory may only be read, as for [`Buffer::bytes_mut`].
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.buffer.bytes_mut()[self.start..self.start + self.length]
     }
 }
@@ -135,7 +138,8 @@ impl Vectors {
         }
     }
 
-    fn as_mut_slice(&mut self) -> &mut [Vector] {
+    /// The same, to be filled by whoever completes a read.
+    pub fn as_mut_slice(&mut self) -> &mut [Vector] {
         match self {
             Vectors::None => &mut [],
             Vectors::One(vector) => std::slice::from_mut(vector),

@@ -28,6 +28,7 @@ pub mod hold_back_words;
 pub mod member_io;
 pub mod opening;
 pub mod reading;
+pub mod rebuilt;
 pub mod recorder;
 pub mod recover;
 pub mod run;

@@ -7,21 +7,18 @@ use std::ops::Range;
 
 use sustain_disk::buffer::{Buffer, BufferPool};
 use sustain_disk::clock::{Clock, Timestamp};
-use sustain_disk::engine::{
-    Engine, EngineChoice, Limits, Operation, Request, SharedMachine, SimulatedEngine,
-    SimulatedTarget, TargetFiles, Until, Vectors, open,
-};
-use sustain_disk::error::{Error, IoFault};
-use sustain_disk::target::Target;
+use sustain_disk::engine::{Engine, Operation, Request, Until, Vectors};
+use sustain_disk::error::IoFault;
 
 use crate::error::RecordError;
 use crate::format::BLOCK_BYTES;
 
+mod open;
 mod orders;
 mod patience;
 mod steps;
 
-use orders::{BUFFER_BYTES, OrderPart};
+use orders::OrderPart;
 pub use orders::{ReadOrder, WriteOrder};
 pub use patience::on_long_wait;
 pub(crate) use patience::{
@@ -61,68 +58,6 @@ pub struct MemberIo {
 type PartEnd<'a> = dyn FnMut(usize, Result<&[u8], IoFault>) + 'a;
 
 impl MemberIo {
-    /// Opens an engine over real members.
-    ///
-    /// # Errors
-    /// [`Error::EngineRefused`] where the system has none, [`Error::Memory`].
-    ///
-    /// # Panics
-    /// If a target has no file.
-    pub fn open(targets: &[&Target]) -> Result<MemberIo, Error> {
-        let files: TargetFiles = targets
-            .iter()
-            .map(|target| target.file.clone().expect("a real target has a file"))
-            .collect();
-        let in_flight_max = in_flight_max(targets.len());
-        let limits = Limits {
-            depth: IN_FLIGHT_PER_MEMBER as u32,
-            in_flight_max: in_flight_max as u32,
-        };
-        let clock = Clock::Real;
-        // Not io_uring, because it keeps the files, with their claims, for a while after it is
-        // closed. Not libaio either, because closing it takes 30 to 50 ms (the kernel waits until
-        // no CPU looks at it any more), and a recording opens this three times before its first
-        // byte.
-        let engine = open(EngineChoice::Threads, files, limits, &[], &clock)?.engine;
-        let names = targets.iter().map(|target| target.name.clone()).collect();
-        MemberIo::over(engine, clock, names)
-    }
-
-    /// Opens an engine over disks of simulated machines.
-    ///
-    /// # Errors
-    /// [`Error::Memory`].
-    pub fn open_simulated(
-        machines: &[SharedMachine],
-        targets: &[SimulatedTarget],
-        clock: &Clock,
-    ) -> Result<MemberIo, Error> {
-        let engine = SimulatedEngine::new(machines.to_vec(), targets.to_vec(), clock.clone());
-        let numbers = 1..=targets.len();
-        let names = numbers.map(|number| format!("member {number}")).collect();
-        MemberIo::over(Box::new(engine), clock.clone(), names)
-    }
-
-    /// Makes the access over an engine whose targets have these names.
-    pub(crate) fn over(
-        engine: Box<dyn Engine>,
-        clock: Clock,
-        names: Vec<String>,
-    ) -> Result<MemberIo, Error> {
-        let in_flight_max = in_flight_max(names.len());
-        Ok(MemberIo {
-            engine: Some(engine),
-            clock,
-            pool: BufferPool::new(in_flight_max, BUFFER_BYTES)?,
-            in_flight_max,
-            bytes_read: vec![0; names.len()],
-            names,
-            patience_ns: None,
-            is_broken: false,
-            failure: None,
-        })
-    }
-
     /// Waits for members no longer than until none has answered for so long, or for reads ten
     /// times as long. Whoever writes wants that: nothing is lost by beginning again. Who only
     /// reads waits for a bad sector as long as its disk tries.

@@ -97,13 +97,19 @@ impl<'a> Checkable<'a> {
         self.members.iter().any(is_beyond)
     }
 
-    /// The members of the store that are not there: the place of each in the table, and its UUID.
+    /// The members of the store that are not there, also where what they had is computed: the
+    /// place of each in the table, and its UUID.
     fn missing(&self) -> Vec<(usize, Uuid)> {
         let tables = self
             .members
             .first()
             .map(|member| &member.superblock.members);
-        let is_there = |index: usize| self.members.iter().any(|member| member.index() == index);
+        let present = self
+            .members
+            .iter()
+            .filter(|member| member.rebuilt.is_none());
+        let there: BTreeSet<usize> = present.map(OpenMember::index).collect();
+        let is_there = |index: usize| there.contains(&index);
         let all = tables.into_iter().flatten().copied().enumerate();
         all.filter(|(index, _)| !is_there(*index)).collect()
     }

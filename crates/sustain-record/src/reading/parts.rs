@@ -15,7 +15,7 @@ use super::part::{Origin, StreamPart};
 use super::pump::{MemberReads, Pump, ReadWindow};
 use super::scope::Scope;
 use crate::error::RecordError;
-use crate::format::AppendPlace;
+use crate::format::{AppendPlace, Kind};
 
 /// Parts that wait for the consumer. Each keeps a read buffer from being used again.
 const PARTS_AHEAD: usize = 16;
@@ -233,7 +233,11 @@ impl Parts {
                     .into_iter()
                     .filter(|append| {
                         let descriptor = &append.origin.descriptor;
-                        descriptor.recording_id == recording_id && descriptor.place <= of_scope.last
+                        // Nothing but data is computed of a member that is not there.
+                        let is_there = of_scope.rebuilt.is_none() || descriptor.kind == Kind::Data;
+                        is_there
+                            && descriptor.recording_id == recording_id
+                            && descriptor.place <= of_scope.last
                     });
                 for append in found {
                     if let Some(missed) = &mut self.missed {

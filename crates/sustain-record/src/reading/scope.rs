@@ -23,6 +23,7 @@ use super::order::{HOLD_BYTES_MAX, PartOrder};
 use crate::format::{AppendPlace, ClockDrift, SlotCourse};
 use crate::member_io::{MemberIo, READS_ARE_GIVEN};
 use crate::opening::Recording;
+use crate::rebuilt::{Driven, DrivenMember, RebuiltMember};
 use crate::source::framing::Framing;
 use crate::store::{OpenMember, Store};
 use crate::walk::AppendIdentity;
@@ -77,6 +78,8 @@ pub struct ScopeMember {
     pub target: Target,
     /// The simulated disk, if the member is one.
     pub simulated: Option<SimulatedTarget>,
+    /// What is known of the member if it is not there, and is computed from the others.
+    pub rebuilt: Option<Arc<RebuiltMember>>,
     /// The identity that every descriptor on it must carry.
     pub identity: AppendIdentity,
     /// The order in which its slots are written.
@@ -147,6 +150,7 @@ impl Scope {
                         name: member.name.clone(),
                         target: member.target.clone(),
                         simulated: member.simulated,
+                        rebuilt: member.rebuilt.clone(),
                         identity: member.identity(),
                         course: member.superblock.course(),
                         slots: extent.first.slot_serial..extent.last.slot_serial + 1,
@@ -177,7 +181,7 @@ impl Scope {
 
     /// Whether the members are simulated. Then they are driven in the caller's thread.
     pub fn is_simulated(&self) -> bool {
-        self.members.iter().any(|member| member.simulated.is_some())
+        self.driven().simulated().is_some()
     }
 
     /// The order for some streams as a whole.
@@ -257,8 +261,9 @@ impl Scope {
 
     /// Opens the members for a few reads here and there.
     pub(super) fn open_io(&self) -> Result<MemberIo, Error> {
-        let targets: Vec<&Target> = self.members.iter().map(|member| &member.target).collect();
-        let io = io_over(&targets, &self.simulated(), &self.machines, &self.clock)?;
+        let names = self.members.iter().map(|member| member.name.clone());
+        let io =
+            MemberIo::open_driven(self.driven(), names.collect(), &self.machines, &self.clock)?;
         Ok(match self.patience_ns {
             Some(patience_ns) => io.given_up_after(patience_ns / READS_ARE_GIVEN),
             None => io,
@@ -271,21 +276,27 @@ impl Scope {
         limits: Limits,
         regions: &[Arc<Region>],
     ) -> Result<Box<dyn Engine>, Error> {
-        if self.is_simulated() {
+        let driven = self.driven();
+        if let Some(simulated) = driven.simulated() {
             let machines = self.machines.clone();
-            let engine = SimulatedEngine::new(machines, self.simulated(), self.clock.clone());
-            return Ok(Box::new(engine));
+            let engine = SimulatedEngine::new(machines, simulated, self.clock.clone());
+            return driven.around(Box::new(engine), &self.clock);
         }
-        let files = self
-            .members
-            .iter()
-            .map(|member| {
-                let file = member.target.file.clone();
-                file.ok_or_else(|| Error::target(&member.name, "it cannot be read"))
-            })
-            .collect::<Result<_, Error>>()?;
+        let (files, limits) = (driven.files()?, driven.limits(limits));
         let engine = open(EngineChoice::Auto, files, limits, regions, &self.clock)?.engine;
-        Ok(self.recorders_beside().let_pass(engine, &self.clock))
+        let engine = self.recorders_beside().let_pass(engine, &self.clock);
+        driven.around(engine, &self.clock)
+    }
+
+    /// The members, as an engine drives them.
+    fn driven(&self) -> Driven<'_> {
+        let members = self.members.iter().map(|member| DrivenMember {
+            member: member.index,
+            target: &member.target,
+            simulated: member.simulated,
+            rebuilt: member.rebuilt.as_ref(),
+        });
+        Driven::of(&members.collect::<Vec<_>>())
     }
 
     /// Who records on the members' disks.
@@ -293,13 +304,6 @@ impl Scope {
         let members = self.members.iter();
         let targets = members.map(|member| (&member.target, Some(Path::new(&member.name))));
         RecordersBeside::under(targets, &Roots::default())
-    }
-
-    fn simulated(&self) -> Vec<SimulatedTarget> {
-        self.members
-            .iter()
-            .filter_map(|member| member.simulated)
-            .collect()
     }
 }
 
@@ -309,23 +313,7 @@ pub(super) fn open_io(
     machines: &[SharedMachine],
     clock: &Clock,
 ) -> Result<MemberIo, Error> {
-    let targets: Vec<&Target> = members.iter().map(|member| &member.target).collect();
-    let simulated: Vec<SimulatedTarget> = members
-        .iter()
-        .filter_map(|member| member.simulated)
-        .collect();
-    io_over(&targets, &simulated, machines, clock)
-}
-
-fn io_over(
-    targets: &[&Target],
-    simulated: &[SimulatedTarget],
-    machines: &[SharedMachine],
-    clock: &Clock,
-) -> Result<MemberIo, Error> {
-    if simulated.is_empty() {
-        MemberIo::open(targets)
-    } else {
-        MemberIo::open_simulated(machines, simulated, clock)
-    }
+    let driven: Vec<DrivenMember<'_>> = members.iter().map(OpenMember::driven).collect();
+    let names = members.iter().map(|member| member.name.clone());
+    MemberIo::open_driven(Driven::of(&driven), names.collect(), machines, clock)
 }

@@ -1,9 +1,12 @@
 //! A member of an open store: the target that drives it, and its superblock.
 
+use std::sync::Arc;
+
 use sustain_disk::engine::SimulatedTarget;
 use sustain_disk::target::{Passthrough, Target};
 
 use crate::format::Superblock;
+use crate::rebuilt::{DrivenMember, RebuiltMember};
 use crate::walk::AppendIdentity;
 
 /// A member of an open store.
@@ -19,12 +22,25 @@ pub struct OpenMember {
     pub passthrough: Option<Passthrough>,
     /// The newest of its valid superblocks, which describes the store and this member.
     pub superblock: Superblock,
+    /// What is known of the member if it is not there, and is computed from the others. Then its
+    /// target has no file, its superblock is made up, and it can only be read.
+    pub rebuilt: Option<Arc<RebuiltMember>>,
 }
 
 impl OpenMember {
     /// The identity that every descriptor on this member must carry.
     pub fn identity(&self) -> AppendIdentity {
         AppendIdentity::of(&self.superblock)
+    }
+
+    /// The member, as an engine drives it.
+    pub(crate) fn driven(&self) -> DrivenMember<'_> {
+        DrivenMember {
+            member: self.index(),
+            target: &self.target,
+            simulated: self.simulated,
+            rebuilt: self.rebuilt.as_ref(),
+        }
     }
 
     /// Its place among all members of the store.

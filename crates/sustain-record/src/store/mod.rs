@@ -15,6 +15,7 @@ mod path;
 mod pin_tables;
 mod pins;
 mod prewrite;
+mod rebuilt;
 pub(crate) mod superblocks;
 mod wipe;
 
@@ -76,9 +77,11 @@ pub struct Store {
     pub id: Uuid,
     /// The size of all slots.
     pub slot_bytes: u32,
-    /// The members that were given, in the order of the table of members.
+    /// The members that were given, and those that were not and can be computed from them, in the
+    /// order of the table of members.
     pub members: Vec<OpenMember>,
-    /// The members that were not given. A store that is open for recording has none.
+    /// The members that were not given, and of which nothing can be computed. A store that is open
+    /// for recording has none.
     pub missing: Vec<Missing>,
     /// The place where each of `members` ends, in the same order.
     pub tails: Vec<MemberTail>,
@@ -135,7 +138,10 @@ impl Store {
     /// [`RecordError::Engine`]. Blocks that cannot be read count as empty.
     pub fn recordings(&mut self) -> Result<Vec<Recording>, RecordError> {
         let chapters = self.ask(Opening::chapters)?;
-        merge(&self.by_index(chapters)).map_err(|apart| self.recorded_apart(apart))
+        let merged = merge(&self.by_index(chapters));
+        let mut recordings = merged.map_err(|apart| self.recorded_apart(apart))?;
+        self.note_ends_of_rebuilt(&mut recordings);
+        Ok(recordings)
     }
 
     /// Sorts what the members that are there tell by their places in the table of members.

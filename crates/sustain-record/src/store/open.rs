@@ -18,6 +18,7 @@ use crate::error::RecordError;
 use crate::format::{Superblock, SuperblockError};
 use crate::member_io::{GIVEN_UP_AFTER_NS, MemberIo};
 use crate::opening::{Opening, PATIENCE_SLOTS};
+use crate::rebuilt::{Driven, DrivenMember};
 
 impl Store {
     /// Opens the store that has the members `names`, in any order: block devices, files, or
@@ -49,7 +50,12 @@ impl Store {
             }
             targets.push((target, None));
         }
-        Store::of(targets, mode, Vec::new(), Clock::Real, notes)
+        Store::of(
+            targets,
+            mode,
+            (Vec::new(), Clock::Real),
+            (notes, Vec::new()),
+        )
     }
 
     /// Opens a store like [`Store::open`], on disks of simulated machines that keep what is
@@ -67,7 +73,8 @@ impl Store {
             .iter()
             .map(|disk| (disk.target.clone(), Some(disk.simulated)))
             .collect();
-        Store::of(targets, mode, machines.to_vec(), clock.clone(), Vec::new())
+        let machines = (machines.to_vec(), clock.clone());
+        Store::of(targets, mode, machines, (Vec::new(), Vec::new()))
     }
 
     /// Opens members again for reading that are open already, to see what a recorder has done to
@@ -80,20 +87,24 @@ impl Store {
         machines: &[SharedMachine],
         clock: &Clock,
     ) -> Result<Store, RecordError> {
-        let targets = members
-            .iter()
+        let (rebuilt, there): (Vec<_>, Vec<_>) =
+            members.iter().partition(|member| member.rebuilt.is_some());
+        let targets = there
+            .into_iter()
             .map(|member| (member.target.clone(), member.simulated))
             .collect();
-        let (machines, clock) = (machines.to_vec(), clock.clone());
-        Store::of(targets, Mode::Read, machines, clock, Vec::new())
+        let rebuilt = rebuilt.into_iter().cloned().collect();
+        let machines = (machines.to_vec(), clock.clone());
+        Store::of(targets, Mode::Read, machines, (Vec::new(), rebuilt))
     }
 
+    /// Opens the store with these members, given the missing ones of which is known already what
+    /// can be computed.
     fn of(
         targets: Vec<(Target, Option<SimulatedTarget>)>,
         mode: Mode,
-        machines: Vec<SharedMachine>,
-        clock: Clock,
-        notes: Vec<String>,
+        (machines, clock): (Vec<SharedMachine>, Clock),
+        (notes, rebuilt): (Vec<String>, Vec<OpenMember>),
     ) -> Result<Store, RecordError> {
         if targets.is_empty() {
             return Err(RecordError::Usage("no members were given".to_owned()));
@@ -144,6 +155,7 @@ impl Store {
             bytes_read: 0,
         };
         store.tails = store.ask(Opening::tail)?;
+        store.add_rebuilt(rebuilt)?;
         store.note_tails();
         store.look_at_pins()?;
         if mode == Mode::Record {
@@ -176,11 +188,10 @@ pub(super) fn io(
     machines: &[SharedMachine],
     clock: &Clock,
 ) -> Result<MemberIo, RecordError> {
-    let targets: Vec<_> = members
-        .iter()
-        .map(|member| (&member.target, member.simulated))
-        .collect();
-    io_over(&targets, mode, machines, clock)
+    let driven: Vec<DrivenMember<'_>> = members.iter().map(OpenMember::driven).collect();
+    let names = members.iter().map(|member| member.name.clone());
+    let io = MemberIo::open_driven(Driven::of(&driven), names.collect(), machines, clock)?;
+    Ok(within_patience(io, mode))
 }
 
 /// Opens single reads and writes of targets that may become members. Either all of them are
@@ -200,10 +211,14 @@ pub(super) fn io_over(
             MemberIo::open(&files)?
         }
     };
-    Ok(match mode {
+    Ok(within_patience(io, mode))
+}
+
+fn within_patience(io: MemberIo, mode: Mode) -> MemberIo {
+    match mode {
         Mode::Read => io,
         Mode::Record => io.given_up_after(GIVEN_UP_AFTER_NS),
-    })
+    }
 }
 
 /// Opens a member. What does not open in time is given up: nothing is lost by beginning again.
@@ -315,6 +330,7 @@ fn read_members(
                 simulated,
                 passthrough: None,
                 superblock,
+                rebuilt: None,
             })
         })
         .collect()

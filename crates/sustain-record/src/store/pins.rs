@@ -50,7 +50,8 @@ impl Store {
             });
             let on_members: Vec<(Pin, u64)> = on_members.collect();
             let slots: u64 = on_members.iter().map(|(_, slots)| slots).sum();
-            let name = |index: usize| self.members[index].name.clone();
+            let present: Vec<&OpenMember> = self.present().collect();
+            let name = |index: usize| present[index].name.clone();
             Some(StorePin {
                 number: pin.number,
                 from_time_ns: pin.from_time_ns,
@@ -64,8 +65,15 @@ impl Store {
         .collect()
     }
 
+    /// Those of members that are there. What is computed of the others has no table of pins.
     fn superblocks(&self) -> Vec<&Superblock> {
-        self.members.iter().map(|one| &one.superblock).collect()
+        self.present().map(|one| &one.superblock).collect()
+    }
+
+    fn present(&self) -> impl Iterator<Item = &OpenMember> {
+        self.members
+            .iter()
+            .filter(|member| member.rebuilt.is_none())
     }
 
     /// The members that are too old to know of a pin; none if it is not set.
@@ -134,7 +142,12 @@ impl Store {
         };
         let all = self.ask(Opening::chapters)?;
         let pinned = self.ask(|opening| opening.pinned(number))?;
-        let (pinned, all) = (self.by_index(pinned), self.by_index(all));
+        let (mut pinned, all) = (self.by_index(pinned), self.by_index(all));
+        let rebuilt = self
+            .members
+            .iter()
+            .filter(|member| member.rebuilt.is_some());
+        rebuilt.for_each(|member| pinned[member.index()] = None);
         let pins = self.members.iter().filter_map(|one| pin_of(one, number));
         let kept = Kept {
             pin: number,

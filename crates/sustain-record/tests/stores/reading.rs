@@ -2,7 +2,7 @@
 //! a hole that is closed up, every flaw named.
 
 #[path = "reading/image.rs"]
-mod image;
+pub mod image;
 
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -24,7 +24,7 @@ use sustain_record::reading::verify::{
 };
 use sustain_targets::Stop;
 
-fn noise(seed: u64, length: usize) -> Vec<u8> {
+pub fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {
         state ^= state << 13;
@@ -62,13 +62,13 @@ fn scattered(has_end: bool) -> Image {
     image
 }
 
-fn parts(scope: &Scope, stream: u16, range: &Range) -> Vec<StreamPart> {
+pub fn parts(scope: &Scope, stream: u16, range: &Range) -> Vec<StreamPart> {
     let reader = StreamReader::open(scope, stream, range).unwrap();
     reader.collect::<Result<_, _>>().unwrap()
 }
 
 /// The bytes of parts, which must follow each other; the lost ranges; and where they end.
-fn joined(parts: &[StreamPart]) -> (Vec<u8>, Vec<std::ops::Range<u64>>) {
+pub fn joined(parts: &[StreamPart]) -> (Vec<u8>, Vec<std::ops::Range<u64>>) {
     let mut bytes = Vec::new();
     let mut lost: Vec<std::ops::Range<u64>> = Vec::new();
     let mut at = parts.first().map_or(0, StreamPart::offset_bytes);
@@ -1976,7 +1976,7 @@ fn a_sector_that_cannot_be_read_costs_its_piece_and_is_named() {
     assert_eq!(result.bad[0].offset_bytes, Some(block));
 }
 
-fn simulated_target(name: &str) -> Target {
+pub fn simulated_target(name: &str) -> Target {
     Target {
         name: name.to_owned(),
         kind: TargetKind::Simulated,
@@ -1989,7 +1989,7 @@ fn simulated_target(name: &str) -> Target {
 }
 
 /// A machine with the members on its disks, one of which cannot read a byte.
-fn machine(image: &Image, faulty: usize, bad_byte: usize, clock: &Clock) -> SharedMachine {
+pub fn machine(image: &Image, faulty: usize, bad_byte: usize, clock: &Clock) -> SharedMachine {
     let disks = image.members.iter().enumerate().map(|(index, member)| {
         let mut disk =
             DiskDescription::new(&format!("d{index}"), member.bytes.len() as u64, 1e9, 1e9);

@@ -216,7 +216,7 @@ fn hole_words(why: HoleReason, store: &Store, is_crashed: bool) -> String {
         )
     };
     match why {
-        HoleReason::Missing if store.missing.is_empty() => {
+        HoleReason::Missing if store.not_given().is_empty() => {
             let crash = if is_crashed {
                 ", or a crash took them before they were durable"
             } else {
@@ -228,7 +228,7 @@ fn hole_words(why: HoleReason, store: &Store, is_crashed: bool) -> String {
             )
         }
         HoleReason::Missing => {
-            let missing: Vec<String> = store.missing.iter().map(missing_words).collect();
+            let missing: Vec<String> = store.not_given().iter().map(missing_words).collect();
             let them = if missing.len() == 1 { "it" } else { "them" };
             format!(
                 "they are on none of the members that were given. Not given: {}; name {them}, too",

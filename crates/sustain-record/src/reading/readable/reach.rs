@@ -18,6 +18,10 @@ impl CutReach {
     /// The slots next in order, up to where the recorder would have had to wait for a flush, or for
     /// the next copy of the start; none if it cannot have been writing over anything.
     pub(super) fn of(member: &OpenMember, recordings: &[Recording]) -> Option<CutReach> {
+        // Of one that is not there it cannot be told what a power cut has hit.
+        if member.rebuilt.is_some() {
+            return None;
+        }
         let geometry = &member.superblock.geometry;
         let course = member.superblock.course();
         let reach = |(recording, extent): (&Recording, StreamExtent)| {

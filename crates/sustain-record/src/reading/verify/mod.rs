@@ -189,6 +189,7 @@ pub fn verify(
     observing.report(0, 0);
     check_superblocks(store, &mut result)?;
     check_newest_slots(store, &mut result);
+    check_rebuilt(store, &mut result);
     for number in store.unseen_recordings() {
         result.add(Discrepancy::of_store(Some(number), &store.unseen_words()));
     }
@@ -289,8 +290,10 @@ impl VerifyResult {
 
 /// Whether all members of the store are there, and none has become smaller.
 fn is_all_there(store: &Checkable<'_>) -> bool {
-    let is_whole =
-        |member: &OpenMember| !ends_before(member, member.superblock.geometry.member_bytes);
+    let is_whole = |member: &OpenMember| {
+        let member_bytes = member.superblock.geometry.member_bytes;
+        member.rebuilt.is_none() && !ends_before(member, member_bytes)
+    };
     let count = store
         .members
         .first()
@@ -398,7 +401,8 @@ fn check_superblocks(store: Checkable<'_>, result: &mut VerifyResult) -> Result<
         return Ok(());
     }
     let mut io = super::scope::open_io(store.members, store.machines, store.clock)?;
-    for (index, member) in store.members.iter().enumerate() {
+    let members = store.members.iter().enumerate();
+    for (index, member) in members.filter(|(_, member)| member.rebuilt.is_none()) {
         for offset_bytes in member.superblock.geometry.superblock_offsets() {
             let why = match io.read(index, offset_bytes, BLOCK_BYTES) {
                 Err(_) if ends_before(member, offset_bytes + BLOCK_BYTES as u64) => Some(format!(
@@ -433,6 +437,24 @@ fn check_newest_slots(store: Checkable<'_>, result: &mut VerifyResult) {
             offset_bytes: Some(member.superblock.geometry.offset_of(place)),
             ..Discrepancy::of_store(None, IS_GONE)
         });
+    }
+}
+
+/// Tells of the members that are not there, and are computed from the others. All of what they had
+/// may be found, and yet the store is not whole: the next loss may be one too many.
+fn check_rebuilt(store: Checkable<'_>, result: &mut VerifyResult) {
+    for member in store
+        .members
+        .iter()
+        .filter(|member| member.rebuilt.is_some())
+    {
+        let why = format!(
+            "member {} (UUID {}) is missing: what it had is computed from the others and checked, \
+             and is protected against fewer further losses",
+            member.index() + 1,
+            member.superblock.member
+        );
+        result.add(Discrepancy::of_store(None, &why));
     }
 }
 

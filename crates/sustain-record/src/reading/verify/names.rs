@@ -1,6 +1,6 @@
 //! Names the places of flaws. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Discrepancy;
 use crate::format::Geometry;
@@ -11,6 +11,8 @@ use crate::reading::scope::Scope;
 pub(super) struct Names {
     by_index: BTreeMap<usize, String>,
     pub(super) in_scope: Vec<(usize, Geometry)>,
+    /// Members, by their index in the store, that are not there and are computed from others.
+    rebuilt: BTreeSet<usize>,
     recording: u32,
 }
 
@@ -29,8 +31,19 @@ impl Names {
             in_scope: members
                 .map(|member| (member.index, member.identity.geometry))
                 .collect(),
+            rebuilt: scope
+                .members
+                .iter()
+                .filter(|member| member.rebuilt.is_some())
+                .map(|member| member.index)
+                .collect(),
             recording: recording.number,
         }
+    }
+
+    /// Whether a member is not there and is computed from others.
+    pub(super) fn is_rebuilt(&self, index: usize) -> bool {
+        self.rebuilt.contains(&index)
     }
 
     /// A flaw on a member, by its index in the store, and what is lost by it: the stream, and from

@@ -59,6 +59,8 @@ pub(super) struct MemberSurroundings {
     pub(super) geometry: Geometry,
     /// Whether members may have been written over.
     pub(super) has_laps: bool,
+    /// Whether the member is not there: starts, end marks and parity are not computed.
+    pub(super) is_rebuilt: bool,
     /// Whether a start may never have got its seal: in a crash, or on a member that was given up.
     pub(super) start_may_be_unsealed: bool,
     /// Whether a crash may have left the end mark without its seal.
@@ -102,6 +104,7 @@ impl AccountOfMember {
             !around.has_laps || around.extent.is_some_and(is_left)
         };
         if let Some(start) = descriptor.start.filter(is_kept)
+            && !around.is_rebuilt
             && !self.starts.contains(&start)
             && self.starts_missed.insert(start)
         {
@@ -187,7 +190,8 @@ fn behind(last: &Origin, last_missing: AppendPlace) -> AppendPlace {
 /// In a ring that has gone round, what lies before the oldest append that is found has been written
 /// over, unless that names one where nothing has been. Returns where that one lies.
 pub(super) fn lost_before_first(first: &Origin, around: &MemberSurroundings) -> Option<u64> {
-    let extent = around.extent.filter(|extent| extent.is_overwritten)?;
+    let is_looked_at = |extent: &StreamExtent| extent.is_overwritten && !around.is_rebuilt;
+    let extent = around.extent.filter(is_looked_at)?;
     let previous = first.descriptor.previous?;
     let is_reported = first.descriptor.start == Some(previous);
     let is_kept = previous.slot_serial >= extent.kept_from_slot && !is_reported;

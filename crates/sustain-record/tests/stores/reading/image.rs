@@ -6,10 +6,11 @@ use std::os::unix::fs::FileExt;
 
 use sustain_disk::clock::Clock;
 use sustain_disk::target::{DataPath, Direction, OpenRequest, open_path};
+use sustain_parity::Sums;
 use sustain_record::format::{
-    AppendPlace, ClockDrift, Descriptor, EndNote, Gap, Geometry, Kind, MarksWriter, PayloadMark,
-    PieceChecksums, Position, Seal, StartNote, StreamNote, StreamTotal, Superblock,
-    append_bytes_for, crc32c,
+    AppendPlace, ClockDrift, Descriptor, EndNote, Gap, Geometry, GroupEntry, GroupList, Kind,
+    MarksWriter, PayloadMark, PieceChecksums, Position, Seal, StartNote, StreamNote, StreamTotal,
+    Superblock, append_bytes_for, crc32c,
 };
 use sustain_record::opening::{Opening, Recording, merge};
 use sustain_record::reading::scope::Scope;
@@ -60,6 +61,19 @@ pub struct Image {
     /// What the next starts say of the slot of the last end mark.
     pub end_slot: Option<u64>,
     is_ring: bool,
+    /// Parities of each group, and the most appends of data; none without parity.
+    protection: Option<(usize, usize)>,
+    /// Groups that get more appends, the oldest first, with their appends as they lie on members.
+    open_groups: Vec<(GroupList, Vec<Vec<u8>>)>,
+    /// The member that gets the next parity, or else the one behind it.
+    pub parity_first: usize,
+}
+
+/// The group of an append, and its place among the parities.
+#[derive(Clone, Copy, Default)]
+struct InGroup {
+    group: u64,
+    role: u16,
 }
 
 impl Image {
@@ -142,9 +156,89 @@ impl Image {
             follows_end: None,
             end_slot: None,
             is_ring,
+            protection: None,
+            open_groups: Vec::new(),
+            parity_first: 0,
         };
         (0..member_count).for_each(|member| image.start(member));
         image
+    }
+
+    /// Protects all data from now on by so many parities, in groups of at most so many appends.
+    pub fn protect(&mut self, parities: usize, appends_max: usize) {
+        assert!(
+            parities + appends_max <= self.members.len(),
+            "each on a member of its own"
+        );
+        self.protection = Some((parities, appends_max));
+        let counts = self
+            .members
+            .iter()
+            .map(|one| one.superblock.geometry.slot_count);
+        let counts: Vec<u64> = counts.collect();
+        for member in &mut self.members {
+            member.superblock.take_parity(parities as u16, &counts);
+        }
+        self.write_superblocks();
+    }
+
+    /// The oldest open group that has nothing on a member, or a new one.
+    fn join_group(&mut self, member: usize) -> usize {
+        let is_beside = |(list, _): &(GroupList, _)| {
+            list.entries
+                .iter()
+                .all(|one| usize::from(one.member) != member)
+        };
+        self.open_groups
+            .iter()
+            .position(is_beside)
+            .unwrap_or_else(|| {
+                let parities = self.protection.map_or(0, |(parities, _)| parities as u16);
+                let entries = Vec::new();
+                self.open_groups
+                    .push((GroupList { parities, entries }, Vec::new()));
+                self.open_groups.len() - 1
+            })
+    }
+
+    /// Closes all groups, the oldest first.
+    pub fn close_groups(&mut self) {
+        while !self.open_groups.is_empty() {
+            self.close_group(0);
+        }
+    }
+
+    fn close_group(&mut self, index: usize) {
+        let (list, appends) = self.open_groups.remove(index);
+        let parities: Vec<usize> = (0..usize::from(list.parities)).collect();
+        let memory = vec![vec![0; list.parity_bytes() as usize]; parities.len()];
+        let mut sums = Sums::empty(&parities, memory).unwrap();
+        for (position, append) in appends.iter().enumerate() {
+            sums.add(position, 0, append).unwrap();
+        }
+        let is_beside = |member: &usize| {
+            list.entries
+                .iter()
+                .all(|one| usize::from(one.member) != *member)
+        };
+        let count = self.members.len();
+        let in_turn = (0..count).map(|one| (self.parity_first + one) % count);
+        let members: Vec<usize> = in_turn.filter(is_beside).collect();
+        self.parity_first += 1;
+        for ((member, sum), parity) in members.into_iter().zip(sums.into_memory()).zip(1..) {
+            let group = InGroup {
+                group: list.entries[0].sequence,
+                role: parity,
+            };
+            self.put_bytes(
+                member,
+                (Kind::Parity, CONTROL_STREAM),
+                &sum,
+                (&list.encode(), 0),
+                None,
+                group,
+            );
+        }
     }
 
     /// A further recording of the same streams, in slots of its own.
@@ -204,6 +298,7 @@ impl Image {
     }
 
     pub fn end(&mut self) {
+        self.close_groups();
         let streams = (0..self.positions.len()).map(|stream| StreamTotal {
             offered: self.positions[stream].next_offset_bytes,
             recorded: self.recorded[stream],
@@ -299,14 +394,59 @@ impl Image {
         marks: &[PayloadMark],
         gap: Option<Gap>,
     ) {
-        self.sequence += 1;
-        let first_time_ns = self.time_ns;
-        self.time_ns += 1_000_000;
         let mut writer = MarksWriter::new();
+        let first_time_ns = self.time_ns;
         marks
             .iter()
             .for_each(|mark| writer.push(*mark, first_time_ns));
-        let marks_bytes = writer.bytes();
+        if kind == Kind::Data {
+            self.add_drifts(stream, marks, first_time_ns, first_time_ns + 600_000);
+        }
+        let marks = (writer.bytes(), writer.frames_begun());
+        let Some((_, appends_max)) = self.protection.filter(|_| kind == Kind::Data) else {
+            return self.put_bytes(
+                member,
+                (kind, stream),
+                payload,
+                marks,
+                gap,
+                InGroup::default(),
+            );
+        };
+        let index = self.join_group(member);
+        let first = self.open_groups[index].0.entries.first();
+        let group = first.map_or(self.sequence + 1, |first| first.sequence);
+        let in_group = InGroup { group, role: 0 };
+        self.put_bytes(member, (kind, stream), payload, marks, gap, in_group);
+        let put = &self.puts[self.puts.len() - 1];
+        let append_bytes = put.descriptor.append_bytes;
+        let append = &self.members[member].bytes[put.offset_bytes..][..append_bytes as usize];
+        let (list, appends) = &mut self.open_groups[index];
+        list.entries.push(GroupEntry {
+            member: member as u16,
+            place: put.descriptor.place,
+            append_bytes,
+            sequence: put.descriptor.sequence,
+            descriptor_crc: u32::from_le_bytes(append[8..12].try_into().unwrap()),
+        });
+        appends.push(append.to_vec());
+        if appends.len() == appends_max {
+            self.close_group(index);
+        }
+    }
+
+    fn put_bytes(
+        &mut self,
+        member: usize,
+        (kind, stream): (Kind, u16),
+        payload: &[u8],
+        (marks_bytes, frames_begun): (&[u8], u64),
+        gap: Option<Gap>,
+        in_group: InGroup,
+    ) {
+        self.sequence += 1;
+        let first_time_ns = self.time_ns;
+        self.time_ns += 1_000_000;
         let append_bytes = append_bytes_for(payload.len() as u32, marks_bytes.len() as u32);
         let place = self.members[member].place_for(append_bytes);
         let gap_bytes = gap.map_or(0, |gap| gap.bytes);
@@ -316,12 +456,11 @@ impl Image {
         }
         let made_time_ns = self.time_ns - 400_000;
         if kind == Kind::Data {
-            self.add_drifts(stream, marks, first_time_ns, made_time_ns);
             let position = &mut self.positions[usize::from(stream)];
             stream_offset_bytes = position.next_offset_bytes + gap_bytes;
             position.next_offset_bytes = stream_offset_bytes + payload.len() as u64;
             first_frame = position.frames + gap.map_or(0, |gap| gap.frames);
-            position.frames = first_frame + writer.frames_begun();
+            position.frames = first_frame + frames_begun;
             position.gap_bytes += gap_bytes;
             self.members[member].member_bytes[usize::from(stream)] += payload.len() as u64;
         }
@@ -353,8 +492,8 @@ impl Image {
             previous: on_member.previous,
             start: on_member.start,
             flushed_sequence: self.flushed_sequence,
-            parity_group: 0,
-            parity_role: 0,
+            parity_group: in_group.group,
+            parity_role: in_group.role,
             first_frame,
             positions,
             checksums: checksums.take(),
@@ -401,6 +540,13 @@ impl Image {
             if has_ended {
                 superblock.end_slot = Some(member.next.slot_serial);
             }
+        }
+        self.write_superblocks();
+    }
+
+    fn write_superblocks(&mut self) {
+        for member in &mut self.members {
+            let superblock = &member.superblock;
             let offsets = superblock.geometry.superblock_offsets();
             for (copy, at) in (0..).zip(offsets) {
                 member.bytes[at as usize..][..4096].copy_from_slice(&superblock.encode(copy));
@@ -439,6 +585,7 @@ impl Image {
                 simulated: None,
                 passthrough: None,
                 superblock: member.superblock.clone(),
+                rebuilt: None,
             });
             files.push(file);
         }

@@ -22,7 +22,8 @@ const NOTE_IS_DAMAGED: &str = "what the start or the end says is damaged";
 const PARITY_IS_DAMAGED: &str =
     "parity is damaged: what it should protect would be lost with the member that has it";
 
-fn words_of_damage(kind: Kind) -> &'static str {
+/// What is wrong with an append of another kind than data that is not whole.
+fn control_is_damaged(kind: Kind) -> &'static str {
     match kind {
         Kind::Parity => PARITY_IS_DAMAGED,
         Kind::Data | Kind::Start | Kind::End => NOTE_IS_DAMAGED,
@@ -130,7 +131,7 @@ impl<'a> Account<'a> {
             && extent.is_some_and(|one| one.start_was_whole && one.start == Some(descriptor.place))
             && self.is_kept(origin);
         if descriptor.kind != Kind::Data && !is_whole {
-            let why = words_of_damage(descriptor.kind).to_owned();
+            let why = control_is_damaged(descriptor.kind).to_owned();
             let bad = self
                 .names
                 .bad_of(Some(index), Some(origin.offset_bytes), None, why);
@@ -152,6 +153,7 @@ impl<'a> Account<'a> {
             extent,
             geometry,
             has_laps: self.has_laps,
+            is_rebuilt: self.names.is_rebuilt(index),
             start_may_be_unsealed: self.recording.is_crashed() && !is_known_start
                 || is_doubtful_start,
             // A crash in a ring leaves no trace in the end mark of recovering but this.

@@ -1,0 +1,178 @@
+//! Members that are not there, read through the others: where parity protects what they had, it is
+//! computed from the other appends of its group (docs/format.md, "Parity").
+//!
+//! The store looks through the members that are there for the lists of groups. [`computed`] finds
+//! out what can be computed of the others, and a [`RebuiltMember`] has that of one of them.
+//! [`Driven`] puts an engine around the real one that turns a read of such a member into reads of
+//! the others. So nothing above the engine knows of it, and each append is checked by its own
+//! checksums, as one that was read.
+
+mod drive;
+mod engine;
+mod groups;
+mod piece;
+mod stand_in;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use sustain_disk::engine::SimulatedTarget;
+use sustain_disk::target::Target;
+
+use crate::format::{AppendPlace, Geometry};
+use crate::walk::AppendIdentity;
+
+pub(crate) use drive::{Driven, DrivenMember};
+pub(crate) use groups::{Computed, FoundParity, MemberThere, StoreShape, computed};
+
+use groups::Group;
+
+/// A member that is there, from which others are computed.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    /// Its place in the table of members.
+    pub(crate) member: usize,
+    pub(crate) target: Target,
+    pub(crate) simulated: Option<SimulatedTarget>,
+}
+
+/// A member that is not there, as far as its appends can be computed.
+#[derive(Debug)]
+pub struct RebuiltMember {
+    identity: AppendIdentity,
+    /// The members that are there; groups name them by their index here.
+    sources: Vec<Source>,
+    groups: Arc<Vec<Group>>,
+    /// By their offset on the member, apart from each other.
+    appends: Vec<ComputedAppend>,
+    /// By their offset on the member. None lies within one of the appends.
+    stand_ins: Vec<StandIn>,
+}
+
+/// An append of data that can be computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ComputedAppend {
+    offset_bytes: u64,
+    append_bytes: u32,
+    place: AppendPlace,
+    /// Its group, and its position in that.
+    group: usize,
+    position: usize,
+}
+
+/// The beginning of a slot in which nothing is known: what stands there instead is made of the
+/// append that comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct StandIn {
+    offset_bytes: u64,
+    place: AppendPlace,
+    /// The append that comes next, by its index.
+    next: usize,
+}
+
+impl RebuiltMember {
+    /// Makes the member with this identity of what can be computed of it.
+    pub(crate) fn new(
+        identity: AppendIdentity,
+        sources: Vec<Source>,
+        computed: &Computed,
+        member: usize,
+    ) -> RebuiltMember {
+        let appends = appends_on(&identity.geometry, computed, member);
+        RebuiltMember {
+            stand_ins: stand_ins(&identity.geometry, &appends),
+            identity,
+            sources,
+            groups: Arc::clone(&computed.groups),
+            appends,
+        }
+    }
+
+    /// The newest slot of which anything is known; none if nothing is known at all.
+    pub(crate) fn newest_serial(&self) -> Option<u64> {
+        let serials = self.appends.iter().map(|append| append.place.slot_serial);
+        serials.max()
+    }
+
+    /// The most reads that one piece of an append takes.
+    fn reads_max(&self) -> usize {
+        let reads = self.appends.iter().map(|append| {
+            let group = &self.groups[append.group];
+            group.data.len() + group.parities.len()
+        });
+        reads.max().unwrap_or(1)
+    }
+}
+
+/// The appends of a member that can be computed. A slot that was written again has what came last
+/// in it, and nothing else.
+fn appends_on(geometry: &Geometry, computed: &Computed, member: usize) -> Vec<ComputedAppend> {
+    let all = computed.lost_on(member);
+    let mut appends: Vec<ComputedAppend> = all
+        .map(|(group, position, entry)| ComputedAppend {
+            offset_bytes: geometry.offset_of(entry.place),
+            append_bytes: entry.append_bytes,
+            place: entry.place,
+            group,
+            position,
+        })
+        .collect();
+    let slot = |append: &ComputedAppend| append.place.slot_serial % geometry.slot_count;
+    appends.sort_by_key(|one| {
+        (
+            slot(one),
+            std::cmp::Reverse(one.place.slot_serial),
+            one.place,
+        )
+    });
+    let mut kept: Vec<ComputedAppend> = Vec::with_capacity(appends.len());
+    for append in appends {
+        let follows = kept.last().is_none_or(|before| {
+            let end_bytes = before.offset_bytes + u64::from(before.append_bytes);
+            let is_of_lap = slot(before) != slot(&append)
+                || before.place.slot_serial == append.place.slot_serial;
+            is_of_lap && end_bytes <= append.offset_bytes
+        });
+        if follows {
+            kept.push(append);
+        }
+    }
+    kept
+}
+
+/// The beginnings of slots of the newest lap in which nothing is known, from the first slot on in
+/// which something is.
+fn stand_ins(geometry: &Geometry, appends: &[ComputedAppend]) -> Vec<StandIn> {
+    let Some(newest) = appends.iter().map(|one| one.place.slot_serial).max() else {
+        return Vec::new();
+    };
+    let lap = (newest + 1).saturating_sub(geometry.slot_count);
+    let mut by_place: Vec<usize> = (0..appends.len()).collect();
+    by_place.sort_by_key(|index| appends[*index].place);
+    // Slots that have something of an earlier lap are kept by pins, and were not written since.
+    let older = appends.iter().filter(|one| one.place.slot_serial < lap);
+    let older: HashSet<u64> = older
+        .map(|one| one.place.slot_serial % geometry.slot_count)
+        .collect();
+    let mut stand_ins = Vec::new();
+    for slot_serial in lap..=newest {
+        let place = AppendPlace {
+            slot_serial,
+            slot_offset_bytes: 0,
+        };
+        let behind = by_place.partition_point(|index| appends[*index].place < place);
+        let Some(next) = by_place.get(behind).copied() else {
+            continue;
+        };
+        let begins_slot = appends[next].place == place;
+        if !begins_slot && !older.contains(&(slot_serial % geometry.slot_count)) {
+            stand_ins.push(StandIn {
+                offset_bytes: geometry.offset_of(place),
+                place,
+                next,
+            });
+        }
+    }
+    stand_ins.sort_by_key(|one| one.offset_bytes);
+    stand_ins
+}

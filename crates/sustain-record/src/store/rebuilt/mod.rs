@@ -1,0 +1,217 @@
+//! The members of a store that are missing, where parity protects what they had: they are added to
+//! the members that are there, to be read through these.
+
+mod scan;
+
+use std::sync::Arc;
+
+use sustain_disk::target::{Target, TargetKind};
+use sustain_disk::units::Size;
+
+use self::scan::{ScannedMember, scan};
+use super::{Missing, Mode, OpenMember, Store};
+use crate::error::RecordError;
+use crate::format::{BLOCK_BYTES, Geometry, Pin, Superblock};
+use crate::opening::{Opening, Recording};
+use crate::rebuilt::{Computed, MemberThere, RebuiltMember, Source, StoreShape, computed};
+use crate::walk::AppendIdentity;
+
+impl Store {
+    /// The members that were not given, whether or not what they had can be computed.
+    pub fn not_given(&self) -> Vec<Missing> {
+        let rebuilt = self
+            .members
+            .iter()
+            .filter(|member| member.rebuilt.is_some());
+        let rebuilt = rebuilt.map(|member| Missing {
+            index: member.index(),
+            member: member.superblock.member,
+        });
+        let mut all: Vec<Missing> = self.missing.iter().copied().chain(rebuilt).collect();
+        all.sort_by_key(|missing| missing.index);
+        all
+    }
+
+    /// Adds what can be computed of the members that are missing. `known` are those that were added
+    /// when the store was opened before: while it is recorded to, they stay as they were, because
+    /// looking through it takes long, and the members that are there tell what came since.
+    pub(super) fn add_rebuilt(&mut self, known: Vec<OpenMember>) -> Result<(), RecordError> {
+        let tables = self.members.iter().map(|member| &member.superblock);
+        let with_parity = tables.filter(|table| table.parities > 0);
+        let table = with_parity.max_by_key(|table| table.generation).cloned();
+        let Some(table) = table.filter(|_| self.mode == Mode::Read && !self.missing.is_empty())
+        else {
+            return Ok(());
+        };
+        let rebuilt = match self.was_written && !known.is_empty() {
+            true => known,
+            false => self.look_for_rebuilt(&table)?,
+        };
+        if rebuilt.is_empty() {
+            return Ok(());
+        }
+        let is_rebuilt =
+            |missing: &Missing| rebuilt.iter().any(|member| member.index() == missing.index);
+        self.missing.retain(|missing| !is_rebuilt(missing));
+        let opened = self.openings.drain(..);
+        let mut all: Vec<(OpenMember, Opening)> = self.members.drain(..).zip(opened).collect();
+        all.extend(rebuilt.into_iter().map(|member| {
+            let opening = Opening::new(&member.superblock);
+            (member, opening)
+        }));
+        all.sort_by_key(|(member, _)| member.index());
+        (self.members, self.openings) = all.into_iter().unzip();
+        self.tails = self.ask(Opening::tail)?;
+        Ok(())
+    }
+
+    /// Looks through the members that are there for what they tell of the missing ones.
+    fn look_for_rebuilt(&mut self, table: &Superblock) -> Result<Vec<OpenMember>, RecordError> {
+        let scanned: Vec<ScannedMember> = self
+            .members
+            .iter()
+            .zip(&self.tails)
+            .map(|(member, tail)| ScannedMember {
+                identity: member.identity(),
+                next_slot_serial: tail.next_slot_serial,
+            })
+            .collect();
+        let mut io = self.io()?;
+        let why = match self.missing.len() {
+            1 => "a member is missing, and is computed from the others".to_owned(),
+            count => format!("{count} members are missing, and are computed from the others"),
+        };
+        let found = scan(&mut io, &scanned, &self.clock, &why)?;
+        drop(io);
+        let mut shape = StoreShape {
+            geometries: (0..table.members.len())
+                .map(|index| geometry_of(table, index))
+                .collect(),
+            there: vec![None; table.members.len()],
+        };
+        for (source, (member, serials)) in self.members.iter().zip(&found.serials).enumerate() {
+            shape.geometries[member.index()] = Some(member.superblock.geometry);
+            shape.there[member.index()] = Some(MemberThere { source, serials });
+        }
+        let computed = computed(found.parities, &shape);
+        let missing = self.missing.clone();
+        let mut rebuilt = Vec::new();
+        for missing in missing {
+            let geometry = shape.geometries[missing.index];
+            let member =
+                geometry.and_then(|geometry| self.rebuilt(table, missing, geometry, &computed));
+            if let Some(member) = member {
+                self.notes.push(self.rebuilt_words(missing, &computed));
+                rebuilt.push(member);
+            }
+        }
+        Ok(rebuilt)
+    }
+
+    /// A missing member, if anything of it can be computed.
+    fn rebuilt(
+        &self,
+        table: &Superblock,
+        missing: Missing,
+        geometry: Geometry,
+        computed: &Computed,
+    ) -> Option<OpenMember> {
+        let identity = AppendIdentity {
+            store: self.id,
+            member: missing.member,
+            geometry,
+        };
+        let sources = self.members.iter().map(|member| Source {
+            member: member.index(),
+            target: member.target.clone(),
+            simulated: member.simulated,
+        });
+        let rebuilt = RebuiltMember::new(identity, sources.collect(), computed, missing.index);
+        let newest_serial = rebuilt.newest_serial()?;
+        let name = format!("member {} (computed from the others)", missing.index + 1);
+        Some(OpenMember {
+            target: Target {
+                name: name.clone(),
+                kind: TargetKind::Simulated,
+                file: None,
+                capacity_bytes: Some(geometry.member_bytes),
+                alignment_bytes: BLOCK_BYTES as u32,
+                device: None,
+                lock: None,
+            },
+            name,
+            simulated: None,
+            passthrough: None,
+            superblock: Superblock {
+                member: missing.member,
+                member_index: missing.index as u16,
+                geometry,
+                has_ended: false,
+                end_slot: None,
+                slots_begun: newest_serial.saturating_add(1),
+                pins: Vec::new(),
+                ..table.clone()
+            },
+            rebuilt: Some(Arc::new(rebuilt)),
+        })
+    }
+
+    fn rebuilt_words(&self, missing: Missing, computed: &Computed) -> String {
+        let Missing { index, member } = missing;
+        let beyond = match computed.beyond_bytes.get(&index) {
+            None => String::new(),
+            Some(bytes) => format!(
+                ". Of {} this is not possible, because more of their groups is missing than parity \
+                 replaces",
+                Size(*bytes)
+            ),
+        };
+        let mut pins = self
+            .members
+            .iter()
+            .flat_map(|member| &member.superblock.pins);
+        let pins = match pins.any(Pin::is_set) {
+            true => ". What only pins keep of it is not computed",
+            false => "",
+        };
+        format!(
+            "member {} of {} is missing (UUID {member}): what it had is computed from the others, \
+             where parity protects it{beyond}{pins}",
+            index + 1,
+            self.members.len() + self.missing.len()
+        )
+    }
+
+    /// End marks are not computed. Of a recording that has one elsewhere, what is computed goes as
+    /// far as the member went.
+    pub(super) fn note_ends_of_rebuilt(&self, recordings: &mut [Recording]) {
+        for member in self
+            .members
+            .iter()
+            .filter(|member| member.rebuilt.is_some())
+        {
+            for recording in recordings
+                .iter_mut()
+                .filter(|recording| !recording.open_end)
+            {
+                if let Some(extent) = &mut recording.per_member[member.index()] {
+                    extent.has_end = true;
+                }
+            }
+        }
+    }
+}
+
+/// How a member is divided into slots of which a superblock of another one tells how many it has.
+fn geometry_of(table: &Superblock, index: usize) -> Option<Geometry> {
+    let slot_count = *table.slot_counts.get(index)?;
+    let slot_bytes = table.geometry.slot_bytes;
+    let smallest_bytes = Geometry::member_bytes_min(slot_bytes);
+    let smallest = Geometry::of_member(smallest_bytes, slot_bytes).ok()?;
+    let further_slots = slot_count.checked_sub(smallest.slot_count)?;
+    let member_bytes = further_slots
+        .checked_mul(u64::from(slot_bytes))
+        .and_then(|bytes| bytes.checked_add(smallest_bytes))?;
+    let geometry = Geometry::of_member(member_bytes, slot_bytes).ok();
+    geometry.filter(|geometry| geometry.slot_count == slot_count)
+}

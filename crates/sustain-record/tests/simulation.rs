@@ -44,6 +44,8 @@ mod outcome;
 mod pins;
 #[path = "simulation/plan.rs"]
 mod plan;
+#[path = "simulation/protection.rs"]
+mod protection;
 #[path = "simulation/run.rs"]
 mod run;
 #[path = "simulation/spans.rs"]

@@ -1,7 +1,7 @@
 //! A store on simulated disks: it is created, recorded to, and damaged here.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -105,6 +105,9 @@ impl Bench {
         };
         let store = uuid();
         let members: Vec<Uuid> = self.disks.iter().map(|_| uuid()).collect();
+        let parities = self.plan.recordings.iter().map(|plan| plan.parities);
+        let parities = parities.max().unwrap_or(0);
+        let slot_counts: Vec<u64> = self.plan.members.iter().map(|plan| plan.slots).collect();
         let mut history = self.history.borrow_mut();
         for (index, plan) in self.plan.members.iter().enumerate() {
             let geometry = Geometry::of_member(plan.capacity_bytes, self.plan.slot_bytes).unwrap();
@@ -124,8 +127,11 @@ impl Bench {
                 end_slot: None,
                 pins: Vec::new(),
                 pins_numbered: 0,
-                parities: 0,
-                slot_counts: Vec::new(),
+                parities: parities as u16,
+                slot_counts: match parities {
+                    0 => Vec::new(),
+                    _ => slot_counts.clone(),
+                },
                 slots_begun: 0,
             };
             for (copy, offset_bytes) in (0..).zip(geometry.superblock_offsets()) {
@@ -141,11 +147,15 @@ impl Bench {
     }
 
     pub fn open_without(&self, missing: Option<usize>, mode: Mode) -> Store {
+        self.open_without_all(&missing.into_iter().collect(), mode)
+    }
+
+    pub fn open_without_all(&self, missing: &BTreeSet<usize>, mode: Mode) -> Store {
         let disks: Vec<SimulatedDisk> = self
             .disks
             .iter()
             .enumerate()
-            .filter(|(index, _)| Some(*index) != missing)
+            .filter(|(index, _)| !missing.contains(index))
             .map(|(_, disk)| disk.clone())
             .collect();
         let machines = [self.machine.clone()];

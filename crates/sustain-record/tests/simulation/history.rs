@@ -104,6 +104,8 @@ pub struct Recorded {
     pub streams: Vec<StreamFacts>,
     /// The watermarks that were shown.
     pub shown: Vec<u64>,
+    /// The same of what is protected.
+    pub protected: Vec<u64>,
     /// The state at each time it was shown: the time, the bytes written, and the limit that was
     /// named.
     pub limits: Vec<(f64, u64, LimitedBy)>,
@@ -209,6 +211,7 @@ impl History {
             ring,
             streams,
             shown: vec![0; count],
+            protected: vec![0; count],
             limits: Vec::new(),
             longest_write_ns: 0,
             covered: vec![Covered::default(); count],
@@ -461,6 +464,11 @@ impl History {
                 "stream {number} is said to be durable to {now}, and is to {covered}"
             );
             recording.shown[number] = now;
+            let protected = stream.protected_settled_bytes.unwrap_or(0);
+            let before = &mut recording.protected[number];
+            assert!(protected >= *before, "less is protected of stream {number}");
+            assert!(protected <= now, "what is protected is durable");
+            *before = protected;
         }
     }
 

@@ -8,6 +8,7 @@ use crate::damage::{damage_ends_before_another, damage_last_ends, damage_where_a
 use crate::engine::Fate;
 use crate::outcome::check_result;
 use crate::plan::{CutKind, Plan};
+use crate::protection::check_protection;
 
 /// Runs a plan. Returns what it met.
 ///
@@ -64,6 +65,10 @@ pub fn run(plan: &Plan, is_reported: bool) -> BTreeSet<&'static str> {
     if missing.is_some() {
         met.insert("missing member");
         is_untouched = false;
+    }
+    let has_bad_byte = plan.members.iter().any(|member| member.bad_byte.is_some());
+    if is_untouched && !has_bad_byte {
+        met.extend(check_protection(&mut bench));
     }
     if needs_parity(&bench) {
         return met;

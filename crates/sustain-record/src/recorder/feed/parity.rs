@@ -9,7 +9,6 @@ use super::{RecordFeed, RequestPurpose};
 use crate::format::{AppendPlace, CONTROL_STREAM, Descriptor, GroupEntry, GroupList, Kind, crc32c};
 use crate::recorder::filled::{Filled, PayloadMemory};
 use crate::recorder::inlet::Inlet;
-use crate::recorder::ledger::Ledger;
 use crate::recorder::member::{MemberState, Unflushed};
 use crate::recorder::parity::{
     GroupChange, GroupStretch, GroupSums, OPEN_GROUPS_MAX, ParityAppend,
@@ -328,9 +327,14 @@ impl<I: Inlet> RecordFeed<I> {
         }
     }
 
-    /// The account of what is protected of a stream, if anything is.
-    pub(in crate::recorder) fn protected_ledger(&self, stream: usize) -> Option<&Ledger> {
-        self.protection.as_ref()?.ledgers.get(stream)
+    /// How much payload of a stream is protected, and the watermark of that, if there is parity.
+    pub(in crate::recorder) fn protected(&self, stream: usize) -> Option<(u64, u64)> {
+        let ledger = self.protection.as_ref()?.ledgers.get(stream)?;
+        // As with what is durable: nothing counts before all starts are on their members.
+        Some(match self.watermark_bytes(stream) {
+            0 => (0, 0),
+            _ => (ledger.durable_bytes(), ledger.watermark_bytes()),
+        })
     }
 
     /// Notes that an append is durable, if it is in a group.

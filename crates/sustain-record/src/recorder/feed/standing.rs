@@ -8,7 +8,6 @@ use crate::recorder::board::{
     LimitedBy, MarksStanding, MemberStanding, PinsStanding, RecordingProgress, StreamStanding,
 };
 use crate::recorder::inlet::Inlet;
-use crate::recorder::ledger::Ledger;
 use crate::recorder::member::{MemberState, MemberWriter};
 
 /// The state before the first byte.
@@ -121,8 +120,8 @@ fn stream_standing<I: Inlet>(feed: &RecordFeed<I>, index: usize, name: &str) -> 
         recorded_bytes: feed.ledgers[index].recorded_bytes(),
         durable_bytes: durable_bytes(feed, index),
         settled_bytes: feed.watermark_bytes(index),
-        protected_bytes: feed.protected_ledger(index).map(Ledger::durable_bytes),
-        protected_settled_bytes: feed.protected_ledger(index).map(Ledger::watermark_bytes),
+        protected_bytes: feed.protected(index).map(|(bytes, _)| bytes),
+        protected_settled_bytes: feed.protected(index).map(|(_, settled)| settled),
         gap_bytes: feed.gap_bytes(index),
         frames: feed.ledgers[index].frames(),
     }

@@ -37,7 +37,7 @@ impl Store {
     /// looking through it takes long, and the members that are there tell what came since.
     pub(super) fn add_rebuilt(&mut self, known: Vec<OpenMember>) -> Result<(), RecordError> {
         let tables = self.members.iter().map(|member| &member.superblock);
-        let with_parity = tables.filter(|table| table.parities > 0);
+        let with_parity = tables.filter(|table| table.has_parity());
         let table = with_parity.max_by_key(|table| table.generation).cloned();
         let Some(table) = table.filter(|_| self.mode == Mode::Read && !self.missing.is_empty())
         else {

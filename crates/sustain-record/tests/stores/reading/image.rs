@@ -177,7 +177,8 @@ impl Image {
             .map(|one| one.superblock.geometry.slot_count);
         let counts: Vec<u64> = counts.collect();
         for member in &mut self.members {
-            member.superblock.take_parity(parities as u16, &counts);
+            member.superblock.parities = parities as u16;
+            member.superblock.slot_counts.clone_from(&counts);
         }
         self.write_superblocks();
     }

@@ -1,0 +1,133 @@
+//! Checks that what is called protected comes back although as many members are gone as there are
+//! parities, those that failed included.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sustain_record::format::Kind;
+use sustain_record::reading::parts::Parts;
+use sustain_record::reading::readable::readable;
+use sustain_record::reading::scope::Scope;
+use sustain_record::reading::verify::Checkable;
+use sustain_record::store::Mode;
+use sustain_targets::Stop;
+
+use crate::bench::Bench;
+use crate::check::{Given, ReadBack, View};
+use crate::history::{Append, History};
+use crate::spans::Spans;
+
+/// Takes away as many members as parity replaces, and reads the rest. Returns what was met.
+pub fn check_protection(bench: &mut Bench) -> Vec<&'static str> {
+    let parities = bench.plan.recordings.iter().map(|plan| plan.parities);
+    let parities = parities.max().unwrap_or(0);
+    let mut gone = failed(&bench.history.borrow());
+    if parities == 0 || gone.len() > parities {
+        return Vec::new();
+    }
+    let mut met = vec!["members are gone that parity replaces"];
+    met.extend(
+        (!gone.is_empty()).then_some("a member that failed is gone, and parity replaces it"),
+    );
+    while gone.len() < parities {
+        gone.insert(bench.draw.below(bench.disks.len() as u64) as usize);
+    }
+    let mut store = bench.open_without_all(&gone, Mode::Read);
+    let listed = store.recordings().expect("the recordings can be listed");
+    let found = readable(
+        Checkable::of(&store, &listed),
+        &Stop::default(),
+        &mut |_| (),
+    )
+    .expect("the store can be read");
+    let history = bench.history.borrow();
+    let on_ring = whole_groups(&history);
+    for (index, recorded) in history.recordings.iter().enumerate() {
+        let view = View {
+            history: &history,
+            index,
+            recorded,
+            given: Given {
+                missing: None,
+                is_untouched: false,
+            },
+        };
+        let count = recorded.streams.len();
+        let mut streams: Vec<ReadBack> = (0..count).map(|_| ReadBack::default()).collect();
+        let recording = found.iter().find(|one| one.id == recorded.id);
+        // What was on a member that is gone can be read from its oldest whole group on.
+        let own = |member: usize| {
+            let appends = history.appends.iter();
+            appends.filter(move |append| append.recording == index && append.member == member)
+        };
+        let firsts = gone.iter().map(|member| {
+            let mut whole = own(*member).filter(|one| on_ring.contains(&(index, one.group)));
+            let is_overwritten = own(*member).any(Append::is_off_ring);
+            let first = whole.next().map_or(u64::MAX, |first| first.sequence);
+            if is_overwritten { first } else { 0 }
+        });
+        let computed_from = firsts.max().unwrap_or(0);
+        let mut readable_from = None;
+        if let Some(recording) = recording.filter(|one| one.streams.len() == count) {
+            readable_from = recording.readable_from_sequence;
+            let scope = Scope::of(recording, &store.members, store.machines(), store.clock());
+            let parts = Parts::open(&scope, &scope.all(0..count as u16)).expect("it can be read");
+            for item in parts {
+                let (stream, part) = item.expect("it can be read");
+                view.take(stream, &part, &mut streams[usize::from(stream)]);
+            }
+        }
+        for (stream, read) in streams.iter().enumerate() {
+            let shown = recorded.protected[stream];
+            let mut owed = Spans::default();
+            let is_owed = |append: &&Append| {
+                append.recording == index
+                    && append.kind == Kind::Data
+                    && usize::from(append.stream) == stream
+                    && append.payload.end <= shown
+                    && readable_from.is_none_or(|from| append.sequence >= from)
+                    && append.sequence >= computed_from
+                    && on_ring.contains(&(index, append.group))
+            };
+            for append in history.appends.iter().filter(is_owed) {
+                owed.add(append.payload.clone());
+            }
+            // Beside members that are gone a ring may begin later: what cannot be computed any more
+            // has been overwritten on some member.
+            let mut there = read.data.clone();
+            if recorded.ring {
+                there.add_all(&read.overwritten);
+            }
+            if let Some(lost) = owed.first_outside(&there) {
+                panic!(
+                    "recording {index}, stream {stream}: {lost:?} was protected, and without \
+                     {gone:?} it does not come back (hole {}, gap {}, overwritten {}, end {})",
+                    read.holes.has(lost.start),
+                    read.gaps.has(lost.start),
+                    read.overwritten.has(lost.start),
+                    read.end_bytes
+                );
+            }
+        }
+    }
+    met
+}
+
+fn failed(history: &History) -> BTreeSet<usize> {
+    let recordings = history.recordings.iter();
+    recordings
+        .flat_map(|one| one.failed.iter().copied())
+        .collect()
+}
+
+/// The groups of which a ring has overwritten nothing.
+fn whole_groups(history: &History) -> BTreeSet<(usize, u64)> {
+    let mut groups: BTreeMap<(usize, u64), bool> = BTreeMap::new();
+    for append in history.appends.iter().filter(|append| append.group > 0) {
+        let group = groups
+            .entry((append.recording, append.group))
+            .or_insert(true);
+        *group &= !append.is_off_ring();
+    }
+    let whole = groups.into_iter().filter(|(_, is_whole)| *is_whole);
+    whole.map(|(group, _)| group).collect()
+}

@@ -11,6 +11,7 @@ mod member;
 #[cfg(test)]
 mod mounted_file_system;
 mod open;
+mod parity;
 mod path;
 mod pin_tables;
 mod pins;
@@ -158,23 +159,6 @@ impl Store {
             recording: apart.recording,
             first: self.name_of(apart.first),
             second: self.name_of(apart.second),
-        }
-    }
-
-    /// Appends of parity that each group of a recording has by default.
-    pub fn parities(&self) -> u16 {
-        let superblocks = self.members.iter().map(|member| &member.superblock);
-        superblocks.map(|one| one.parities).max().unwrap_or(0)
-    }
-
-    /// Notes that a recording with parity is to come. The superblocks tell it when they are renewed
-    /// next, and members that are missing later can be read through the others.
-    pub(crate) fn note_parity(&mut self) {
-        let superblocks = self.members.iter().map(|member| &member.superblock);
-        let slot_counts = superblocks.map(|one| one.geometry.slot_count);
-        let slot_counts: Vec<u64> = slot_counts.collect();
-        for member in &mut self.members {
-            member.superblock.slot_counts.clone_from(&slot_counts);
         }
     }
 

@@ -1,0 +1,22 @@
+//! The parity of a store: what a recording has by default, and what its superblocks tell of it.
+
+use super::Store;
+
+impl Store {
+    /// Appends of parity that each group of a recording has by default.
+    pub fn parities(&self) -> u16 {
+        let superblocks = self.members.iter().map(|member| &member.superblock);
+        superblocks.map(|one| one.parities).max().unwrap_or(0)
+    }
+
+    /// Notes that a recording with parity is to come. The superblocks tell it when they are renewed
+    /// next, and members that are missing later can be read through the others.
+    pub(crate) fn note_parity(&mut self) {
+        let superblocks = self.members.iter().map(|member| &member.superblock);
+        let slot_counts = superblocks.map(|one| one.geometry.slot_count);
+        let slot_counts: Vec<u64> = slot_counts.collect();
+        for member in &mut self.members {
+            member.superblock.slot_counts.clone_from(&slot_counts);
+        }
+    }
+}

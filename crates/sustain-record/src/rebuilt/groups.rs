@@ -39,7 +39,7 @@ pub(crate) struct FoundParity {
 
 /// What is left of a group, and what is lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Group {
+pub(super) struct BrokenGroup {
     /// The appends of data that are there.
     pub(super) data: Vec<GroupPart>,
     /// The positions of the others.
@@ -63,7 +63,7 @@ pub(super) struct GroupPart {
 /// What can be computed of members that are not there.
 #[derive(Debug, Default)]
 pub(crate) struct Computed {
-    pub(super) groups: Arc<Vec<Group>>,
+    pub(super) groups: Arc<Vec<BrokenGroup>>,
     /// By member: group, position in it, and what the list says.
     lost: BTreeMap<usize, Vec<(usize, usize, GroupEntry)>>,
     /// By member: bytes of appends that groups name, and that cannot be computed.
@@ -153,8 +153,8 @@ fn is_possible(parity: &FoundParity, shape: &StoreShape<'_>) -> bool {
             .all(|entry| lies_somewhere(entry) && is_beside(entry))
 }
 
-fn group(parities: Vec<FoundParity>, shape: &StoreShape<'_>, list: &GroupList) -> Group {
-    let mut group = Group {
+fn group(parities: Vec<FoundParity>, shape: &StoreShape<'_>, list: &GroupList) -> BrokenGroup {
+    let mut group = BrokenGroup {
         data: Vec::new(),
         lost: Vec::new(),
         parities: parities

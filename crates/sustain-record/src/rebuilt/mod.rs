@@ -12,6 +12,8 @@ mod engine;
 mod groups;
 mod piece;
 mod stand_in;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,7 +27,7 @@ use crate::walk::AppendIdentity;
 pub(crate) use drive::{Driven, DrivenMember};
 pub(crate) use groups::{Computed, FoundParity, MemberThere, StoreShape, computed};
 
-use groups::Group;
+use groups::BrokenGroup;
 
 /// A member that is there, from which others are computed.
 #[derive(Debug, Clone)]
@@ -42,7 +44,7 @@ pub struct RebuiltMember {
     identity: AppendIdentity,
     /// The members that are there; groups name them by their index here.
     sources: Vec<Source>,
-    groups: Arc<Vec<Group>>,
+    groups: Arc<Vec<BrokenGroup>>,
     /// By their offset on the member, apart from each other.
     appends: Vec<ComputedAppend>,
     /// By their offset on the member. None lies within one of the appends.

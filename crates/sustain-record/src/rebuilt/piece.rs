@@ -4,7 +4,7 @@
 use sustain_disk::buffer::Buffer;
 use sustain_parity::{ParityError, Recovery, Sums};
 
-use super::groups::{Group, GroupPart};
+use super::groups::{BrokenGroup, GroupPart};
 use super::{ComputedAppend, RebuiltMember, StandIn};
 use crate::format::{AppendPlace, BLOCK_BYTES};
 
@@ -93,7 +93,7 @@ impl PiecePlan {
     /// enough.
     pub(super) fn of(
         piece: &ComputedPiece,
-        group: &Group,
+        group: &BrokenGroup,
         failed: &[(bool, usize)],
     ) -> Option<PiecePlan> {
         let has_failed =

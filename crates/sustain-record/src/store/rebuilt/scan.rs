@@ -1,15 +1,13 @@
 //! Looks through the members that are there for parity, and reads its lists. It reads the first
 //! block of every slot and of every append, and more only where a descriptor is damaged.
 
-use std::collections::HashMap;
-
 use sustain_disk::clock::{Clock, Timestamp};
 use sustain_disk::error::IoFault;
 
 use crate::error::RecordError;
 use crate::format::{
-    AppendPlace, BLOCK_BYTES, Descriptor, GroupList, Kind, append_bytes_for, marks_are_whole,
-    marks_range, payload_range,
+    AppendPlace, BLOCK_BYTES, Descriptor, Geometry, GroupList, Kind, append_bytes_for,
+    marks_are_whole, marks_range, payload_range,
 };
 use crate::member_io::{LONG_WAIT_NS, MemberIo, ReadOrder, report_long_wait};
 use crate::rebuilt::FoundParity;
@@ -57,28 +55,29 @@ pub(super) fn scan(
             .map(|one| one.identity.geometry.slot_count)
             .sum(),
     };
-    for (source, member) in members.iter().enumerate() {
-        let heads = slot_heads(io, source, member)?;
-        let slots: Vec<(usize, u64)> = heads
-            .iter()
-            .enumerate()
-            .filter_map(|(slot, head)| Some((slot, head.serial?)))
-            .collect();
-        for batch in slots.chunks(SLOTS_AT_ONCE) {
-            let mut walks: Vec<SlotWalk> = batch
-                .iter()
-                .map(|(_, serial)| SlotWalk::new(*serial, &heads, member))
-                .collect();
-            walk_slots(io, source, member, &mut walks)?;
-            let found = walks.into_iter().flat_map(|walk| walk.parities).collect();
-            scanned
-                .parities
-                .extend(read_lists(io, source, member, found)?);
-            progress.report(batch.len() as u64);
+    let heads = slot_heads(io, members)?;
+    let begun: Vec<Vec<u64>> = heads
+        .iter()
+        .map(|heads| heads.iter().filter_map(|head| head.serial).collect())
+        .collect();
+    let most = begun.iter().map(Vec::len).max().unwrap_or(0);
+    for batch in (0..most).step_by(SLOTS_AT_ONCE) {
+        let mut walks = Vec::new();
+        for (source, serials) in begun.iter().enumerate() {
+            let of_member = serials.iter().skip(batch).take(SLOTS_AT_ONCE);
+            let geometry = &members[source].identity.geometry;
+            let walk = |serial: &u64| SlotWalk::new((source, *serial), &heads[source], geometry);
+            walks.extend(of_member.map(walk));
         }
-        let serials = heads.into_iter().map(|head| head.serial);
-        scanned.serials.push(serials.collect());
+        walk_slots(io, members, &mut walks)?;
+        progress.report(walks.len() as u64);
+        scanned.parities.extend(read_lists(io, members, walks)?);
     }
+    let serials = heads.into_iter().map(|heads| {
+        let serials = heads.into_iter().map(|head| head.serial);
+        serials.collect()
+    });
+    scanned.serials = serials.collect();
     Ok(scanned)
 }
 
@@ -113,50 +112,61 @@ struct SlotHead {
     previous: Option<AppendPlace>,
 }
 
-/// Reads the first block of each slot of a member.
+/// Reads the first block of each slot that was begun on each member.
 fn slot_heads(
     io: &mut MemberIo,
-    source: usize,
-    member: &ScannedMember,
-) -> Result<Vec<SlotHead>, RecordError> {
-    let identity = &member.identity;
-    let geometry = &identity.geometry;
-    let mut heads = Vec::new();
-    let written = geometry.slot_count.min(member.next_slot_serial);
-    let slots: Vec<u64> = (0..written).collect();
-    for batch in slots.chunks(SLOTS_AT_ONCE) {
-        let order = |slot: &u64| ReadOrder {
-            member: source,
-            offset_bytes: geometry.offset_of(slot_start(*slot)),
-            length_bytes: BLOCK_BYTES,
-        };
-        let orders: Vec<ReadOrder> = batch.iter().map(order).collect();
+    members: &[ScannedMember],
+) -> Result<Vec<Vec<SlotHead>>, RecordError> {
+    let written = |member: &ScannedMember| {
+        let slot_count = member.identity.geometry.slot_count;
+        slot_count.min(member.next_slot_serial)
+    };
+    let mut heads: Vec<Vec<SlotHead>> = members.iter().map(|_| Vec::new()).collect();
+    let most = members.iter().map(written).max().unwrap_or(0);
+    for batch in (0..most).step_by(SLOTS_AT_ONCE) {
+        let mut orders = Vec::new();
+        for (source, member) in members.iter().enumerate() {
+            let slots = batch..written(member).min(batch + SLOTS_AT_ONCE as u64);
+            orders.extend(slots.map(|slot| ReadOrder {
+                member: source,
+                offset_bytes: member.identity.geometry.offset_of(slot_start(slot)),
+                length_bytes: BLOCK_BYTES,
+            }));
+        }
         let read = io.read_all(&orders);
         io.check_engine()?;
-        for (slot, bytes) in batch.iter().zip(read) {
-            let head = bytes.ok().and_then(|bytes| identity.head(&bytes));
-            let head = head.filter(|head| {
-                let place = head.place();
-                place.slot_offset_bytes == 0 && place.slot_serial % geometry.slot_count == *slot
-            });
-            // Where it is damaged, the slot is one of the last lap.
-            let lap_serial = member.next_slot_serial - 1;
-            let behind = (lap_serial % geometry.slot_count + geometry.slot_count - *slot)
-                % geometry.slot_count;
-            heads.push(SlotHead {
-                serial: Some(match &head {
-                    Some(head) => head.place().slot_serial,
-                    None => lap_serial - behind,
-                }),
-                previous: head.and_then(|head| head.descriptor()?.previous),
-            });
+        for (order, bytes) in orders.iter().zip(read) {
+            let slot = heads[order.member].len() as u64;
+            heads[order.member].push(slot_head(&members[order.member], slot, bytes.ok()));
         }
     }
     Ok(heads)
 }
 
+fn slot_head(member: &ScannedMember, slot: u64, bytes: Option<Vec<u8>>) -> SlotHead {
+    let identity = &member.identity;
+    let slot_count = identity.geometry.slot_count;
+    let head = bytes.and_then(|bytes| identity.head(&bytes));
+    let head = head.filter(|head| {
+        let place = head.place();
+        place.slot_offset_bytes == 0 && place.slot_serial % slot_count == slot
+    });
+    // Where it is damaged, the slot is one of the last lap.
+    let last_serial = member.next_slot_serial.saturating_sub(1);
+    let behind = (last_serial % slot_count + slot_count - slot) % slot_count;
+    SlotHead {
+        serial: match &head {
+            Some(head) => Some(head.place().slot_serial),
+            None => last_serial.checked_sub(behind),
+        },
+        previous: head.and_then(|head| head.descriptor()?.previous),
+    }
+}
+
 /// The walk through one slot.
 struct SlotWalk {
+    /// The member, among those that are there.
+    source: usize,
     serial: u64,
     cursor: Cursor,
     /// The last append that was found.
@@ -170,11 +180,12 @@ struct SlotWalk {
 }
 
 impl SlotWalk {
-    fn new(serial: u64, heads: &[SlotHead], member: &ScannedMember) -> SlotWalk {
+    fn new((source, serial): (usize, u64), heads: &[SlotHead], geometry: &Geometry) -> SlotWalk {
         let next_serial = serial.saturating_add(1);
-        let next = heads.get((next_serial % member.identity.geometry.slot_count) as usize);
+        let next = heads.get((next_serial % geometry.slot_count) as usize);
         let next = next.filter(|next| next.serial == Some(next_serial));
         SlotWalk {
+            source,
             serial,
             cursor: Cursor::new(serial),
             last: None,
@@ -227,27 +238,23 @@ impl SlotWalk {
     }
 }
 
-/// Walks through several slots of a member side by side.
+/// Walks through several slots side by side.
 fn walk_slots(
     io: &mut MemberIo,
-    source: usize,
-    member: &ScannedMember,
+    members: &[ScannedMember],
     walks: &mut [SlotWalk],
 ) -> Result<(), RecordError> {
-    let geometry = &member.identity.geometry;
     loop {
         let mut asked = Vec::new();
         let mut orders = Vec::new();
-        for (index, walk) in walks
-            .iter_mut()
-            .enumerate()
-            .filter(|(_, walk)| !walk.is_over)
-        {
+        let walking = walks.iter_mut().enumerate();
+        for (index, walk) in walking.filter(|(_, walk)| !walk.is_over) {
+            let geometry = &members[walk.source].identity.geometry;
             if let Some((position, length_bytes)) = walk.next(geometry.slot_bytes) {
                 asked.push(index);
                 let offset_bytes = geometry.offset_of(slot_start(walk.serial));
                 orders.push(ReadOrder {
-                    member: source,
+                    member: walk.source,
                     offset_bytes: offset_bytes + u64::from(position),
                     length_bytes,
                 });
@@ -259,7 +266,8 @@ fn walk_slots(
         let read = io.read_all(&orders);
         io.check_engine()?;
         for ((index, order), bytes) in asked.iter().zip(&orders).zip(read) {
-            walks[*index].learn(&member.identity, order.length_bytes, bytes);
+            let identity = &members[order.member].identity;
+            walks[*index].learn(identity, order.length_bytes, bytes);
         }
     }
 }
@@ -267,35 +275,35 @@ fn walk_slots(
 /// Reads the lists of appends of parity. One that is not whole is left out.
 fn read_lists(
     io: &mut MemberIo,
-    source: usize,
-    member: &ScannedMember,
-    found: Vec<Descriptor>,
+    members: &[ScannedMember],
+    walks: Vec<SlotWalk>,
 ) -> Result<Vec<FoundParity>, RecordError> {
-    let geometry = &member.identity.geometry;
-    let mut by_order: HashMap<usize, Descriptor> = HashMap::new();
+    let mut with_list = Vec::new();
     let mut orders = Vec::new();
-    for descriptor in found {
-        let marks = marks_range(&descriptor);
-        if descriptor.parity_group == 0 || marks.is_empty() || marks.len() > BLOCK_BYTES {
-            continue;
+    for walk in walks {
+        let geometry = &members[walk.source].identity.geometry;
+        for descriptor in walk.parities {
+            let marks = marks_range(&descriptor);
+            if descriptor.parity_group == 0 || marks.is_empty() || marks.len() > BLOCK_BYTES {
+                continue;
+            }
+            let offset_bytes = geometry.offset_of(descriptor.place);
+            orders.push(ReadOrder {
+                member: walk.source,
+                offset_bytes: offset_bytes + marks.start as u64,
+                length_bytes: marks.len(),
+            });
+            with_list.push((walk.source, offset_bytes, descriptor));
         }
-        let offset_bytes = geometry.offset_of(descriptor.place);
-        by_order.insert(orders.len(), descriptor);
-        orders.push(ReadOrder {
-            member: source,
-            offset_bytes: offset_bytes + marks.start as u64,
-            length_bytes: marks.len(),
-        });
     }
     let read = io.read_all(&orders);
     io.check_engine()?;
-    let read = read.into_iter().enumerate();
+    let read = with_list.into_iter().zip(read);
     Ok(read
-        .filter_map(|(order, bytes)| {
-            let (descriptor, bytes) = (by_order.remove(&order)?, bytes.ok()?);
+        .filter_map(|((source, offset_bytes, descriptor), bytes)| {
+            let bytes = bytes.ok()?;
             let is_whole = marks_are_whole(&descriptor, &bytes);
             let list = GroupList::decode(&bytes).ok().filter(|_| is_whole)?;
-            let offset_bytes = geometry.offset_of(descriptor.place);
             Some(FoundParity {
                 group: descriptor.parity_group,
                 number: usize::from(descriptor.parity_role).checked_sub(1)?,

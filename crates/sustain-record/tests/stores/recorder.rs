@@ -12,7 +12,7 @@ use sustain_host::Roots;
 use sustain_record::document::list_document;
 use sustain_record::error::RecordError;
 use sustain_record::format::{
-    Descriptor, GapReason, Kind, MARKS_FRAMING, MARKS_STREAM, MarkKind, PayloadMark,
+    AppendPlace, Descriptor, GapReason, Kind, MARKS_FRAMING, MARKS_STREAM, MarkKind, PayloadMark,
 };
 use sustain_record::opening::StreamSummary;
 use sustain_record::reading::part::StreamPart;
@@ -27,6 +27,7 @@ use sustain_record::recorder::{
 use sustain_record::source::framing::Framing;
 use sustain_record::source::synthetic::{Content, seed_of};
 use sustain_record::store::{CreatePlan, Mode, Store, create};
+use sustain_record::walk::Walk;
 use sustain_targets::Stop;
 
 /// A store of files in a directory of its own.
@@ -37,6 +38,10 @@ struct Place {
 
 impl Place {
     fn new(sizes: &[u64]) -> Place {
+        Place::with_parity(sizes, 0)
+    }
+
+    fn with_parity(sizes: &[u64], parities: u16) -> Place {
         // The directory is not in memory, because direct writes are tested.
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let members: Vec<String> = (0..sizes.len())
@@ -52,7 +57,7 @@ impl Place {
             slot_bytes: 1 << 20,
             prewrite: false,
             destroy: members.clone(),
-            parities: 0,
+            parities,
             dry_run: false,
         };
         create(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).unwrap();
@@ -154,6 +159,89 @@ fn two_streams_over_three_members_come_back_whole() {
     );
     assert_parts("left", &place.read("left"), 15_000_005, &[]);
     assert_parts("right", &place.read("right"), 3_500_015, &[]);
+}
+
+#[test]
+fn what_was_recorded_with_parity_comes_back_without_as_many_members() {
+    for parities in 1..=2 {
+        let sizes = [24 << 20, 30 << 20, 26 << 20, 28 << 20];
+        let mut place = Place::with_parity(&sizes, parities);
+        let (recorder, mut writers) = place.record(&["left", "right"]);
+        let (mut right, mut left) = (writers.pop().unwrap(), writers.pop().unwrap());
+        for _ in 0..5 {
+            fill(&mut left, 3_000_001);
+            fill(&mut right, 700_003);
+        }
+        drop((left, right));
+        recorder.finish().unwrap();
+        let all = place.members.clone();
+        let unprotected = without_parity(&place.open(Mode::Read));
+        assert!(unprotected.len() < 20, "{unprotected:?}");
+        for first in 0..all.len() {
+            let gone = |index: &usize| (first..first + usize::from(parities)).contains(index);
+            let left_out = |index: &usize| gone(index) || gone(&(index + all.len()));
+            let there = (0..all.len()).filter(|index| !left_out(index));
+            place.members = there.map(|index| all[index].clone()).collect();
+            for (stream, name) in (0..).zip(["left", "right"]) {
+                let content = Content::new(seed_of(name));
+                let lost = unprotected
+                    .iter()
+                    .filter(|(member, of, _)| *of == stream && left_out(member));
+                let lost: Vec<_> = lost.map(|(.., bytes)| bytes.clone()).collect();
+                let mut end_bytes = 0;
+                for part in place.read(name) {
+                    let range = part.offset_bytes()..part.end_bytes();
+                    assert_eq!(range.start, end_bytes);
+                    end_bytes = range.end;
+                    match part {
+                        StreamPart::Data { bytes, .. } => {
+                            assert_eq!(content.check(range.start, &bytes), None);
+                        }
+                        other => assert!(
+                            range
+                                .clone()
+                                .all(|at| lost.iter().any(|lost| lost.contains(&at))),
+                            "{first}: {other:?}, but only {lost:?} have no parity"
+                        ),
+                    }
+                }
+                assert_eq!(end_bytes, [15_000_005, 3_500_015][usize::from(stream)]);
+            }
+        }
+    }
+}
+
+/// The appends of data that are in no group, in what the members hold: their member, stream and
+/// bytes. Before all members are ready a recorder has none to protect them by.
+fn without_parity(store: &Store) -> Vec<(usize, u16, std::ops::Range<u64>)> {
+    let mut found = Vec::new();
+    for member in &store.members {
+        let (bytes, identity) = (std::fs::read(&member.name).unwrap(), member.identity());
+        for slot in 0..identity.geometry.slot_count {
+            let place = AppendPlace {
+                slot_serial: slot,
+                slot_offset_bytes: 0,
+            };
+            let at = identity.geometry.offset_of(place) as usize;
+            let slot_bytes = identity.geometry.slot_bytes as usize;
+            let appends = Walk::new(&identity, slot, &bytes[at..at + slot_bytes]);
+            for Descriptor {
+                kind,
+                stream,
+                parity_group,
+                stream_offset_bytes,
+                payload_bytes,
+                ..
+            } in appends.map(|append| append.descriptor)
+            {
+                if kind == Kind::Data && parity_group == 0 {
+                    let end_bytes = stream_offset_bytes + u64::from(payload_bytes);
+                    found.push((member.index(), stream, stream_offset_bytes..end_bytes));
+                }
+            }
+        }
+    }
+    found
 }
 
 #[test]

@@ -25,6 +25,8 @@ mod index;
 mod medium;
 #[path = "store/old_members.rs"]
 mod old_members;
+#[path = "store/parity.rs"]
+mod parity;
 #[path = "store/pins.rs"]
 mod pins;
 #[path = "store/places.rs"]

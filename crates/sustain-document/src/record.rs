@@ -142,6 +142,10 @@ pub struct PlanResult {
     pub buffer_bytes: u64,
     /// Most bytes of one append: never more than a slot of the store.
     pub append_bytes: u32,
+    /// How many members may be lost without loss of data that is protected; 0 without parity, and
+    /// in older results.
+    #[serde(default)]
+    pub parity: u16,
     /// Whether each frame began an append, and so a block of its member. False in older results.
     #[serde(default)]
     pub align_frames: bool,

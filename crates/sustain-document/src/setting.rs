@@ -42,7 +42,6 @@ settings! {
     AB: "--ab", "trial of two settings";
     ALIGN_FRAMES: "--align-frames", "alignment of frames";
     APPEND_SIZE: "--append-size", "append size";
-    PARITY: "--parity", "parity";
     AT: "--at", "start";
     BUDGET: "--budget", "budget";
     BUFFER: "--buffer", "buffer";
@@ -65,6 +64,7 @@ settings! {
     NEW_FILE: "--new-file", "option to make new files";
     ORDER: "--order", "order";
     PATH: "--path", "I/O path";
+    PARITY: "--parity", "parity";
     PIN: "--pin", "pin number";
     PLACE: "--place", "place";
     PROFILE: "--profile", "profile";
@@ -74,6 +74,7 @@ settings! {
     RECORD_SIZE: "--record-size", "record size";
     RING: "--ring", "ring mode";
     ROUNDS: "--rounds", "number of rounds";
+    SAME_DISK: "--same-disk", "permission for members on one disk";
     SIZE: "--size", "size";
     SLOT: "--slot", "slot size";
     STREAM: "--stream", "stream name";

@@ -67,6 +67,7 @@ impl Place {
             prewrite: false,
             destroy: self.members.clone(),
             parities: 0,
+            same_disk: false,
             dry_run: false,
         };
         create(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).unwrap();

@@ -84,7 +84,8 @@ fn plan(flags: &CreateFlags) -> Result<CreatePlan, UsageError> {
         slot_bytes,
         prewrite: !flags.no_prewrite,
         destroy: flags.destroy.clone(),
-        parities: 0,
+        parities: flags.parity,
+        same_disk: flags.same_disk,
         dry_run: flags.dry_run,
     })
 }

@@ -231,6 +231,7 @@ fn plan(flags: &RecordFlags) -> Result<RecordPlan, UsageError> {
                 },
             },
             ring: flags.ring,
+            parities: flags.parity,
             share: match flags.share {
                 ShareFlag::First => RecorderShare::First,
                 ShareFlag::Fair => RecorderShare::Fair,

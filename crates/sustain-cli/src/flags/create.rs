@@ -44,6 +44,15 @@ pub(crate) struct CreateFlags {
     #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_name = "SIZE", default_value = "8MiB", value_parser = parse_size)]
     pub(crate) slot: u64,
+    /// How many members may be lost without loss of data: 0, 1 or 2. Each group of appends gets as
+    /// many of parity, on other members.
+    #[arg(help_heading = group::HOW)]
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) parity: u16,
+    /// Allow members on one disk although there is parity, for a trial: they fail together.
+    #[arg(help_heading = group::SAFETY, hide_short_help = true)]
+    #[arg(long, requires = "parity")]
+    pub(crate) same_disk: bool,
     /// Do not write files once from end to end. The first recording is slower then.
     #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long)]

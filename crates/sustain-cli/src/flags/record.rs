@@ -151,6 +151,11 @@ pub(crate) struct RecordFlags {
     #[arg(help_heading = group::HOW, hide_short_help = true)]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) buffer: Option<u64>,
+    /// How many members may be lost without loss of data: 0, 1 or 2 [default: what the store was
+    /// created with].
+    #[arg(help_heading = group::HOW)]
+    #[arg(long, value_name = "N")]
+    pub(crate) parity: Option<u16>,
     /// Bytes that are written to a member at a time, from 256KiB to 16MiB and at most a slot
     /// [default: what --sweep found best, or else 1MiB].
     #[arg(help_heading = group::HOW, hide_short_help = true)]

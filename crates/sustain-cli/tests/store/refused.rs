@@ -98,11 +98,11 @@ fn a_store_of_a_newer_version_is_named_and_left_alone() {
     let end = file.metadata().unwrap().len();
     for copy in [0, 64 << 10, end - (128 << 10), end - 4096] {
         // Little-endian, behind the magic.
-        file.write_all_at(&3_u32.to_le_bytes(), copy + 16).unwrap();
+        file.write_all_at(&4_u32.to_le_bytes(), copy + 16).unwrap();
     }
     let before = std::fs::read(place.path("a")).unwrap();
-    assert_refused(&place, &["a"], "version 3");
-    assert_refused(&place, &["a", "b"], "version 3");
+    assert_refused(&place, &["a"], "version 4");
+    assert_refused(&place, &["a", "b"], "version 4");
     let create = ["create", "a", "--slot", "64KiB"];
     place.run(&create).expect(2).says("would be overwritten");
     assert!(std::fs::read(place.path("a")).unwrap() == before);

@@ -99,7 +99,7 @@ impl<'a> Checkable<'a> {
 
     /// The members of the store that are not there, also where what they had is computed: the
     /// place of each in the table, and its UUID.
-    fn missing(&self) -> Vec<(usize, Uuid)> {
+    pub(super) fn missing(&self) -> Vec<(usize, Uuid)> {
         let tables = self
             .members
             .first()

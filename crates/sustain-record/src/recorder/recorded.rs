@@ -38,6 +38,8 @@ pub struct Recorded {
     pub buffer_curve: BufferCurve,
     /// Bytes per append of a stream that has enough of them, as the store's slots allow.
     pub append_bytes: u32,
+    /// Appends of parity of each group.
+    pub parities: u16,
     /// Time from the recording's start to the last flush.
     pub elapsed_ns: u64,
     /// Share of one CPU that the recorder's own thread used.

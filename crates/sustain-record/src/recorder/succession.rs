@@ -288,6 +288,7 @@ impl RecorderRun {
             frames: feed.take_frame_meters(),
             buffer_curve: driven.curve,
             append_bytes: self.append_bytes,
+            parities: feed.setup().parity.map_or(0, |one| one.parities as u16),
             elapsed_ns: driven.end.since_ns(start).max(1),
             cpu_share: driven.cpu_share,
             path: self.store.path(),

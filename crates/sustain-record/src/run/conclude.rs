@@ -155,6 +155,7 @@ fn plan_result(plan: &RecordPlan, recorded: &Recorded) -> PlanResult {
         bytes: plan.bytes,
         buffer_bytes: plan.options.buffer_bytes,
         append_bytes: recorded.append_bytes,
+        parity: recorded.parities,
         align_frames: plan.align_frames,
         depth: plan.options.depth,
         path: Some(recorded.path),

@@ -205,6 +205,7 @@ fn make_stores(
         prewrite: true,
         destroy: Vec::new(),
         parities: plan.options.parities.unwrap_or(0),
+        same_disk: false,
         dry_run: plan.dry_run,
     };
     create(&create_plan, roots, stop, &mut |event| {

@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sustain_record::format::Kind;
+use sustain_record::opening::Recording;
 use sustain_record::reading::parts::Parts;
 use sustain_record::reading::readable::readable;
 use sustain_record::reading::scope::Scope;
 use sustain_record::reading::verify::Checkable;
-use sustain_record::store::Mode;
+use sustain_record::store::{Mode, Store};
 use sustain_targets::Stop;
 
 use crate::bench::Bench;
@@ -51,65 +52,78 @@ pub fn check_protection(bench: &mut Bench) -> Vec<&'static str> {
                 is_untouched: false,
             },
         };
-        let count = recorded.streams.len();
-        let mut streams: Vec<ReadBack> = (0..count).map(|_| ReadBack::default()).collect();
         let recording = found.iter().find(|one| one.id == recorded.id);
+        let streams = read_back(&view, &store, recording);
         // What was on a member that is gone can be read from its oldest whole group on.
-        let own = |member: usize| {
-            let appends = history.appends.iter();
-            appends.filter(move |append| append.recording == index && append.member == member)
-        };
         let firsts = gone.iter().map(|member| {
-            let mut whole = own(*member).filter(|one| on_ring.contains(&(index, one.group)));
-            let is_overwritten = own(*member).any(Append::is_off_ring);
+            let appends = history.appends.iter();
+            let own = appends.filter(|one| one.recording == index && one.member == *member);
+            let is_overwritten = own.clone().any(Append::is_off_ring);
+            let mut whole = own.filter(|one| on_ring.contains(&(index, one.group)));
             let first = whole.next().map_or(u64::MAX, |first| first.sequence);
             if is_overwritten { first } else { 0 }
         });
         let computed_from = firsts.max().unwrap_or(0);
-        let mut readable_from = None;
-        if let Some(recording) = recording.filter(|one| one.streams.len() == count) {
-            readable_from = recording.readable_from_sequence;
-            let scope = Scope::of(recording, &store.members, store.machines(), store.clock());
-            let parts = Parts::open(&scope, &scope.all(0..count as u16)).expect("it can be read");
-            for item in parts {
-                let (stream, part) = item.expect("it can be read");
-                view.take(stream, &part, &mut streams[usize::from(stream)]);
-            }
-        }
+        let readable_from = recording.and_then(|one| one.readable_from_sequence);
+        let from_sequence = computed_from.max(readable_from.unwrap_or(0));
         for (stream, read) in streams.iter().enumerate() {
-            let shown = recorded.protected[stream];
-            let mut owed = Spans::default();
             let is_owed = |append: &&Append| {
                 append.recording == index
                     && append.kind == Kind::Data
                     && usize::from(append.stream) == stream
-                    && append.payload.end <= shown
-                    && readable_from.is_none_or(|from| append.sequence >= from)
-                    && append.sequence >= computed_from
+                    && append.payload.end <= recorded.protected[stream]
+                    && append.sequence >= from_sequence
                     && on_ring.contains(&(index, append.group))
             };
-            for append in history.appends.iter().filter(is_owed) {
-                owed.add(append.payload.clone());
-            }
-            // Beside members that are gone a ring may begin later: what cannot be computed any more
-            // has been overwritten on some member.
-            let mut there = read.data.clone();
-            if recorded.ring {
-                there.add_all(&read.overwritten);
-            }
-            if let Some(lost) = owed.first_outside(&there) {
-                panic!(
-                    "recording {index}, stream {stream}: {lost:?} was protected, and without \
-                     {gone:?} it does not come back (hole {}, gap {}, overwritten {}, end {})",
-                    read.holes.has(lost.start),
-                    read.gaps.has(lost.start),
-                    read.overwritten.has(lost.start),
-                    read.end_bytes
-                );
-            }
+            let owed = history.appends.iter().filter(is_owed);
+            check_owed(&view, owed, read, &gone);
         }
     }
     met
+}
+
+/// Reads all streams of a recording.
+fn read_back(view: &View, store: &Store, recording: Option<&Recording>) -> Vec<ReadBack> {
+    let count = view.recorded.streams.len();
+    let mut streams: Vec<ReadBack> = (0..count).map(|_| ReadBack::default()).collect();
+    let Some(recording) = recording.filter(|one| one.streams.len() == count) else {
+        return streams;
+    };
+    let scope = Scope::of(recording, &store.members, store.machines(), store.clock());
+    let parts = Parts::open(&scope, &scope.all(0..count as u16)).expect("it can be read");
+    for item in parts {
+        let (stream, part) = item.expect("it can be read");
+        view.take(stream, &part, &mut streams[usize::from(stream)]);
+    }
+    streams
+}
+
+/// Checks that these appends of a stream came back.
+fn check_owed<'a>(
+    view: &View,
+    owed: impl Iterator<Item = &'a Append>,
+    read: &ReadBack,
+    gone: &BTreeSet<usize>,
+) {
+    let mut spans = Spans::default();
+    owed.for_each(|append| spans.add(append.payload.clone()));
+    // Beside members that are gone a ring may begin later: what cannot be computed any more has
+    // been overwritten on some member.
+    let mut there = read.data.clone();
+    if view.recorded.ring {
+        there.add_all(&read.overwritten);
+    }
+    if let Some(lost) = spans.first_outside(&there) {
+        panic!(
+            "recording {}: {lost:?} was protected, and without {gone:?} it does not come back \
+             (hole {}, gap {}, overwritten {}, end {})",
+            view.index,
+            read.holes.has(lost.start),
+            read.gaps.has(lost.start),
+            read.overwritten.has(lost.start),
+            read.end_bytes
+        );
+    }
 }
 
 fn failed(history: &History) -> BTreeSet<usize> {

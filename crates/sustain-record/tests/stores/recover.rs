@@ -56,6 +56,7 @@ impl Place {
             prewrite: false,
             destroy: place.members.clone(),
             parities: 0,
+            same_disk: false,
             dry_run: false,
         };
         create(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).unwrap();

@@ -74,6 +74,7 @@ fn plan(members: Vec<String>) -> CreatePlan {
         prewrite: false,
         destroy: Vec::new(),
         parities: 0,
+        same_disk: false,
         dry_run: false,
     }
 }

@@ -199,6 +199,7 @@ pub fn record_sentence(result: &RecordResult) -> String {
             full_words(result)
         ),
     }];
+    parts.extend(protection_words(result));
     let failed = result.members.iter().filter(|one| one.error.is_some());
     let failed: Vec<&str> = failed.map(|member| member.name.as_str()).collect();
     if !failed.is_empty() {
@@ -218,6 +219,34 @@ pub fn record_sentence(result: &RecordResult) -> String {
     }
     parts.push(ending_words(result).to_owned());
     without_controls(&sentences(&parts))
+}
+
+/// How much can be read although members are gone, if there is parity.
+fn protection_words(result: &RecordResult) -> Option<String> {
+    let members = match result.plan.parity {
+        0 => return None,
+        1 => "any one member".to_owned(),
+        count => format!("any {count} members"),
+    };
+    let failed = result.members.iter().filter(|one| one.error.is_some());
+    let counted = match failed.count() {
+        0 => "",
+        failed if failed > usize::from(result.plan.parity) => {
+            let words = "More members failed than parity replaces: what they had may be lost";
+            return Some(words.to_owned());
+        }
+        _ => ", what has failed by now included",
+    };
+    let streams = result.streams.iter();
+    let protected: u64 = streams.clone().filter_map(|one| one.protected_bytes).sum();
+    let recorded: u64 = streams.map(|one| one.recorded_bytes).sum();
+    let what = match recorded.saturating_sub(protected) {
+        0 => "All of it is".to_owned(),
+        _ => format!("Only {} of it are", position(protected)),
+    };
+    Some(format!(
+        "{what} protected from the loss of {members}{counted}"
+    ))
 }
 
 /// Why bytes were lost, where nothing but a full store can have taken them.

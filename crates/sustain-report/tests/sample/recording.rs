@@ -158,6 +158,7 @@ fn plan() -> PlanResult {
         bytes: None,
         buffer_bytes: 512 << 20,
         append_bytes: 1 << 20,
+        parity: 0,
         align_frames: false,
         path: Some(DataPath::Direct),
         depth: 8,

@@ -189,7 +189,7 @@ pub fn verify(
     observing.report(0, 0);
     check_superblocks(store, &mut result)?;
     check_newest_slots(store, &mut result);
-    check_rebuilt(store, &mut result);
+    check_missing(store, &mut result);
     for number in store.unseen_recordings() {
         result.add(Discrepancy::of_store(Some(number), &store.unseen_words()));
     }
@@ -440,19 +440,22 @@ fn check_newest_slots(store: Checkable<'_>, result: &mut VerifyResult) {
     }
 }
 
-/// Tells of the members that are not there, and are computed from the others. All of what they had
-/// may be found, and yet the store is not whole: the next loss may be one too many.
-fn check_rebuilt(store: Checkable<'_>, result: &mut VerifyResult) {
-    for member in store
-        .members
-        .iter()
-        .filter(|member| member.rebuilt.is_some())
-    {
+/// Tells of the members of a store with parity that are not there. All of what they had may be
+/// found, and yet the store is not whole: the next loss may be one too many.
+fn check_missing(store: Checkable<'_>, result: &mut VerifyResult) {
+    let mut members = store.members.iter();
+    if !members.any(|member| member.superblock.has_parity()) {
+        return;
+    }
+    for (index, uuid) in store.missing() {
+        let mut members = store.members.iter();
+        let what = match members.any(|member| member.index() == index) {
+            true => "what it had is computed from the others and checked, and is",
+            false => "nothing is known of what it had, and what it helped to protect is",
+        };
         let why = format!(
-            "member {} (UUID {}) is missing: what it had is computed from the others and checked, \
-             and is protected against fewer further losses",
-            member.index() + 1,
-            member.superblock.member
+            "member {} (UUID {uuid}) is missing: {what} protected against fewer further losses",
+            index + 1,
         );
         result.add(Discrepancy::of_store(None, &why));
     }

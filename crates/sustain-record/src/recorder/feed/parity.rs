@@ -40,7 +40,8 @@ impl<I: Inlet> RecordFeed<I> {
         };
         let members = self.members.iter().enumerate();
         let able = members.filter(|(index, member)| {
-            let takes = member.state == MemberState::Active && member.start.is_some();
+            // One that still writes its start takes its part soon.
+            let takes = member.state == MemberState::Active;
             takes && !member.is_slow && !self.stands_still(*index, now)
         });
         let most = able.count().saturating_sub(protection.setup.parities);
@@ -330,11 +331,25 @@ impl<I: Inlet> RecordFeed<I> {
     /// How much payload of a stream is protected, and the watermark of that, if there is parity.
     pub(in crate::recorder) fn protected(&self, stream: usize) -> Option<(u64, u64)> {
         let ledger = self.protection.as_ref()?.ledgers.get(stream)?;
+        let failed = self.members.iter();
+        let failed = failed.filter(|member| member.state == MemberState::Failed);
+        let is_too_much = failed.count() > self.setup.parity?.parities;
         // As with what is durable: nothing counts before all starts are on their members.
         Some(match self.watermark_bytes(stream) {
             0 => (0, 0),
+            _ if is_too_much => (0, 0),
             _ => (ledger.durable_bytes(), ledger.watermark_bytes()),
         })
+    }
+
+    /// Whether parity protects all that is durable, so that nothing is lost with a member.
+    pub(in crate::recorder) fn is_all_protected(&self) -> bool {
+        let streams = self.ledgers.iter().enumerate();
+        let mut protected = streams.map(|(stream, ledger)| {
+            let protected = self.protected(stream);
+            protected.is_some_and(|(_, settled)| settled >= ledger.watermark_bytes())
+        });
+        protected.all(|is_so| is_so)
     }
 
     /// Notes that an append is durable, if it is in a group.

@@ -97,7 +97,10 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> RecordingPro
                 rate_bytes_per_s: member.rate.bytes_per_s(),
                 free_bytes: member.free_bytes(),
                 slots_end_bytes: member.setup.geometry.slots_end_bytes(),
-                lost_bytes: member.lost_bytes,
+                lost_bytes: match feed.is_all_protected() {
+                    true => 0,
+                    false => member.lost_bytes,
+                },
                 error: error.clone(),
             })
             .collect(),
@@ -164,7 +167,10 @@ fn settled_frames<I: Inlet>(feed: &RecordFeed<I>, stream: usize) -> u64 {
 /// What was durable on a file that is gone is so no more.
 fn durable_bytes<I: Inlet>(feed: &RecordFeed<I>, stream: usize) -> u64 {
     let members = feed.members.iter();
-    let lost_bytes: u64 = members.map(|member| member.lost_stream_bytes[stream]).sum();
+    let lost_bytes: u64 = match feed.is_all_protected() {
+        true => 0,
+        false => members.map(|member| member.lost_stream_bytes[stream]).sum(),
+    };
     feed.durable_bytes(stream).saturating_sub(lost_bytes)
 }
 

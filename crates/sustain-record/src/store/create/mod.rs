@@ -17,10 +17,11 @@ use sustain_disk::engine::{SharedMachine, SimulatedTarget};
 use sustain_disk::error::Error;
 use sustain_disk::target::{Direction, Target, TargetKind};
 use sustain_disk::units::Size;
-use sustain_document::setting::{PARITY, SIZE};
+use sustain_document::setting::{PARITY, SAME_DISK, SIZE};
 use sustain_host::Roots;
 use sustain_targets::{
-    CreatedFiles, SimulatedDisk, Stop, check_destroy, folder_of, has_all_blocks, neighbour_cautions,
+    CreatedFiles, SharedDisk, SimulatedDisk, Stop, check_destroy, folder_of, has_all_blocks,
+    neighbour_cautions, shared_disks,
 };
 use uuid::Uuid;
 
@@ -52,6 +53,8 @@ pub struct CreatePlan {
     pub destroy: Vec<String>,
     /// Appends of parity of each group by default, 0 for none.
     pub parities: u16,
+    /// Whether members may share a disk although there is parity, which protects nothing then.
+    pub same_disk: bool,
     /// Whether to say only what would be done.
     pub dry_run: bool,
 }
@@ -69,6 +72,7 @@ impl CreatePlan {
             prewrite: true,
             destroy: Vec::new(),
             parities: 0,
+            same_disk: false,
             dry_run: false,
         }
     }
@@ -138,9 +142,15 @@ pub fn create(
     let sites = open_sites(plan, roots, &mut created, &mut notes)?;
     let geometries = divide(plan, &sites, &mut notes)?;
     note_shared_file_systems(&sites, &mut notes);
-    let places = sites.iter();
-    let places = places.map(|site| (&site.target, Some(site.path.as_path())));
-    notes.extend(neighbour_cautions(places, roots));
+    let places = || {
+        sites
+            .iter()
+            .map(|site| (&site.target, Some(site.path.as_path())))
+    };
+    if plan.parities > 0 && !plan.same_disk {
+        check_disks(&sites, shared_disks(places(), roots))?;
+    }
+    notes.extend(neighbour_cautions(places(), roots));
     notes
         .into_iter()
         .for_each(|note| observer(CreateEvent::Note(note)));
@@ -330,6 +340,23 @@ fn check_parities(parities: u16, members: usize) -> Result<(), RecordError> {
         )));
     }
     Ok(())
+}
+
+/// Refuses parity over members that fail together.
+fn check_disks(sites: &[Site<'_>], shared: Vec<SharedDisk>) -> Result<(), RecordError> {
+    let Some(shared) = shared.into_iter().next() else {
+        return Ok(());
+    };
+    let members = shared.targets.iter().map(|index| sites[*index].name);
+    let members: Vec<&str> = members.collect();
+    let disk = shared.disk.map_or("one file system".to_owned(), |disk| {
+        format!("one disk, {disk}")
+    });
+    Err(RecordError::Usage(format!(
+        "{} are on {disk}, which takes all of them with it when it fails, so {PARITY} would protect \
+         nothing: use members on disks of their own, or {SAME_DISK} if this is a trial",
+        members.join(" and "),
+    )))
 }
 
 /// Gives files their size, and prewrites them if the plan says so.

@@ -25,6 +25,7 @@ fn a_frozen_member_keeps_nobody_from_the_outcome() {
         prewrite: false,
         destroy: place.members.clone(),
         parities: 0,
+        same_disk: false,
         dry_run: false,
     };
     create(&plan, &Roots::default(), &Stop::default(), &mut |_| ()).unwrap();

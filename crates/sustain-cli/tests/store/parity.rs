@@ -1,0 +1,121 @@
+//! Stores with parity: what their members had comes back without them, also when one is lost in
+//! mid-recording, and what cannot protect anything is refused.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::recorded::{content, document};
+use crate::support::{Place, ran, unwrapped};
+
+const MEMBERS: [&str; 4] = ["a", "b", "c", "d"];
+
+/// Makes a store of members of these sizes with parity.
+fn create(place: &Place, sizes_mib: [u64; 4], parity: &str) {
+    for (name, mib) in MEMBERS.iter().zip(sizes_mib) {
+        let file = File::create(place.path(name)).unwrap();
+        file.set_len(mib << 20).unwrap();
+    }
+    let destroy = MEMBERS.iter().flat_map(|name| ["--destroy", name]);
+    let mut create = vec!["create", "--slot", "1MiB", "--no-prewrite"];
+    create.extend(["--parity", parity, "--same-disk"]);
+    create.extend(MEMBERS);
+    create.extend(destroy);
+    place.run(&create).expect(0);
+}
+
+/// The members but these.
+fn without(gone: &[&str]) -> Vec<&'static str> {
+    let there = MEMBERS.iter().filter(|name| !gone.contains(name));
+    there.copied().collect()
+}
+
+/// Extracts everything from these members.
+fn extracted(place: &Place, members: &[&str]) -> Vec<u8> {
+    let _ = fs::remove_file(place.path("out"));
+    let extract = [&["extract"], members, &["-o", "out"]].concat();
+    place.run(&extract).expect(0);
+    fs::read(place.path("out")).unwrap()
+}
+
+#[test]
+fn any_two_of_four_unequal_members_may_be_gone() {
+    let place = Place::new();
+    create(&place, [24, 40, 28, 33], "2");
+    let content = content(20_000_001);
+    fs::write(place.path("in"), &content).unwrap();
+    let record = [&["record", "--from", "in", "--json", "r"], &MEMBERS[..]].concat();
+    let told = unwrapped(&place.run(&record).expect(0).stderr);
+    let protected = "All of it is protected from the loss of any 2 members";
+    assert!(told.contains(protected), "{told}");
+    let result = crate::support::json_of(&place.read("r"));
+    assert_eq!(result["plan"]["parity"], 2);
+    assert_eq!(result["streams"][0]["protected_bytes"], 20_000_001);
+    for (first, second) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
+        let left = without(&[MEMBERS[first], MEMBERS[second]]);
+        assert!(
+            extracted(&place, &left) == content,
+            "without {first}, {second}"
+        );
+    }
+    let checked = document(&place, 1, &["verify", "a", "d"]);
+    assert_eq!(checked["bad"].as_array().unwrap().len(), 2, "{checked}");
+    assert_eq!(checked["recordings"][0]["streams"][0]["hole_bytes"], 0);
+    let beyond = place.run(&["extract", "d", "-o", "less"]);
+    assert_eq!(beyond.expect(1).stdout, "");
+}
+
+/// The file of a member is cut off while it is recorded to: nothing of it can be read any more.
+#[test]
+fn a_member_that_is_cut_off_in_mid_recording_takes_nothing_with_it() {
+    for round in 0..5 {
+        let place = Place::new();
+        create(&place, [40, 40, 40, 40], "1");
+        let content = content(30_000_000 + round);
+        let record = [&["record", "--json", "r"], &MEMBERS[..]].concat();
+        let mut command = place.command(&record);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut recorder = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut source = recorder.stdin.take().unwrap();
+        let lost = MEMBERS[round % 4];
+        let cut_at = content.len() / 5 * (1 + round % 4);
+        source.write_all(&content[..cut_at]).unwrap();
+        let file = OpenOptions::new().write(true).open(place.path(lost));
+        file.unwrap().set_len(8192).unwrap();
+        source.write_all(&content[cut_at..]).unwrap();
+        drop(source);
+        let told = ran(recorder.wait_with_output().unwrap()).expect(1).stderr;
+        let told = unwrapped(&told);
+        assert!(told.contains("Nothing was lost"), "{told}");
+        assert!(told.contains(&format!("{lost} failed")), "{told}");
+        let protected = "All of it is protected from the loss of any one member, what has failed";
+        assert!(told.contains(protected), "{told}");
+        assert!(
+            extracted(&place, &without(&[lost])) == content,
+            "{lost} was cut off behind byte {cut_at}"
+        );
+    }
+}
+
+#[test]
+fn parity_that_protects_nothing_is_refused() {
+    let place = Place::new();
+    let sized = ["--size", "40MiB", "--no-prewrite"];
+    let refusal = |members: &[&str], flags: &[&str]| {
+        place.refusal(&[&["create"], members, &sized, flags].concat())
+    };
+    let told = refusal(&["a"], &["--parity", "1"]);
+    assert!(told.contains("needs at least 2 members"), "{told}");
+    let told = refusal(&["a", "b"], &["--parity", "2"]);
+    assert!(told.contains("needs at least 3 members, because"), "{told}");
+    let told = refusal(&["a", "b", "c", "d"], &["--parity", "3"]);
+    assert!(told.contains("--parity must be from 0 to 2"), "{told}");
+    let told = refusal(&["a", "b"], &["--parity", "1"]);
+    assert!(told.contains("would protect nothing"), "{told}");
+    assert!(told.contains("or --same-disk if this is a trial"), "{told}");
+    assert!(!place.path("a").exists(), "nothing was made");
+    let create = ["create", "a", "b", "--size", "40MiB", "--no-prewrite"];
+    place.run(&create).expect(0);
+    let told = place.refusal(&["record", "a", "b", "--parity", "2"]);
+    assert!(told.contains("use --parity 1"), "{told}");
+}

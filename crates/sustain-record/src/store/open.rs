@@ -198,8 +198,8 @@ impl Store {
             let is_there = member.rebuilt.is_none();
             if is_there && (is_behind || has_lost_its_end(member)) {
                 self.notes.push(format!(
-                    "{} does not have all that it was given: leave it out, and what parity protects \
-                     of that is computed from the others",
+                    "{} does not have all that it was given: leave it out, and what parity \
+                     protects of that is computed from the others",
                     member.name
                 ));
             }

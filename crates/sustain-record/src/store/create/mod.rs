@@ -2,6 +2,7 @@
 //! directory. It opens and checks all members before it changes any of them, then prepares the
 //! files, and writes the superblocks last.
 
+mod protection;
 mod site;
 mod sizes;
 
@@ -17,14 +18,15 @@ use sustain_disk::engine::{SharedMachine, SimulatedTarget};
 use sustain_disk::error::Error;
 use sustain_disk::target::{Direction, Target, TargetKind};
 use sustain_disk::units::Size;
-use sustain_document::setting::{PARITY, SAME_DISK, SIZE};
+use sustain_document::setting::SIZE;
 use sustain_host::Roots;
 use sustain_targets::{
-    CreatedFiles, SharedDisk, SimulatedDisk, Stop, check_destroy, folder_of, has_all_blocks,
+    CreatedFiles, SimulatedDisk, Stop, check_destroy, folder_of, has_all_blocks,
     neighbour_cautions, shared_disks,
 };
 use uuid::Uuid;
 
+use self::protection::{check_disks, check_parities};
 pub(super) use self::site::Site;
 use self::site::open_site;
 use self::sizes::{divide, note_shared_file_systems};
@@ -34,7 +36,7 @@ use super::holes::Holes;
 use super::prewrite::{Prewritten, prewrite};
 use super::{Mode, open as opened, superblocks, wipe};
 use crate::error::RecordError;
-use crate::format::{Geometry, MEMBERS_MAX, PARITIES_MAX, Superblock};
+use crate::format::{Geometry, MEMBERS_MAX, Superblock};
 use crate::member_io::GIVEN_UP_AFTER_NS;
 
 /// The request to create a store.
@@ -319,43 +321,6 @@ fn check_count(members: usize) -> Result<(), RecordError> {
     }
     Err(RecordError::Usage(format!(
         "a store has 1 to {MEMBERS_MAX} members, and {members} were given"
-    )))
-}
-
-/// Refuses parity that so many members cannot have.
-fn check_parities(parities: u16, members: usize) -> Result<(), RecordError> {
-    let parities = usize::from(parities);
-    if parities > PARITIES_MAX {
-        let most = format_args!("from 0 to {PARITIES_MAX}");
-        return Err(RecordError::Usage(PARITY.must_be(most)));
-    }
-    if parities > 0 && parities >= members {
-        return Err(RecordError::Usage(format!(
-            "{} needs at least {} members, because each append of a group lies on another one, and \
-             {members} {} given: name more of them, or use {}",
-            PARITY.of(parities),
-            parities + 1,
-            if members == 1 { "was" } else { "were" },
-            PARITY.of(members.saturating_sub(1)),
-        )));
-    }
-    Ok(())
-}
-
-/// Refuses parity over members that fail together.
-fn check_disks(sites: &[Site<'_>], shared: Vec<SharedDisk>) -> Result<(), RecordError> {
-    let Some(shared) = shared.into_iter().next() else {
-        return Ok(());
-    };
-    let members = shared.targets.iter().map(|index| sites[*index].name);
-    let members: Vec<&str> = members.collect();
-    let disk = shared.disk.map_or("one file system".to_owned(), |disk| {
-        format!("one disk, {disk}")
-    });
-    Err(RecordError::Usage(format!(
-        "{} are on {disk}, which takes all of them with it when it fails, so {PARITY} would protect \
-         nothing: use members on disks of their own, or {SAME_DISK} if this is a trial",
-        members.join(" and "),
     )))
 }
 

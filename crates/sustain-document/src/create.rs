@@ -19,6 +19,9 @@ pub struct CreateDocument {
     /// appends, frames and further recordings make it less; a ring never ends.
     #[serde(default)]
     pub data_bytes: u64,
+    /// How many members may be lost without loss of data that is protected.
+    #[serde(default)]
+    pub parity: u16,
     /// Its members, in their order.
     pub members: Vec<NewMember>,
     /// Notes for the user.

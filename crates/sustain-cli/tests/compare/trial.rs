@@ -127,10 +127,11 @@ const SHORT: [&str; 4] = ["--size", "8MiB", "--time-per-run", "100ms"];
 fn paths_engines_and_data_are_compared_on_one_file() {
     let place = Place::new();
     std::fs::create_dir(place.path("x")).unwrap();
+    // So small that a disk that stalls still transfers some in half a run.
     let ab = [
         "--ab",
-        "--engine sync --record-size 64KiB",
-        "--path buffered --threads 1 --data zero --record-size 64KiB --depth 2",
+        "--engine sync --record-size 4KiB",
+        "--path buffered --threads 1 --data zero --record-size 4KiB --depth 2",
     ];
     let flags = [
         &["compare"],

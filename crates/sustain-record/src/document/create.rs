@@ -3,7 +3,8 @@
 use sustain_document::create::{CREATE_SCHEMA, CreateDocument, NewMember};
 
 use super::uuid_text;
-use crate::recorder::{AppendSize, data_bytes};
+use crate::format::Geometry;
+use crate::recorder::{AppendSize, data_bytes, protected_data_bytes};
 use crate::store::{Created, CreatedMember};
 
 /// Makes the document of a store that was created, or that would be created.
@@ -13,7 +14,15 @@ pub fn create_document(created: &Created, slot_bytes: u32, notes: &[String]) -> 
         schema: CREATE_SCHEMA.to_owned(),
         store: created.store.map(uuid_text),
         slot_bytes,
-        data_bytes: members.iter().map(|member| member.data_bytes).sum(),
+        data_bytes: match created.parities {
+            0 => members.iter().map(|member| member.data_bytes).sum(),
+            parities => {
+                let geometries = created.members.iter().map(|member| member.geometry);
+                let geometries: Vec<Geometry> = geometries.collect();
+                protected_data_bytes(&geometries, AppendSize::USUAL_BYTES, parities)
+            }
+        },
+        parity: created.parities,
         members,
         notes: notes.to_vec(),
     }

@@ -62,7 +62,7 @@ pub use pinning::{PinDesk, PinKept, PinOutcome, PinWish};
 pub use recorded::{Recorded, RecordedBefore};
 pub use recording::Recorder;
 pub(crate) use recording::recording_end;
-pub use room::data_bytes;
+pub use room::{data_bytes, protected_data_bytes};
 pub use scatter::ScatterWindow;
 pub(crate) use share::rehearse_share;
 pub use stream_writer::StreamWriter;

@@ -94,7 +94,7 @@ impl<I: Inlet> RecordFeed<I> {
         let has_hope = |member: &MemberWriter| {
             member.state == MemberState::Active && member.has_room_for_data(bytes)
         };
-        self.members.iter().any(has_hope)
+        self.members.iter().any(has_hope) && !self.lacks_protected_room()
     }
 
     /// Whether it goes on without space on any member, because freeing a pin gives some.
@@ -245,7 +245,7 @@ impl<I: Inlet> RecordFeed<I> {
         let bytes = filled.append_bytes();
         let sequence = self.take_sequence();
         let made_time_ns = self.setup.unix_clock.unix_ns(now);
-        let group = self.choose_group(queue, now);
+        let group = self.choose_group(queue, bytes, now);
         let place = self.members[queue].take_place(bytes, sequence, made_time_ns);
         self.enter_in_ledger(&mut filled);
         self.members[queue].stream_bytes[usize::from(filled.stream)] +=

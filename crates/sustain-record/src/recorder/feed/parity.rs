@@ -9,7 +9,7 @@ use super::{RecordFeed, RequestPurpose};
 use crate::format::{AppendPlace, CONTROL_STREAM, Descriptor, GroupEntry, GroupList, Kind, crc32c};
 use crate::recorder::filled::{Filled, PayloadMemory};
 use crate::recorder::inlet::Inlet;
-use crate::recorder::member::{MemberState, Unflushed};
+use crate::recorder::member::{MemberState, MemberWriter, Unflushed};
 use crate::recorder::parity::{
     GroupChange, GroupStretch, GroupSums, OPEN_GROUPS_MAX, ParityAppend,
 };
@@ -41,11 +41,28 @@ impl<I: Inlet> RecordFeed<I> {
         let members = self.members.iter().enumerate();
         let able = members.filter(|(index, member)| {
             // One that still writes its start takes its part soon.
-            let takes = member.state == MemberState::Active;
+            let takes = self.has_room_in_groups(member);
             takes && !member.is_slow && !self.stands_still(*index, now)
         });
         let most = able.count().saturating_sub(protection.setup.parities);
         most.min(GroupList::ENTRIES_MAX)
+    }
+
+    fn has_room_in_groups(&self, member: &MemberWriter) -> bool {
+        let append_bytes = self.setup.parity.map_or(0, |parity| parity.append_bytes);
+        member.state == MemberState::Active && member.has_room_for_data(append_bytes)
+    }
+
+    /// Whether so many members are full that what comes could not be protected any more. Where too
+    /// few are left because others have failed, the recording goes on without.
+    pub(super) fn lacks_protected_room(&self) -> bool {
+        let Some(parity) = self.setup.parity.filter(|_| !self.setup.ring) else {
+            return false;
+        };
+        let members = || self.members.iter();
+        let working = members().filter(|member| member.works()).count();
+        let with_room = members().filter(|member| self.has_room_in_groups(member));
+        working > parity.parities && with_room.count() <= parity.parities
     }
 
     /// Whether data may go to this member: not while it is in all groups that may be open.
@@ -53,6 +70,9 @@ impl<I: Inlet> RecordFeed<I> {
         let Some(protection) = &self.protection else {
             return true;
         };
+        if self.lacks_protected_room() {
+            return false;
+        }
         let may_begin = protection.groups.open().count() < OPEN_GROUPS_MAX;
         protection.groups.open_without(queue).is_some()
             || may_begin && protection.memory.has(protection.setup.parities)
@@ -69,8 +89,16 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     /// The group for an append that is placed on this member now; none if it goes without.
-    pub(super) fn choose_group(&self, queue: usize, now: Timestamp) -> Option<GroupChoice> {
+    pub(super) fn choose_group(
+        &self,
+        queue: usize,
+        bytes: u32,
+        now: Timestamp,
+    ) -> Option<GroupChoice> {
         let protection = self.protection.as_ref()?;
+        if bytes > protection.setup.append_bytes {
+            return None;
+        }
         if let Some(group) = protection.groups.open_without(queue) {
             return Some(GroupChoice(Some(group)));
         }
@@ -207,9 +235,9 @@ impl<I: Inlet> RecordFeed<I> {
     fn has_place_for_parity(&self, group: u64, bytes: u32) -> bool {
         let mut members = self.members.iter().enumerate();
         members.any(|(index, member)| {
-            let may_begin = member.start.is_some() || member.state == MemberState::Active;
             let is_outside = !self.is_of_group(group, index);
-            member.works() && may_begin && is_outside && member.has_room_for_parity(bytes)
+            let takes = member.state == MemberState::Active;
+            takes && is_outside && member.has_room_for_parity(bytes)
         })
     }
 

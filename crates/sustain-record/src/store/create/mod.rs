@@ -26,7 +26,7 @@ use sustain_targets::{
 };
 use uuid::Uuid;
 
-use self::protection::{check_disks, check_parities};
+use self::protection::{check_disks, check_parities, check_slots, unusable};
 pub(super) use self::site::Site;
 use self::site::open_site;
 use self::sizes::{divide, note_shared_file_systems};
@@ -109,6 +109,8 @@ pub struct Created {
     pub store: Option<Uuid>,
     /// Its members, in the order given.
     pub members: Vec<CreatedMember>,
+    /// Appends of parity of each group by default.
+    pub parities: u16,
 }
 
 /// A member of a store that was created, or that would be created by a dry run.
@@ -144,6 +146,8 @@ pub fn create(
     let sites = open_sites(plan, roots, &mut created, &mut notes)?;
     let geometries = divide(plan, &sites, &mut notes)?;
     note_shared_file_systems(&sites, &mut notes);
+    check_slots(plan.parities, &sites, &geometries)?;
+    notes.extend(unusable(plan.parities, &sites, &geometries));
     let places = || {
         sites
             .iter()
@@ -170,6 +174,7 @@ pub fn create(
         return Ok(Created {
             store: None,
             members,
+            parities: plan.parities,
         });
     }
     let holes = note_holes(&sites)?;
@@ -184,6 +189,7 @@ pub fn create(
     Ok(Created {
         store: Some(store),
         members,
+        parities: plan.parities,
     })
 }
 
@@ -312,6 +318,7 @@ pub fn create_simulated(
     Ok(Created {
         store: Some(store),
         members,
+        parities: 0,
     })
 }
 

@@ -1,11 +1,12 @@
 //! Whether parity can protect a new store: it needs enough members, on disks of their own.
 
-use sustain_document::setting::{PARITY, SAME_DISK};
+use sustain_disk::units::Size;
+use sustain_document::setting::{PARITY, SAME_DISK, SLOT};
 use sustain_targets::SharedDisk;
 
 use super::Site;
 use crate::error::RecordError;
-use crate::format::PARITIES_MAX;
+use crate::format::{Geometry, PARITIES_MAX};
 
 /// Refuses parity that so many members cannot have.
 pub(super) fn check_parities(parities: u16, members: usize) -> Result<(), RecordError> {
@@ -42,4 +43,46 @@ pub(super) fn check_disks(sites: &[Site<'_>], shared: Vec<SharedDisk>) -> Result
          protect nothing: use members on disks of their own, or {SAME_DISK} if this is a trial",
         members.join(" and "),
     )))
+}
+
+/// Refuses members of which the others could not tell how many slots they have.
+pub(super) fn check_slots(
+    parities: u16,
+    sites: &[Site<'_>],
+    geometries: &[Geometry],
+) -> Result<(), RecordError> {
+    let is_large = |geometry: &Geometry| geometry.slot_count > u64::from(u32::MAX);
+    match geometries.iter().position(is_large) {
+        Some(index) if parities > 0 => Err(RecordError::member(
+            sites[index].name,
+            format!("with {PARITY} a member has at most 2^32 slots: use a larger {SLOT}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Notes for members of which a tenth or more is of no use with parity: each group has one append
+/// on a member, so none can take more than as many others together let it.
+pub(super) fn unusable(parities: u16, sites: &[Site<'_>], geometries: &[Geometry]) -> Vec<String> {
+    let mut by_size: Vec<u64> = geometries.iter().map(|one| one.slot_count).collect();
+    by_size.sort_unstable_by(|one, other| other.cmp(one));
+    let Some(usable) = by_size.get(usize::from(parities)).copied() else {
+        return Vec::new();
+    };
+    let members = sites.iter().zip(geometries);
+    let too_large = members.filter(|(_, geometry)| {
+        parities > 0 && geometry.slot_count - geometry.slot_count / 10 > usable
+    });
+    let words = too_large.map(|(site, geometry)| {
+        let slot_bytes = u64::from(geometry.slot_bytes);
+        format!(
+            "of the {} of {} only about {} are of use with {}: a group has one append on a member, \
+             and the others have no place for more groups",
+            Size(geometry.slot_count * slot_bytes),
+            site.name,
+            Size(usable * slot_bytes),
+            PARITY.of(parities)
+        )
+    });
+    words.collect()
 }

@@ -38,9 +38,14 @@ pub fn create_text(document: &CreateDocument, width: usize) -> String {
     let members = counted(document.members.len(), "member");
     let room = position(document.data_bytes);
     let slots = size(u64::from(document.slot_bytes));
+    let lost = match document.parity {
+        0 => String::new(),
+        1 => ", any one of which may be lost".to_owned(),
+        count => format!(", any {count} of which may be lost"),
+    };
     let what = match &document.store {
-        Some(store) => format!("store {store}: {members},"),
-        None => format!("would create a store of {members}:"),
+        Some(store) => format!("store {store}: {members}{lost},"),
+        None => format!("would create a store of {members}{lost}:"),
     };
     let first = format!(
         "{what} room for one recording of {room}, in slots of {slots}; for several it is a little \
@@ -64,7 +69,7 @@ fn kept_by_ring(document: &CreateDocument) -> Option<String> {
     let smallest = document.members.iter().min_by_key(|one| one.data_bytes)?;
     let kept_bytes = smallest
         .data_bytes
-        .saturating_mul(document.members.len() as u64);
+        .saturating_mul(document.members.len() as u64 - u64::from(document.parity));
     let data_bytes = document.data_bytes;
     (kept_bytes < data_bytes - data_bytes / 10).then(|| {
         format!(

@@ -480,6 +480,7 @@ fn a_new_store_is_told_with_its_members() {
         store: Some(STORE.to_owned()),
         slot_bytes: 8 << 20,
         data_bytes: 1_050_682_496,
+        parity: 0,
         members: vec![NewMember {
             name: "data".to_owned(),
             path: Some("data/sustain.store".to_owned()),

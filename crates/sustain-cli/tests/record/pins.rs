@@ -432,7 +432,14 @@ fn marks_are_found_where_the_ring_passes_over_what_a_pin_keeps() {
         let listed = listed.unwrap_or_else(|| panic!("{number}: {:#}", commanded.members.list()));
         let recording = &listed["recordings"][0];
         let listed = recording["marks"].as_array().unwrap();
-        assert_eq!(listed.last().unwrap()["number"], mark["number"]);
+        match listed.last() {
+            Some(last) => assert_eq!(last["number"], mark["number"]),
+            // The disk was so slow that the ring has come round meanwhile.
+            None => {
+                let now = whole(&stream(&commanded.status(), "main")["offered_bytes"]);
+                assert!(now > at + 16 * MIB, "mark {number} is not there");
+            }
+        }
         commanded.becomes_offered(at + MIB);
     }
     let (members, _) = commanded.stop(0);

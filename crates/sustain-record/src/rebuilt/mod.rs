@@ -1,9 +1,9 @@
 //! Members that are not there, read through the others: where parity protects what they had, it is
 //! computed from the other appends of its group (docs/format.md, "Parity").
 //!
-//! The store looks through the members that are there for the lists of groups. [`computed`] finds
+//! The store looks through the members that are there for the lists of groups. `computed` finds
 //! out what can be computed of the others, and a [`RebuiltMember`] has that of one of them.
-//! [`Driven`] puts an engine around the real one that turns a read of such a member into reads of
+//! `Driven` puts an engine around the real one that turns a read of such a member into reads of
 //! the others. So nothing above the engine knows of it, and each append is checked by its own
 //! checksums, as one that was read.
 

@@ -17,7 +17,7 @@ use crate::cursor::{StreamCursor, WantedBytes};
 use crate::view::{ShownRecording, StoreReplaced, StoreView, WAITING_MAX};
 
 const STREAM_BYTES: u64 = 5_000_000;
-const APPEND_BYTES: u64 = 256 << 10;
+const APPEND_BYTES: u32 = 256 << 10;
 
 /// A store of files in a directory of its own.
 struct Place {
@@ -186,6 +186,6 @@ fn it_is_asked_once_whether_zeros_stand_for_a_lost_part() {
         assert!(read.bytes().iter().all(is_right), "{start}");
     }
     // How many of the appends went to the missing member is a matter of time.
-    let appends = STREAM_BYTES.div_ceil(APPEND_BYTES);
+    let appends = STREAM_BYTES.div_ceil(u64::from(APPEND_BYTES));
     assert!((1..=appends).contains(&asked.get()), "{}", asked.get());
 }

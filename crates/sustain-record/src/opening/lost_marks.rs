@@ -59,7 +59,8 @@ pub enum EndDurability {
 }
 
 /// Whether the end mark of a recording became durable. Of recovering it is not assumed: the
-/// recorder of the start is not the one of the mark.
+/// recorder of the start is not the one of the mark. Nor is it where neither the own start nor the
+/// next one is there to tell how old the recorder was.
 pub(super) fn end_durability(
     last: &Descriptor,
     own: Option<&StartNote>,
@@ -78,7 +79,7 @@ pub(super) fn end_durability(
         ),
         None => (
             ended.has_ended && next.is_none() || lies_in(ended.end_slot),
-            own.is_none() || is_of_older,
+            is_of_older,
         ),
     };
     match (is_reported, is_older && !is_recovered) {

@@ -38,6 +38,8 @@ pub struct Slot<'a> {
     pub bytes: &'a SharedBytes,
     /// Stretches of the member that could not be read. Those outside the slot do not matter.
     pub unreadable: &'a [Unreadable],
+    /// Where those of its appends begin in it that were computed by parity.
+    pub restored_at_bytes: &'a [u32],
 }
 
 /// The appends of a slot, in order.
@@ -142,6 +144,7 @@ fn check(found: FoundAppend, slot: Slot<'_>, slot_offset_bytes: u64) -> CheckedP
             (range, reason(slot, &on_member))
         })
         .collect();
+    let at_bytes = descriptor.place.slot_offset_bytes;
     CheckedPart {
         origin: Arc::new(Origin {
             member: slot.member,
@@ -149,6 +152,7 @@ fn check(found: FoundAppend, slot: Slot<'_>, slot_offset_bytes: u64) -> CheckedP
             descriptor,
             sealed: found.sealed,
             marks,
+            is_restored: slot.restored_at_bytes.contains(&at_bytes),
         }),
         payload,
         damaged,

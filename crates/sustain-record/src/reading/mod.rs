@@ -25,6 +25,7 @@ mod placed_marks;
 pub mod pump;
 mod range;
 pub mod readable;
+mod restorer;
 pub mod scope;
 pub mod stream;
 pub mod user_marks;

@@ -135,6 +135,8 @@ pub struct Origin {
     pub sealed: bool,
     /// Its frame marks in encoded form; `None` if they are damaged.
     pub marks: Option<Vec<u8>>,
+    /// Whether it is not on the member as it was recorded, and was computed by parity.
+    pub is_restored: bool,
 }
 
 impl Origin {

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use super::bytes::SharedBytes;
 use super::examine::{Headless, Slot, Unreadable, examine, headless_first, headless_seals};
 use super::merge::{CheckedPart, Contradiction, Elsewhere, Merge, Ready};
 use super::missed::Missed;
 use super::order::PartOrder;
 use super::part::{Origin, StreamPart};
-use super::pump::{MemberReads, Pump, ReadWindow};
+use super::pump::{MemberReads, Pump, ReadWindow, SlotRun};
+use super::restorer::Restorer;
 use super::scope::Scope;
 use crate::error::RecordError;
 use crate::format::{AppendPlace, Kind};
@@ -38,6 +40,12 @@ pub struct Parts {
     found: Option<Vec<(usize, Arc<Origin>, bool)>>,
     /// Seals behind a member's last append that end no append.
     headless: Vec<(usize, Headless)>,
+    /// Computes what members lack, if the store has parity.
+    restorer: Option<Restorer>,
+    /// Of each member, the slots that were read and not checked yet; none without parity.
+    held: Vec<Option<SlotRun>>,
+    /// Of each member, the serial behind the slots that were checked.
+    next_serials: Vec<u64>,
 }
 
 impl Parts {
@@ -77,6 +85,9 @@ impl Parts {
             read_bytes: 0,
             found: None,
             headless: Vec::new(),
+            restorer: scope.groups.clone().map(Restorer::new),
+            held: (0..count).map(|_| None).collect(),
+            next_serials: order.first_slots.clone(),
             scope: scope.clone(),
         })
     }
@@ -195,6 +206,7 @@ impl Parts {
                 serial,
                 bytes: &bytes,
                 unreadable: &[],
+                restored_at_bytes: &[],
             };
             let headless = headless_first(&identity, slot);
             self.headless.extend(headless.map(|one| (member, one)));
@@ -209,51 +221,132 @@ impl Parts {
                 self.merge.push(member, append);
                 return Ok(());
             }
-            let Some(run) = self.pump.next(member)? else {
+            let Some(run) = self.next_run(member)? else {
                 self.look_behind(member)?;
                 self.merge.end_member(member);
                 return Ok(());
             };
-            let of_scope = &self.scope.members[member];
-            let slot_bytes = of_scope.identity.geometry.slot_bytes as usize;
-            self.read_bytes += run.bytes.len() as u64;
-            for (count, start) in (0..run.bytes.len()).step_by(slot_bytes).enumerate() {
-                let slot = Slot {
-                    member: of_scope.index,
-                    serial: run.first_serial + count as u64,
-                    bytes: &run.bytes.slice(start..start + slot_bytes),
-                    unreadable: &run.unreadable,
-                };
-                let recording_id = self.scope.recording_id;
-                if self.found.is_some() && slot.serial + 1 == of_scope.slots.end {
-                    let headless = headless_seals(&of_scope.identity, slot).into_iter();
-                    self.headless.extend(headless.map(|one| (member, one)));
-                }
-                let found = examine(&of_scope.identity, slot)
-                    .into_iter()
-                    .filter(|append| {
-                        let descriptor = &append.origin.descriptor;
-                        // Nothing but data is computed of a member that is not there.
-                        let is_there = of_scope.rebuilt.is_none() || descriptor.kind == Kind::Data;
-                        is_there
-                            && descriptor.recording_id == recording_id
-                            && descriptor.place <= of_scope.last
-                    });
-                for append in found {
-                    if let Some(missed) = &mut self.missed {
-                        missed.found(member, &append.origin);
-                    }
-                    if let Some(found) = &mut self.found {
-                        let is_whole = append.damaged.is_empty();
-                        found.push((member, Arc::clone(&append.origin), is_whole));
-                    }
-                    self.checked[member].push_back(append);
-                }
-            }
-            let room = UNREADABLE_MAX.saturating_sub(self.unreadable.len());
-            self.unreadable
-                .extend(run.unreadable.into_iter().take(room));
+            self.take_run(member, run)?;
         }
+    }
+
+    /// The next slots of a member. With parity the ones behind them are held, because their first
+    /// append tells the last one before it.
+    fn next_run(&mut self, member: usize) -> Result<Option<SlotRun>, RecordError> {
+        if self.restorer.is_none() {
+            return self.pump.next(member);
+        }
+        let next = match self.held[member].take() {
+            Some(held) => Some(held),
+            None => self.next_or_unreadable(member)?,
+        };
+        if let Some(next) = &next {
+            let count = next.bytes.len() / self.scope.members[member].slot_bytes();
+            self.next_serials[member] = next.first_serial + count as u64;
+            self.held[member] = self.next_or_unreadable(member)?;
+        }
+        Ok(next)
+    }
+
+    /// The next slots of a member; if it has failed, one of which nothing could be read.
+    fn next_or_unreadable(&mut self, member: usize) -> Result<Option<SlotRun>, RecordError> {
+        let next = self.pump.next(member)?;
+        let failure = self.pump.failure(member);
+        if next.is_some() || failure.is_none() {
+            return Ok(next);
+        }
+        let of_scope = &self.scope.members[member];
+        let from = self.next_serials[member];
+        let serial = of_scope.course.at_or_after(from);
+        let Some(serial) = serial.filter(|serial| *serial < of_scope.slots.end) else {
+            return Ok(None);
+        };
+        let start_bytes = of_scope.identity.geometry.offset_of(AppendPlace {
+            slot_serial: serial,
+            slot_offset_bytes: 0,
+        });
+        let length = of_scope.slot_bytes();
+        Ok(Some(SlotRun {
+            first_serial: serial,
+            bytes: SharedBytes::from(vec![0; length]),
+            unreadable: vec![Unreadable {
+                member: of_scope.index,
+                range: start_bytes..start_bytes + length as u64,
+                errno: failure,
+            }],
+        }))
+    }
+
+    /// Checks the appends of slots that were read.
+    fn take_run(&mut self, member: usize, run: SlotRun) -> Result<(), RecordError> {
+        let slot_bytes = self.scope.members[member].slot_bytes();
+        self.read_bytes += run.bytes.len() as u64;
+        for (count, start) in (0..run.bytes.len()).step_by(slot_bytes).enumerate() {
+            let bytes = run.bytes.slice(start..start + slot_bytes);
+            let slot = Slot {
+                member: self.scope.members[member].index,
+                serial: run.first_serial + count as u64,
+                bytes: &bytes,
+                unreadable: &run.unreadable,
+                restored_at_bytes: &[],
+            };
+            let behind = run.bytes.get(start + slot_bytes..);
+            self.take_slot(member, slot, behind.unwrap_or_default())?;
+        }
+        let room = UNREADABLE_MAX.saturating_sub(self.unreadable.len());
+        self.unreadable
+            .extend(run.unreadable.into_iter().take(room));
+        Ok(())
+    }
+
+    /// Checks the appends of a slot. `behind` are the bytes that were read with it.
+    fn take_slot(
+        &mut self,
+        member: usize,
+        slot: Slot<'_>,
+        behind: &[u8],
+    ) -> Result<(), RecordError> {
+        let of_scope = &self.scope.members[member];
+        if self.found.is_some() && slot.serial + 1 == of_scope.slots.end {
+            let headless = headless_seals(&of_scope.identity, slot).into_iter();
+            self.headless.extend(headless.map(|one| (member, one)));
+        }
+        let mut appends = examine(&of_scope.identity, slot);
+        if let Some(restorer) = &mut self.restorer {
+            let held = self.held[member].as_ref().map_or(&[][..], |run| &run.bytes);
+            let behind = if behind.is_empty() { held } else { behind };
+            let told = of_scope.told_last(slot.serial, behind);
+            let members = (member, self.scope.members.as_slice());
+            let restored = restorer.restore(members, slot, (&appends, told), &mut self.pump)?;
+            if let Some(restored) = restored {
+                let slot = Slot {
+                    bytes: &restored.bytes,
+                    restored_at_bytes: &restored.at_bytes,
+                    ..slot
+                };
+                appends = examine(&of_scope.identity, slot);
+            }
+        }
+        for append in appends {
+            let descriptor = &append.origin.descriptor;
+            // Nothing but data is computed of a member that is not there.
+            let is_there = of_scope.rebuilt.is_none() || descriptor.kind == Kind::Data;
+            if !is_there
+                || descriptor.recording_id != self.scope.recording_id
+                || descriptor.place > of_scope.last
+            {
+                continue;
+            }
+            if let Some(missed) = &mut self.missed {
+                missed.found(member, &append.origin);
+            }
+            if let Some(found) = &mut self.found {
+                let is_whole = append.damaged.is_empty();
+                found.push((member, Arc::clone(&append.origin), is_whole));
+            }
+            self.checked[member].push_back(append);
+        }
+        Ok(())
     }
 }
 

@@ -20,12 +20,12 @@ use uuid::Uuid;
 use super::located_byte::LocatedByte;
 use super::merge::Wanted;
 use super::order::{HOLD_BYTES_MAX, PartOrder};
-use crate::format::{AppendPlace, ClockDrift, SlotCourse};
+use crate::format::{AppendPlace, BLOCK_BYTES, ClockDrift, SlotCourse};
 use crate::member_io::{MemberIo, READS_ARE_GIVEN};
 use crate::opening::Recording;
 use crate::rebuilt::{Driven, DrivenMember, RebuiltMember};
 use crate::source::framing::Framing;
-use crate::store::{OpenMember, Store};
+use crate::store::{OpenMember, Store, StoreGroups};
 use crate::walk::AppendIdentity;
 
 /// A recording, as far as it lies on the members that are there.
@@ -59,6 +59,8 @@ pub struct Scope {
     pub pinned_from_ns: Vec<Option<i64>>,
     /// The members that have a part of it.
     pub members: Vec<ScopeMember>,
+    /// The groups of its store, if that has parity.
+    pub groups: Option<Arc<StoreGroups>>,
     /// How long it is waited for members while none of them answers; without end, if none.
     pub patience_ns: Option<u64>,
     /// The simulated machines of the members, if they are simulated.
@@ -91,6 +93,24 @@ pub struct ScopeMember {
     pub last: AppendPlace,
     /// Whether that is the end mark.
     pub has_end: bool,
+}
+
+impl ScopeMember {
+    pub(super) fn slot_bytes(&self) -> usize {
+        self.identity.geometry.slot_bytes as usize
+    }
+
+    /// The last append of a slot, as what lies behind it tells: the first append of the next slot,
+    /// given its bytes, or where the recording ends on the member.
+    pub(super) fn told_last(&self, slot_serial: u64, behind: &[u8]) -> Option<AppendPlace> {
+        if self.last.slot_serial == slot_serial {
+            return Some(self.last);
+        }
+        let head = behind
+            .get(..BLOCK_BYTES)
+            .and_then(|block| self.identity.head(block));
+        head?.descriptor()?.previous
+    }
 }
 
 impl Scope {
@@ -159,6 +179,7 @@ impl Scope {
                     })
                 })
                 .collect(),
+            groups: members.first().and_then(|member| member.groups.clone()),
             patience_ns: None,
             machines: machines.to_vec(),
             clock: clock.clone(),

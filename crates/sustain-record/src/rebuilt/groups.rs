@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::format::{Geometry, GroupEntry, GroupList};
+use crate::format::{AppendPlace, Geometry, GroupEntry, GroupList};
 
 /// The members of a store, in the order of their table.
 pub(crate) struct StoreShape<'a> {
@@ -37,6 +37,27 @@ pub(crate) struct FoundParity {
     pub(crate) list: GroupList,
 }
 
+/// A group of which at least one parity is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FoundGroup {
+    pub(crate) list: GroupList,
+    /// The appends of data, by their position; none for one on a member that is not there, or in a
+    /// slot that was written again since.
+    pub(crate) data: Vec<Option<GroupPart>>,
+    /// The sums that are there, by their numbers.
+    pub(crate) parities: Vec<GroupPart>,
+}
+
+/// The groups of a store.
+#[derive(Debug, Default)]
+pub(crate) struct FoundGroups {
+    /// By the sequence of the append that joined each first.
+    groups: BTreeMap<u64, FoundGroup>,
+    /// By member: the places of the appends of data in their order, the group of each, and its
+    /// position there.
+    places: BTreeMap<usize, Vec<(AppendPlace, u64, usize)>>,
+}
+
 /// What is left of a group, and what is lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BrokenGroup {
@@ -50,14 +71,14 @@ pub(super) struct BrokenGroup {
 
 /// An append of data, or a sum, that is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct GroupPart {
+pub(crate) struct GroupPart {
     /// Position of the data, or number of the parity.
-    pub(super) number: usize,
+    pub(crate) number: usize,
     /// The member that has it, among those that are there.
-    pub(super) source: usize,
+    pub(crate) source: usize,
     /// Where it begins there.
-    pub(super) offset_bytes: u64,
-    pub(super) length_bytes: u32,
+    pub(crate) offset_bytes: u64,
+    pub(crate) length_bytes: u32,
 }
 
 /// What can be computed of members that are not there.
@@ -80,9 +101,9 @@ impl Computed {
     }
 }
 
-/// Finds out what can be computed, given the parity that is there. What contradicts the store, or
-/// the rest of its group, is left out: it could only give bytes that fail their checksums.
-pub(crate) fn computed(found: Vec<FoundParity>, shape: &StoreShape<'_>) -> Computed {
+/// The groups of a store, as far as their parity is found. What contradicts the store, or the rest
+/// of its group, is left out: it could only give bytes that fail their checksums.
+pub(crate) fn grouped(found: Vec<FoundParity>, shape: &StoreShape<'_>) -> FoundGroups {
     let mut by_group: BTreeMap<u64, Vec<FoundParity>> = BTreeMap::new();
     for parity in found
         .into_iter()
@@ -98,19 +119,25 @@ pub(crate) fn computed(found: Vec<FoundParity>, shape: &StoreShape<'_>) -> Compu
             of_group.push(parity);
         }
     }
+    let mut groups = FoundGroups::default();
+    for (id, parities) in by_group {
+        groups.add(id, group(parities, shape));
+    }
+    groups.leave_out_superseded();
+    groups
+}
+
+/// Finds out what can be computed of the members that are not there.
+pub(crate) fn computed(found: &FoundGroups, is_there: &[bool]) -> Computed {
     let mut computed = Computed::default();
     let mut groups = Vec::new();
-    for parities in by_group.into_values() {
-        let Some(list) = parities.first().map(|parity| parity.list.clone()) else {
-            continue;
-        };
-        let group = group(parities, shape, &list);
-        let lost = group.lost.iter().map(|position| list.entries[*position]);
-        let lost = lost.zip(group.lost.iter().copied()).filter(|(entry, _)| {
-            let there = &shape.there[usize::from(entry.member)];
-            there.is_none()
-        });
-        let is_enough = group.lost.len() <= group.parities.len();
+    for group in found.groups.values() {
+        let broken = group.broken();
+        let lost = broken.lost.iter().copied();
+        let lost = lost
+            .map(|position| (group.list.entries[position], position))
+            .filter(|(entry, _)| !is_there[usize::from(entry.member)] && found.is_left(entry));
+        let is_enough = broken.lost.len() <= broken.parities.len();
         let mut is_needed = false;
         for (entry, position) in lost {
             let member = usize::from(entry.member);
@@ -123,7 +150,7 @@ pub(crate) fn computed(found: Vec<FoundParity>, shape: &StoreShape<'_>) -> Compu
             }
         }
         if is_needed {
-            groups.push(group);
+            groups.push(broken);
         }
     }
     computed.groups = Arc::new(groups);
@@ -153,37 +180,121 @@ fn is_possible(parity: &FoundParity, shape: &StoreShape<'_>) -> bool {
             .all(|entry| lies_somewhere(entry) && is_beside(entry))
 }
 
-fn group(parities: Vec<FoundParity>, shape: &StoreShape<'_>, list: &GroupList) -> BrokenGroup {
-    let mut group = BrokenGroup {
-        data: Vec::new(),
-        lost: Vec::new(),
-        parities: parities
-            .into_iter()
-            .map(|parity| GroupPart {
-                number: parity.number,
-                source: parity.source,
-                offset_bytes: parity.payload_offset_bytes,
-                length_bytes: parity.payload_bytes,
-            })
-            .collect(),
-    };
-    group.parities.sort_by_key(|parity| parity.number);
-    for (position, entry) in list.entries.iter().enumerate() {
+fn group(parities: Vec<FoundParity>, shape: &StoreShape<'_>) -> FoundGroup {
+    let list = parities[0].list.clone();
+    let mut parities: Vec<GroupPart> = parities
+        .into_iter()
+        .map(|parity| GroupPart {
+            number: parity.number,
+            source: parity.source,
+            offset_bytes: parity.payload_offset_bytes,
+            length_bytes: parity.payload_bytes,
+        })
+        .collect();
+    parities.sort_by_key(|parity| parity.number);
+    let part = |(position, entry): (usize, &GroupEntry)| {
         let member = usize::from(entry.member);
-        let there = shape.there[member].zip(shape.geometries[member]);
-        let kept = there.filter(|(there, geometry)| {
-            let slot = (entry.place.slot_serial % geometry.slot_count) as usize;
-            there.serials.get(slot).copied().flatten() == Some(entry.place.slot_serial)
-        });
-        match kept {
-            Some((there, geometry)) => group.data.push(GroupPart {
-                number: position,
-                source: there.source,
-                offset_bytes: geometry.offset_of(entry.place),
-                length_bytes: entry.append_bytes,
-            }),
-            None => group.lost.push(position),
+        let (there, geometry) = shape.there[member].zip(shape.geometries[member])?;
+        let slot = (entry.place.slot_serial % geometry.slot_count) as usize;
+        let serial = there.serials.get(slot).copied().flatten();
+        (serial == Some(entry.place.slot_serial)).then(|| GroupPart {
+            number: position,
+            source: there.source,
+            offset_bytes: geometry.offset_of(entry.place),
+            length_bytes: entry.append_bytes,
+        })
+    };
+    FoundGroup {
+        data: list.entries.iter().enumerate().map(part).collect(),
+        list,
+        parities,
+    }
+}
+
+/// Whether all of an append lies before a place.
+fn lies_before(entry: &GroupEntry, place: AppendPlace) -> bool {
+    let end = AppendPlace {
+        slot_offset_bytes: entry
+            .place
+            .slot_offset_bytes
+            .saturating_add(entry.append_bytes),
+        ..entry.place
+    };
+    match end.slot_serial == place.slot_serial {
+        true => end <= place,
+        false => end < place,
+    }
+}
+
+impl FoundGroup {
+    /// The group as it is when those are lost that are not there.
+    fn broken(&self) -> BrokenGroup {
+        let lost = |position: &usize| self.data[*position].is_none();
+        BrokenGroup {
+            data: self.data.iter().flatten().copied().collect(),
+            lost: (0..self.data.len()).filter(lost).collect(),
+            parities: self.parities.clone(),
         }
     }
-    group
+}
+
+impl FoundGroups {
+    fn add(&mut self, id: u64, group: FoundGroup) {
+        for (position, entry) in group.list.entries.iter().enumerate() {
+            let places = self.places.entry(usize::from(entry.member)).or_default();
+            places.push((entry.place, id, position));
+        }
+        self.groups.insert(id, group);
+    }
+
+    /// Sorts the places, and leaves out what a power cut has taken and a later recording has written
+    /// over: on a member, appends that came later lie farther on.
+    fn leave_out_superseded(&mut self) {
+        for places in self.places.values_mut() {
+            let entry = |(_, id, position): &(AppendPlace, u64, usize)| {
+                self.groups[id].list.entries[*position]
+            };
+            places.sort_by_key(|one| std::cmp::Reverse(entry(one).sequence));
+            let mut next: Option<AppendPlace> = None;
+            places.retain(|one| {
+                let is_before = next.is_none_or(|next| lies_before(&entry(one), next));
+                if is_before {
+                    next = Some(one.0);
+                }
+                is_before
+            });
+            places.reverse();
+        }
+    }
+
+    /// Whether nothing that came later lies where this append of data did.
+    fn is_left(&self, entry: &GroupEntry) -> bool {
+        let places = self.places.get(&usize::from(entry.member));
+        let places = places.map_or(&[][..], Vec::as_slice);
+        let found = places.binary_search_by_key(&entry.place, |(place, ..)| *place);
+        found.is_ok_and(|index| {
+            let (_, id, position) = places[index];
+            self.groups[&id].list.entries[position].sequence == entry.sequence
+        })
+    }
+
+    /// A group, by the sequence of the append that joined it first.
+    pub(crate) fn group(&self, id: u64) -> Option<&FoundGroup> {
+        self.groups.get(&id)
+    }
+
+    /// The appends of data of groups in one slot of a member, in their order: the group, and the
+    /// position in it.
+    pub(crate) fn in_slot(
+        &self,
+        member: usize,
+        slot_serial: u64,
+    ) -> impl Iterator<Item = (u64, usize)> + '_ {
+        let places = self.places.get(&member).map_or(&[][..], Vec::as_slice);
+        let first = places.partition_point(|(place, ..)| place.slot_serial < slot_serial);
+        let behind = places[first..].iter();
+        behind
+            .take_while(move |(place, ..)| place.slot_serial == slot_serial)
+            .map(|(_, id, position)| (*id, *position))
+    }
 }

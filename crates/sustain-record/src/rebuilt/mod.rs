@@ -7,6 +7,7 @@
 //! the others. So nothing above the engine knows of it, and each append is checked by its own
 //! checksums, as one that was read.
 
+mod append;
 mod drive;
 mod engine;
 mod groups;
@@ -24,8 +25,11 @@ use sustain_disk::target::Target;
 use crate::format::{AppendPlace, Geometry};
 use crate::walk::AppendIdentity;
 
+pub(crate) use append::LostAppend;
 pub(crate) use drive::{Driven, DrivenMember};
-pub(crate) use groups::{Computed, FoundParity, MemberThere, StoreShape, computed};
+pub(crate) use groups::{
+    Computed, FoundGroups, FoundParity, MemberThere, StoreShape, computed, grouped,
+};
 
 use groups::BrokenGroup;
 

@@ -67,7 +67,7 @@ fn of_two_there(found: Vec<FoundParity>, serials: [&[Option<u64>]; 2]) -> Comput
         geometries: vec![Some(geometry()); 4],
         there: vec![there(0), there(1), None, None],
     };
-    computed(found, &shape)
+    computed(&grouped(found, &shape), &[true, true, false, false])
 }
 
 #[test]

@@ -176,6 +176,7 @@ impl Store {
                 serial: start.slot_serial,
                 bytes: &SharedBytes::from(bytes),
                 unreadable: &[],
+                restored_at_bytes: &[],
             };
             let found = examine(&identity, slot).into_iter();
             let mut starts = found.filter(|found| found.origin.descriptor.place == start);

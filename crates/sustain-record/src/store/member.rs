@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sustain_disk::engine::SimulatedTarget;
 use sustain_disk::target::{Passthrough, Target};
 
+use super::groups::StoreGroups;
 use crate::format::Superblock;
 use crate::rebuilt::{DrivenMember, RebuiltMember};
 use crate::walk::AppendIdentity;
@@ -25,6 +26,9 @@ pub struct OpenMember {
     /// What is known of the member if it is not there, and is computed from the others. Then its
     /// target has no file, its superblock is made up, and it can only be read.
     pub rebuilt: Option<Arc<RebuiltMember>>,
+    /// The groups of a store with parity that was opened for reading: what members lack is computed
+    /// by them.
+    pub groups: Option<Arc<StoreGroups>>,
 }
 
 impl OpenMember {

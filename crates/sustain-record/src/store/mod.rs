@@ -6,6 +6,7 @@ mod answering;
 mod bounded;
 mod candidate;
 mod create;
+mod groups;
 mod holes;
 mod member;
 #[cfg(test)]
@@ -40,6 +41,7 @@ use crate::opening::{Apart, Asked, MemberTail, Opening, Recording, durable_end_s
 pub use crate::member_io::on_long_wait;
 pub use answering::{check_answering, check_takes_writes, write_within_bound};
 pub use create::{CreateEvent, CreatePlan, Created, CreatedMember, create, create_simulated};
+pub use groups::StoreGroups;
 pub use member::OpenMember;
 #[cfg(test)]
 pub(crate) use mounted_file_system::MountedFileSystem;

@@ -155,7 +155,7 @@ impl Store {
             bytes_read: 0,
         };
         store.tails = store.ask(Opening::tail)?;
-        store.add_rebuilt(rebuilt)?;
+        store.use_parity(rebuilt)?;
         store.note_tails();
         store.look_at_pins()?;
         if mode == Mode::Record {
@@ -357,6 +357,7 @@ fn read_members(
                 passthrough: None,
                 superblock,
                 rebuilt: None,
+                groups: None,
             })
         })
         .collect()

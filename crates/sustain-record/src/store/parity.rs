@@ -9,6 +9,18 @@ impl Store {
         superblocks.map(|one| one.parities).max().unwrap_or(0)
     }
 
+    /// What was computed so far because members that are there do not have it as it was recorded, in
+    /// words for the user.
+    pub fn restored_notes(&self) -> Vec<String> {
+        let groups = self
+            .members
+            .iter()
+            .find_map(|member| member.groups.as_ref());
+        groups
+            .map(|groups| groups.restored_notes())
+            .unwrap_or_default()
+    }
+
     /// Notes that a recording with parity is to come. The superblocks tell it when they are renewed
     /// next, and members that are missing later can be read through the others.
     pub(crate) fn note_parity(&mut self) {

@@ -6,6 +6,7 @@ use crate::bench::Bench;
 use crate::check::{Given, check};
 use crate::damage::{damage_ends_before_another, damage_last_ends, damage_where_another_is_gone};
 use crate::engine::Fate;
+use crate::history::Append;
 use crate::outcome::check_result;
 use crate::plan::{CutKind, Plan};
 use crate::protection::check_protection;
@@ -19,6 +20,7 @@ pub fn run(plan: &Plan, is_reported: bool) -> BTreeSet<&'static str> {
     bench.is_reported = is_reported;
     let mut met = BTreeSet::new();
     let mut is_untouched = true;
+    let mut told = 0;
     if plan.members.iter().any(|member| member.bad_byte.is_some()) {
         met.insert("byte that cannot be read or written");
     }
@@ -33,7 +35,7 @@ pub fn run(plan: &Plan, is_reported: bool) -> BTreeSet<&'static str> {
             Fate::Stuck => "hangs",
         });
         if is_reported {
-            tell(&bench, number, fate);
+            tell(&bench, number, fate, &mut told);
         }
         if fate == Fate::Running {
             check_result(&bench, number);
@@ -112,41 +114,42 @@ fn needs_parity(bench: &Bench) -> bool {
     plans.any(|plan| plan.parities > 0) && recordings.any(|one| !one.failed.is_empty())
 }
 
-/// Prints the state for someone who repeats a seed.
-fn tell(bench: &Bench, number: usize, fate: Fate) {
+/// Prints the state for someone who repeats a seed: the recordings that a plan has made, of which
+/// there are several where it is split.
+fn tell(bench: &Bench, number: usize, fate: Fate, told: &mut usize) {
     eprintln!("recording {number} of the plan: {fate:?}");
     let history = bench.history.borrow();
-    let Some(recorded) = history.recordings.last() else {
-        return;
-    };
-    let shown = &recorded.shown;
-    eprintln!(
-        "it is number {}, failed {:?}, shown {shown:?}",
-        recorded.number, recorded.failed
-    );
-    let current = history.recordings.len() - 1;
-    for append in history
-        .appends
-        .iter()
-        .filter(|append| append.recording == current)
-    {
+    for (index, recorded) in history.recordings.iter().enumerate().skip(*told) {
         eprintln!(
-            "  {} on {} at {}+{}: {:?} {:?} {:?} gap {:?}, completed {:?}, durable {:?}{}",
-            append.sequence,
-            append.member,
-            append.place.slot_serial,
-            append.place.slot_offset_bytes,
-            append.kind,
-            append.stream,
-            append.payload,
-            append.gap,
-            append.completed_at,
-            append.durable_at,
-            match (append.is_gone, append.is_passed) {
-                (true, _) => ", gone",
-                (false, true) => ", passed",
-                (false, false) => "",
-            },
+            "it is number {}, failed {:?}, shown {:?}, protected {:?}",
+            recorded.number, recorded.failed, recorded.shown, recorded.protected
         );
+        let appends = history.appends.iter();
+        appends
+            .filter(|append| append.recording == index)
+            .for_each(tell_append);
     }
+    *told = history.recordings.len();
+}
+
+fn tell_append(append: &Append) {
+    eprintln!(
+        "  {} on {} at {}+{}: {:?} {:?} {:?} gap {:?}, completed {:?}, durable {:?}, group {}{}",
+        append.sequence,
+        append.member,
+        append.place.slot_serial,
+        append.place.slot_offset_bytes,
+        append.kind,
+        append.stream,
+        append.payload,
+        append.gap,
+        append.completed_at,
+        append.durable_at,
+        append.group,
+        match (append.is_gone, append.is_passed) {
+            (true, _) => ", gone",
+            (false, true) => ", passed",
+            (false, false) => "",
+        },
+    );
 }

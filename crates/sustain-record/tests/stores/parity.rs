@@ -509,6 +509,80 @@ fn of_a_damaged_list_or_sum_no_byte_is_made_up() {
     assert!(damaged > 10, "{damaged}");
 }
 
+/// The ways in which an append may be damaged.
+const DAMAGES: [&str; 6] = [
+    "descriptor",
+    "payload",
+    "marks",
+    "seal",
+    "first block",
+    "all of it",
+];
+
+fn damage(bytes: &mut [u8], put: &Put, how: &str) {
+    let descriptor = &put.descriptor;
+    let append = &mut bytes[put.offset_bytes..][..descriptor.append_bytes as usize];
+    let marks = 4096 + descriptor.payload_bytes as usize;
+    let end = append.len();
+    match how {
+        "descriptor" => append[60] ^= 2,
+        "payload" => append[4096 + descriptor.payload_bytes as usize / 2] ^= 64,
+        "marks" if descriptor.marks_bytes > 0 => append[marks] ^= 1,
+        "marks" => append[4096] ^= 1,
+        "seal" => append[end - 40] ^= 1,
+        "first block" => append[..4096].fill(0),
+        _ => append.fill(0),
+    }
+}
+
+/// The appends of data of an image, by the group that they are in.
+fn by_group(image: &Image) -> BTreeMap<u64, Vec<Put>> {
+    let mut groups: BTreeMap<u64, Vec<Put>> = BTreeMap::new();
+    let data = image
+        .puts
+        .iter()
+        .filter(|put| put.descriptor.kind == Kind::Data);
+    for put in data {
+        let group = groups.entry(put.descriptor.parity_group).or_default();
+        group.push(put.clone());
+    }
+    groups
+}
+
+#[test]
+fn what_is_damaged_on_a_member_that_is_there_comes_back() {
+    for (members, parities, appends_max) in [(2, 1, 1), (4, 1, 3), (5, 2, 3)] {
+        let image = recorded(members, parities, appends_max, 45);
+        let groups = by_group(&image);
+        for (round, how) in DAMAGES.iter().enumerate() {
+            // As many appends of each third group as parity replaces.
+            let mut damaged = image.members.clone();
+            let mut count = 0;
+            for group in groups.values().skip(round % 3).step_by(3) {
+                for put in group.iter().take(parities) {
+                    damage(&mut damaged[put.member].bytes, put, how);
+                    count += 1;
+                }
+            }
+            let folder = tempfile::tempdir().unwrap();
+            for (index, member) in damaged.iter().enumerate() {
+                std::fs::write(folder.path().join(format!("m{index}")), &member.bytes).unwrap();
+            }
+            let rest = opened(&folder, &[]).unwrap();
+            check_streams(&image, &rest);
+            let result = rest.verify();
+            assert!(result.complete && !result.ok, "{how}");
+            let is_told = |bad: &&Discrepancy| bad.why.contains("nothing is lost, because");
+            let told = result.bad.iter().filter(is_told).count();
+            assert_eq!(told, count, "{members} members, {how}: {:?}", result.bad);
+            let streams = &result.recordings[0].streams;
+            for (stream, offered) in streams.iter().zip(&image.offered) {
+                assert_eq!(stream.recorded, offered.len() as u64, "{how}");
+            }
+        }
+    }
+}
+
 #[test]
 fn parity_that_an_earlier_store_has_left_is_not_believed() {
     let earlier = recorded(3, 1, 2, 40);

@@ -99,6 +99,9 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
         Err(error) if is_closed_pipe(&error) => return Ok(Exit::Failed),
         other => other?,
     };
+    for note in store.restored_notes() {
+        say(&format!("note: {note}"));
+    }
     let unknown_end = looked_at.unknown_end(selection.recording);
     if let Some(why) = unknown_end.filter(|_| given.complete && selection.reaches_end()) {
         let why = format!("recording {}: {why}", selection.recording.number);

@@ -231,6 +231,7 @@ impl Model {
                 descriptor,
                 sealed: true,
                 marks: Some(Vec::new()),
+                is_restored: false,
             }),
             payload: SharedBytes::from(payload),
             damaged,

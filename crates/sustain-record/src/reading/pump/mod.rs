@@ -156,6 +156,18 @@ impl Pump {
             .map(|buffer| share_own(buffer, length).slice((range.start - start) as usize..wanted)))
     }
 
+    /// Waits until nothing is in flight.
+    ///
+    /// # Errors
+    /// The same as of [`Pump::next`].
+    pub(super) fn settle(&mut self) -> Result<(), RecordError> {
+        let is_in_flight = |read: &Read| !matches!(read.state, PumpState::Done(_));
+        while self.reads.iter().flatten().any(is_in_flight) {
+            self.wait()?;
+        }
+        Ok(())
+    }
+
     fn deliver(&mut self, read: Read) -> Option<SlotRun> {
         let PumpState::Done(buffer) = read.state else {
             return None;

@@ -130,6 +130,7 @@ fn suspects_of_member(
             serial,
             bytes: &SharedBytes::from(bytes),
             unreadable: &[],
+            restored_at_bytes: &[],
         };
         for append in examine(&identity, slot) {
             seeker.take(&append);

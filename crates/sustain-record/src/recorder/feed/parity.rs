@@ -243,23 +243,14 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// Gives up parity that no member can take.
     fn miss_parity(&mut self, index: usize, now: Timestamp) {
-        let members = self.members.len();
         let Some(protection) = &mut self.protection else {
             return;
         };
         let Some(parity) = protection.waiting.remove(index) else {
             return;
         };
-        // If it had a place but for members that failed, it is lost with them.
-        let width = protection.groups.width(parity.group);
-        let failed = self
-            .members
-            .iter()
-            .any(|member| member.state == MemberState::Failed);
-        let is_by_failure = failed && width + protection.setup.parities <= members;
-        let changes = protection
-            .groups
-            .miss_parity(parity.group, parity.number, is_by_failure);
+        let groups = &mut protection.groups;
+        let changes = groups.miss_parity(parity.group, parity.number);
         if let Some(memory) = parity.memory {
             protection.memory.give(memory);
         }

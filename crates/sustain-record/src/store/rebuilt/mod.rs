@@ -8,12 +8,13 @@ use std::sync::Arc;
 use sustain_disk::target::{Target, TargetKind};
 use sustain_disk::units::Size;
 
-use self::scan::{ScannedMember, scan};
+pub(super) use self::scan::{ScannedMember, scan};
+use super::groups::StoreGroups;
 use super::{Missing, Mode, OpenMember, Store};
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Geometry, Pin, Superblock};
 use crate::opening::{Opening, Recording};
-use crate::rebuilt::{Computed, MemberThere, RebuiltMember, Source, StoreShape, computed};
+use crate::rebuilt::{Computed, RebuiltMember, Source, computed};
 use crate::walk::AppendIdentity;
 
 impl Store {
@@ -32,20 +33,44 @@ impl Store {
         all
     }
 
-    /// Adds what can be computed of the members that are missing. `known` are those that were added
-    /// when the store was opened before: while it is recorded to, they stay as they were, because
-    /// looking through it takes long, and the members that are there tell what came since.
-    pub(super) fn add_rebuilt(&mut self, known: Vec<OpenMember>) -> Result<(), RecordError> {
+    /// Prepares a store with parity for reading what its members lack. `known` are the members that
+    /// were added when it was opened before.
+    pub(super) fn use_parity(&mut self, known: Vec<OpenMember>) -> Result<(), RecordError> {
         let tables = self.members.iter().map(|member| &member.superblock);
         let with_parity = tables.filter(|table| table.has_parity());
         let table = with_parity.max_by_key(|table| table.generation).cloned();
-        let Some(table) = table.filter(|_| self.mode == Mode::Read && !self.missing.is_empty())
-        else {
+        let Some(table) = table.filter(|_| self.mode == Mode::Read) else {
             return Ok(());
         };
+        let next_slot_serials = self.tails.iter().map(|tail| tail.next_slot_serial);
+        let groups = Arc::new(StoreGroups::of(
+            &self.members,
+            next_slot_serials.collect(),
+            &table,
+            (&self.machines, &self.clock),
+        ));
+        self.add_rebuilt(&table, &groups, known)?;
+        for member in &mut self.members {
+            member.groups = Some(Arc::clone(&groups));
+        }
+        Ok(())
+    }
+
+    /// Adds what can be computed of the members that are missing. `known` are those that were added
+    /// when the store was opened before: while it is recorded to, they stay as they were, because
+    /// looking through it takes long, and the members that are there tell what came since.
+    fn add_rebuilt(
+        &mut self,
+        table: &Superblock,
+        groups: &StoreGroups,
+        known: Vec<OpenMember>,
+    ) -> Result<(), RecordError> {
+        if self.missing.is_empty() {
+            return Ok(());
+        }
         let rebuilt = match self.was_written && !known.is_empty() {
             true => known,
-            false => self.look_for_rebuilt(&table)?,
+            false => self.look_for_rebuilt(table, groups)?,
         };
         if rebuilt.is_empty() {
             return Ok(());
@@ -66,38 +91,24 @@ impl Store {
     }
 
     /// Looks through the members that are there for what they tell of the missing ones.
-    fn look_for_rebuilt(&mut self, table: &Superblock) -> Result<Vec<OpenMember>, RecordError> {
-        let scanned: Vec<ScannedMember> = self
-            .members
-            .iter()
-            .zip(&self.tails)
-            .map(|(member, tail)| ScannedMember {
-                identity: member.identity(),
-                next_slot_serial: tail.next_slot_serial,
-            })
-            .collect();
-        let mut io = self.io()?;
+    fn look_for_rebuilt(
+        &mut self,
+        table: &Superblock,
+        groups: &StoreGroups,
+    ) -> Result<Vec<OpenMember>, RecordError> {
         let why = match self.missing.len() {
             1 => "a member is missing, and is computed from the others".to_owned(),
             count => format!("{count} members are missing, and are computed from the others"),
         };
-        let found = scan(&mut io, &scanned, &self.clock, &why)?;
-        drop(io);
-        let mut shape = StoreShape {
-            geometries: (0..table.members.len())
-                .map(|index| geometry_of(table, index))
-                .collect(),
-            there: vec![None; table.members.len()],
-        };
-        for (source, (member, serials)) in self.members.iter().zip(&found.serials).enumerate() {
-            shape.geometries[member.index()] = Some(member.superblock.geometry);
-            shape.there[member.index()] = Some(MemberThere { source, serials });
+        let mut is_there = vec![false; table.members.len()];
+        for member in &self.members {
+            is_there[member.index()] = true;
         }
-        let computed = computed(found.parities, &shape);
+        let computed = computed(&*groups.find(&why)?, &is_there);
         let missing = self.missing.clone();
         let mut rebuilt = Vec::new();
         for missing in missing {
-            let geometry = shape.geometries[missing.index];
+            let geometry = groups.geometry(missing.index);
             let member =
                 geometry.and_then(|geometry| self.rebuilt(table, missing, geometry, &computed));
             if let Some(member) = member {
@@ -142,6 +153,7 @@ impl Store {
             name,
             simulated: None,
             passthrough: None,
+            groups: None,
             superblock: Superblock {
                 member: missing.member,
                 member_index: missing.index as u16,
@@ -200,18 +212,4 @@ impl Store {
             }
         }
     }
-}
-
-/// How a member is divided into slots of which a superblock of another one tells how many it has.
-fn geometry_of(table: &Superblock, index: usize) -> Option<Geometry> {
-    let slot_count = *table.slot_counts.get(index)?;
-    let slot_bytes = table.geometry.slot_bytes;
-    let smallest_bytes = Geometry::member_bytes_min(slot_bytes);
-    let smallest = Geometry::of_member(smallest_bytes, slot_bytes).ok()?;
-    let further_slots = slot_count.checked_sub(smallest.slot_count)?;
-    let member_bytes = further_slots
-        .checked_mul(u64::from(slot_bytes))
-        .and_then(|bytes| bytes.checked_add(smallest_bytes))?;
-    let geometry = Geometry::of_member(member_bytes, slot_bytes).ok();
-    geometry.filter(|geometry| geometry.slot_count == slot_count)
 }

@@ -23,6 +23,7 @@ pub const STARTED_NS: i64 = 1_700_000_000_000_000_000;
 pub const CONTROL_STREAM: u16 = 0xFFFF;
 
 /// A member, with what the next append needs.
+#[derive(Clone)]
 pub struct Member {
     pub superblock: Superblock,
     pub bytes: Vec<u8>,
@@ -587,6 +588,7 @@ impl Image {
                 passthrough: None,
                 superblock: member.superblock.clone(),
                 rebuilt: None,
+                groups: None,
             });
             files.push(file);
         }

@@ -22,6 +22,9 @@ const NOTE_IS_DAMAGED: &str = "what the start or the end says is damaged";
 const PARITY_IS_DAMAGED: &str =
     "parity is damaged: what it should protect would be lost with the member that has it";
 
+const IS_RESTORED: &str = "an append is damaged, missing or cannot be read: nothing is lost, because \
+     it is computed from the others of its group";
+
 /// What is wrong with an append of another kind than data that is not whole.
 fn control_is_damaged(kind: Kind) -> &'static str {
     match kind {
@@ -113,6 +116,11 @@ impl<'a> Account<'a> {
         let oldest = extent.map(|extent| extent.first);
         if oldest.is_some_and(|oldest| descriptor.place < oldest) {
             return;
+        }
+        if origin.is_restored {
+            let (place, why) = (Some(origin.offset_bytes), IS_RESTORED.to_owned());
+            let bad = self.names.bad_of(Some(index), place, None, why);
+            self.flaws.add(bad);
         }
         self.flaws.note_durable(member, origin);
         self.given_up.found(origin);

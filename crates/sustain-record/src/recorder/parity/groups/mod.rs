@@ -184,20 +184,26 @@ impl Groups {
     }
 
     /// Notes that there will be no such parity: the members that could have it have failed, or
-    /// there is no place for it.
-    pub(in crate::recorder) fn miss_parity(
-        &mut self,
-        group: u64,
-        number: usize,
-        is_by_failure: bool,
-    ) -> Vec<GroupChange> {
-        if let Some(part) = self.parity_mut(group, number) {
-            part.standing = match is_by_failure {
-                true => PartStanding::Lost,
-                false => PartStanding::NeverMade,
-            };
+    /// there is no place for it. Each member that has failed, and has nothing of the group, stands
+    /// for one that is lost with it; what is missing beyond that was never made.
+    pub(in crate::recorder) fn miss_parity(&mut self, id: u64, number: usize) -> Vec<GroupChange> {
+        let outside = self
+            .failed
+            .iter()
+            .filter(|member| !self.has_part_on(id, **member));
+        let outside = outside.count();
+        if let Some(group) = self.groups.get_mut(&id) {
+            let is_missed =
+                |part: &&ParityPart| part.placed.is_none() && part.standing == PartStanding::Lost;
+            let missed = group.parities.iter().filter(is_missed).count();
+            if let Some(part) = group.parities.get_mut(number) {
+                part.standing = match missed < outside {
+                    true => PartStanding::Lost,
+                    false => PartStanding::NeverMade,
+                };
+            }
         }
-        self.settle(group)
+        self.settle(id)
     }
 
     /// Notes that an append, of data or parity, is durable on its member.

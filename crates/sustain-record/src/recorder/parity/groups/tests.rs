@@ -32,6 +32,8 @@ struct Model {
     parts: BTreeMap<u64, Part>,
     /// Parity that waits for a member.
     waiting: BTreeSet<(u64, usize)>,
+    /// Groups that found no place for all of their parity.
+    missed: BTreeSet<u64>,
     failed: BTreeSet<usize>,
     covered: BTreeSet<u64>,
     protected: BTreeSet<u64>,
@@ -61,6 +63,7 @@ impl Model {
             groups: Groups::new(parities),
             parts: BTreeMap::new(),
             waiting: BTreeSet::new(),
+            missed: BTreeSet::new(),
             failed: BTreeSet::new(),
             covered: BTreeSet::new(),
             protected: BTreeSet::new(),
@@ -94,10 +97,9 @@ impl Model {
         events.extend(open.iter().map(|group| Event::Close(*group)));
         for (group, number) in &self.waiting {
             let fit = |member: &usize| self.works(*member) && !self.is_part(*group, *member);
-            let mut fitting = (0..self.members).filter(fit).peekable();
-            if fitting.peek().is_none() {
-                events.push(Event::NoPlace(*group, *number));
-            }
+            let fitting = (0..self.members).filter(fit);
+            // Those that fit may all be full.
+            events.push(Event::NoPlace(*group, *number));
             events.extend(fitting.map(|member| Event::Place(*group, *number, member)));
         }
         for (sequence, part) in &self.parts {
@@ -137,9 +139,8 @@ impl Model {
             }
             Event::NoPlace(group, number) => {
                 self.waiting.remove(&(group, number));
-                // It would have a place if no member had failed.
-                let is_by_failure = self.groups.width(group) + self.parities <= self.members;
-                self.groups.miss_parity(group, number, is_by_failure)
+                self.missed.insert(group);
+                self.groups.miss_parity(group, number)
             }
             Event::Durable(sequence) => {
                 self.set(sequence, OnMedium::There);
@@ -250,8 +251,9 @@ impl Model {
                     .count()
             };
             for (sequence, part) in self.parts.iter().filter(|(_, part)| part.parity.is_none()) {
-                let has_place = width(part.group) + self.parities <= self.members;
-                assert_eq!(self.protected.contains(sequence), has_place, "{self:#?}");
+                let is_whole = !self.missed.contains(&part.group);
+                assert!(!is_whole || width(part.group) + self.parities <= self.members);
+                assert_eq!(self.protected.contains(sequence), is_whole, "{self:#?}");
             }
         }
     }
@@ -303,7 +305,7 @@ fn parity_without_a_place_protects_nothing_and_loses_nothing() {
     assert_eq!((joined.group, joined.position), (7, 0));
     groups.close(7);
     assert_eq!(groups.durable(7), []);
-    assert_eq!(groups.miss_parity(7, 0, false), []);
+    assert_eq!(groups.miss_parity(7, 0), []);
     assert!(!groups.has(7), "all is decided");
 }
 

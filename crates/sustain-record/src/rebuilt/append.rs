@@ -1,0 +1,133 @@
+//! One append computed from what is left of its group, where nothing of that is believed before its
+//! checksums were right: a second damaged append costs a further parity, and never gives wrong
+//! bytes. Reading is the caller's.
+
+use std::ops::Range;
+
+use sustain_parity::{Recovery, Sums};
+
+use super::groups::{FoundGroup, GroupPart};
+use crate::format::{
+    BLOCK_BYTES, GroupEntry, is_sealed, marks_are_whole, marks_range, payload_range, verify_payload,
+};
+use crate::reading::bytes::SharedBytes;
+use crate::walk::{AppendIdentity, Head};
+
+/// An append of data that is to be computed.
+pub(crate) struct LostAppend<'a> {
+    /// The sequence of the append that joined its group first.
+    pub(crate) group_id: u64,
+    pub(crate) group: &'a FoundGroup,
+    /// Its position in the group.
+    pub(crate) position: usize,
+    /// Of each member in the table, the identity that descriptors there carry, if it is known.
+    pub(crate) identities: &'a [Option<AppendIdentity>],
+}
+
+impl LostAppend<'_> {
+    /// What the list of the group says of it.
+    pub(crate) fn entry(&self) -> &GroupEntry {
+        &self.group.list.entries[self.position]
+    }
+
+    /// Computes it; none if too much of its group cannot be read or is damaged. `read` is given a
+    /// member among those that are there, and a range there, and returns none for what cannot be
+    /// read.
+    pub(crate) fn compute<E>(
+        &self,
+        mut read: impl FnMut(usize, Range<u64>) -> Result<Option<SharedBytes>, E>,
+    ) -> Result<Option<Vec<u8>>, E> {
+        let mut lost = vec![self.position];
+        let mut data = Vec::new();
+        for (position, part) in self.group.data.iter().enumerate() {
+            if position == self.position {
+                continue;
+            }
+            let entry = &self.group.list.entries[position];
+            let bytes = match part {
+                Some(part) => read(part.source, part.range())?,
+                None => None,
+            };
+            match bytes.filter(|bytes| self.is_whole(entry, bytes)) {
+                Some(bytes) => data.push((position, bytes)),
+                None => lost.push(position),
+            }
+            if lost.len() > self.group.parities.len() {
+                return Ok(None);
+            }
+        }
+        let mut numbers = Vec::new();
+        let mut sums = Vec::new();
+        for parity in self.group.parities.iter() {
+            if numbers.len() == lost.len() {
+                break;
+            }
+            // The sum is the payload, and the descriptor before it has its checksums.
+            let sum = parity.range();
+            let whole = read(parity.source, sum.start - BLOCK_BYTES as u64..sum.end)?;
+            if let Some(bytes) = whole.filter(|bytes| self.is_whole_parity(parity, bytes)) {
+                numbers.push(parity.number);
+                sums.push(bytes[BLOCK_BYTES..].to_vec());
+            }
+        }
+        if numbers.len() < lost.len() {
+            return Ok(None);
+        }
+        Ok(self.computed_from(&lost, &numbers, sums, &data))
+    }
+
+    fn computed_from(
+        &self,
+        lost: &[usize],
+        numbers: &[usize],
+        sums: Vec<Vec<u8>>,
+        data: &[(usize, SharedBytes)],
+    ) -> Option<Vec<u8>> {
+        let length = self.group.list.parity_bytes() as usize;
+        let mut sums = Sums::holding(numbers, sums, length).ok()?;
+        for (position, bytes) in data {
+            sums.add(*position, 0, bytes).ok()?;
+        }
+        let computed = Recovery::of(lost, numbers).ok()?.apply(sums).ok()?;
+        let mut append = computed.into_iter().next()?;
+        append.truncate(self.entry().append_bytes as usize);
+        self.is_whole(self.entry(), &append).then_some(append)
+    }
+
+    /// Whether these bytes are the append that the list names, undamaged.
+    fn is_whole(&self, entry: &GroupEntry, bytes: &[u8]) -> bool {
+        let identity = self.identities.get(usize::from(entry.member));
+        let head = identity.and_then(|identity| identity.as_ref()?.head_at(entry.place, bytes));
+        let Some(Head::Append(descriptor, crc)) = head else {
+            return false;
+        };
+        let within = |range: Range<usize>| bytes.get(range);
+        crc == entry.descriptor_crc
+            && descriptor.append_bytes as usize == bytes.len()
+            && is_sealed(&descriptor, crc, bytes)
+            && within(payload_range(&descriptor))
+                .is_some_and(|payload| verify_payload(&descriptor, payload).is_empty())
+            && within(marks_range(&descriptor))
+                .is_some_and(|marks| marks_are_whole(&descriptor, marks))
+    }
+
+    /// Whether these bytes are the descriptor and the sum of this parity, undamaged.
+    fn is_whole_parity(&self, parity: &GroupPart, bytes: &[u8]) -> bool {
+        let mut identities = self.identities.iter().flatten();
+        let head = identities.find_map(|identity| identity.head(bytes));
+        let Some(Head::Append(descriptor, _)) = head else {
+            return false;
+        };
+        descriptor.parity_group == self.group_id
+            && usize::from(descriptor.parity_role) == parity.number + 1
+            && bytes
+                .get(payload_range(&descriptor))
+                .is_some_and(|sum| verify_payload(&descriptor, sum).is_empty())
+    }
+}
+
+impl GroupPart {
+    fn range(&self) -> Range<u64> {
+        self.offset_bytes..self.offset_bytes + u64::from(self.length_bytes)
+    }
+}

@@ -1,0 +1,179 @@
+//! The groups of a store with parity, as its members tell of them. They are looked for when they are
+//! needed first: looking through a whole store takes long, and one that is whole does not need them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sustain_disk::clock::Clock;
+use sustain_disk::engine::SharedMachine;
+use sustain_disk::units::Size;
+use uuid::Uuid;
+
+use super::rebuilt::{ScannedMember, scan};
+use super::{Mode, OpenMember, open};
+use crate::error::RecordError;
+use crate::format::{AppendPlace, Geometry, Superblock};
+use crate::rebuilt::{FoundGroups, MemberThere, StoreShape, grouped};
+use crate::walk::AppendIdentity;
+
+/// More appends of one member are not counted when they are computed.
+const RESTORED_MAX: usize = 100_000;
+
+/// The groups of a store, and where to look for them.
+pub struct StoreGroups {
+    /// The members that are there.
+    members: Vec<OpenMember>,
+    /// Of each, the serial behind all that was begun on it.
+    next_slot_serials: Vec<u64>,
+    /// Of every member of the store, how it is divided into slots, if that is told.
+    geometries: Vec<Option<Geometry>>,
+    machines: Vec<SharedMachine>,
+    clock: Clock,
+    found: Mutex<Option<Arc<FoundGroups>>>,
+    /// By the member's place in the table: the appends that were computed because they are not on
+    /// it as they were recorded, and their lengths.
+    restored: Mutex<BTreeMap<usize, BTreeMap<AppendPlace, u32>>>,
+}
+
+impl StoreGroups {
+    /// The groups on these members, of which the tails are given. `table` is the superblock that
+    /// tells most of the store.
+    pub(super) fn of(
+        members: &[OpenMember],
+        next_slot_serials: Vec<u64>,
+        table: &Superblock,
+        (machines, clock): (&[SharedMachine], &Clock),
+    ) -> StoreGroups {
+        let told = (0..table.members.len()).map(|index| geometry_of(table, index));
+        let mut geometries: Vec<Option<Geometry>> = told.collect();
+        for member in members {
+            geometries[member.index()] = Some(member.superblock.geometry);
+        }
+        StoreGroups {
+            members: members.to_vec(),
+            next_slot_serials,
+            geometries,
+            machines: machines.to_vec(),
+            clock: clock.clone(),
+            found: Mutex::new(None),
+            restored: Mutex::default(),
+        }
+    }
+
+    /// How a member of the store is divided into slots, if that is told.
+    pub(super) fn geometry(&self, member: usize) -> Option<Geometry> {
+        self.geometries.get(member).copied().flatten()
+    }
+
+    /// Of each member in the table, the identity that descriptors there carry, if it is known.
+    pub(crate) fn identities(&self) -> Vec<Option<AppendIdentity>> {
+        let Some(superblock) = self.members.first().map(|member| &member.superblock) else {
+            return Vec::new();
+        };
+        let members = superblock.members.iter().zip(&self.geometries);
+        let identity = |(member, geometry): (&Uuid, &Option<Geometry>)| {
+            Some(AppendIdentity {
+                store: superblock.store,
+                member: *member,
+                geometry: (*geometry)?,
+            })
+        };
+        members.map(identity).collect()
+    }
+
+    /// The place in the table of members of one that is there, by which parts of groups name it.
+    pub(crate) fn member_of(&self, source: usize) -> usize {
+        self.members[source].index()
+    }
+
+    /// The groups. The first time, the members are looked through for them, and `why` says in words
+    /// what for, if that takes long. Simulated machines may have nothing in flight then.
+    ///
+    /// # Errors
+    /// If the members cannot be driven. What cannot be read on them counts as empty.
+    pub(crate) fn find(&self, why: &str) -> Result<Arc<FoundGroups>, RecordError> {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = &*found {
+            return Ok(Arc::clone(found));
+        }
+        let looked_at = Arc::new(self.look(why)?);
+        *found = Some(Arc::clone(&looked_at));
+        Ok(looked_at)
+    }
+
+    /// Notes that an append was computed of a member that is there.
+    pub(crate) fn note_restored(&self, member: usize, place: AppendPlace, append_bytes: u32) {
+        let mut restored = self.restored.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_member = restored.entry(member).or_default();
+        if of_member.len() < RESTORED_MAX {
+            of_member.insert(place, append_bytes);
+        }
+    }
+
+    /// What was computed of members that are there, in words for the user.
+    pub(super) fn restored_notes(&self) -> Vec<String> {
+        let restored = self.restored.lock().unwrap_or_else(PoisonError::into_inner);
+        let note = |(index, appends): (&usize, &BTreeMap<AppendPlace, u32>)| {
+            let mut members = self.members.iter();
+            let member = members.find(|member| member.index() == *index)?;
+            let size = Size(appends.values().map(|bytes| u64::from(*bytes)).sum());
+            let appends = match appends.len() {
+                1 => "1 append".to_owned(),
+                RESTORED_MAX => format!("at least {RESTORED_MAX} appends"),
+                count => format!("{count} appends"),
+            };
+            Some(format!(
+                "{}: {appends} ({size}) could not be read there or had been damaged. Nothing of \
+                 that is lost: it was computed by parity",
+                member.name
+            ))
+        };
+        restored.iter().filter_map(note).collect()
+    }
+
+    fn look(&self, why: &str) -> Result<FoundGroups, RecordError> {
+        let scanned: Vec<ScannedMember> = self
+            .members
+            .iter()
+            .zip(&self.next_slot_serials)
+            .map(|(member, next_slot_serial)| ScannedMember {
+                identity: member.identity(),
+                next_slot_serial: *next_slot_serial,
+            })
+            .collect();
+        let mut io = open::io(&self.members, Mode::Read, &self.machines, &self.clock)?;
+        let found = scan(&mut io, &scanned, &self.clock, why)?;
+        let mut shape = StoreShape {
+            geometries: self.geometries.clone(),
+            there: vec![None; self.geometries.len()],
+        };
+        for (source, (member, serials)) in self.members.iter().zip(&found.serials).enumerate() {
+            shape.there[member.index()] = Some(MemberThere { source, serials });
+        }
+        Ok(grouped(found.parities, &shape))
+    }
+}
+
+impl fmt::Debug for StoreGroups {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("StoreGroups")
+            .field("members", &self.members.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// How a member is divided into slots of which a superblock of another one tells how many it has.
+fn geometry_of(table: &Superblock, index: usize) -> Option<Geometry> {
+    let slot_count = *table.slot_counts.get(index)?;
+    let slot_bytes = table.geometry.slot_bytes;
+    let smallest_bytes = Geometry::member_bytes_min(slot_bytes);
+    let smallest = Geometry::of_member(smallest_bytes, slot_bytes).ok()?;
+    let further_slots = slot_count.checked_sub(smallest.slot_count)?;
+    let member_bytes = further_slots
+        .checked_mul(u64::from(slot_bytes))
+        .and_then(|bytes| bytes.checked_add(smallest_bytes))?;
+    let geometry = Geometry::of_member(member_bytes, slot_bytes).ok();
+    geometry.filter(|geometry| geometry.slot_count == slot_count)
+}

@@ -98,6 +98,21 @@ pub struct CheckedRecording {
     pub open_end: bool,
     /// Its streams, in the order of their numbers.
     pub streams: Vec<CheckedStream>,
+    /// How parity protects it; null if it has none.
+    #[serde(default)]
+    pub protection: Option<CheckedProtection>,
+}
+
+/// How parity protects a recording by now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckedProtection {
+    /// Appends of parity that each of its groups was to have.
+    pub parities: u16,
+    /// Bytes of which every append of their group is there and whole, so that they outlast the loss
+    /// of any so many members.
+    pub protected_bytes: u64,
+    /// Bytes in no group, or in one that lacks an append by now.
+    pub unprotected_bytes: u64,
 }
 
 /// The findings for a stream: `bytes = whole_bytes + gap_bytes + hole_bytes + overwritten_bytes`.

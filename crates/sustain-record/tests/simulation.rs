@@ -144,6 +144,8 @@ const SPLITS_THAT_FAILED: [u64; 6] = [31_899, 32_885, 36_994, 39_003, 401_439, 4
 const PINS_THAT_FAILED: [u64; 4] = [475, 102_193, 202_975, 603_220];
 /// The same of pins that are cut.
 const CUT_PINS_THAT_FAILED: [u64; 7] = [908, 1200, 2194, 23_502, 104_543, 603_220, 709_294];
+/// The same with parity.
+const PARITY_THAT_FAILED: [u64; 5] = [287, 472, 770, 788, 975];
 
 /// No seed takes nearly so long: whoever does hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -240,6 +242,9 @@ fn seeds_that_once_failed_hold_it_too() {
     }
     for seed in CUT_PINS_THAT_FAILED {
         run(&Plan::of_pins_that_are_cut(seed), false);
+    }
+    for seed in PARITY_THAT_FAILED {
+        run(&Plan::of_parity(seed), false);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Makes the document of `sustain verify --json`.
 
 use sustain_document::verify::{
-    BadRange, CheckedPin, CheckedRecording, CheckedStream, VERIFY_SCHEMA, VerifyDocument,
+    BadRange, CheckedPin, CheckedProtection, CheckedRecording, CheckedStream, VERIFY_SCHEMA,
+    VerifyDocument,
 };
 
 use super::{listed_members, pin_findings, time_text, uuid_text};
@@ -65,6 +66,11 @@ fn checked_recording(verified: &VerifiedRecording) -> CheckedRecording {
         recording: verified.number,
         open_end: verified.open_end,
         streams: verified.streams.iter().map(checked_stream).collect(),
+        protection: verified.protection.map(|found| CheckedProtection {
+            parities: found.parities,
+            protected_bytes: found.protected_bytes,
+            unprotected_bytes: found.unprotected_bytes,
+        }),
     }
 }
 

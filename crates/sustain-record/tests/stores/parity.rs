@@ -584,6 +584,49 @@ fn what_is_damaged_on_a_member_that_is_there_comes_back() {
 }
 
 #[test]
+fn what_lacks_its_parity_is_told_and_counted() {
+    let image = recorded(4, 1, 3, 45);
+    let all: u64 = image.offered.iter().map(|bytes| bytes.len() as u64).sum();
+    let healthy = without(&image, &[]).verify();
+    let protection = healthy.recordings[0].protection.unwrap();
+    assert!(healthy.ok);
+    assert_eq!((protection.parities, protection.protected_bytes), (1, all));
+    let groups = by_group(&image);
+    let parities = image
+        .puts
+        .iter()
+        .filter(|put| put.descriptor.kind == Kind::Parity);
+    for (put, how) in parities.zip(DAMAGES.iter().cycle()) {
+        let mut damaged = recorded(4, 1, 3, 45);
+        damage(&mut damaged.members[put.member].bytes, put, how);
+        let rest = without(&damaged, &[]);
+        check_streams(&damaged, &rest);
+        let result = rest.verify();
+        // Nothing is computed from a seal, so its loss costs nothing.
+        assert_eq!(result.ok, *how == "seal", "{how}");
+        if result.ok {
+            continue;
+        }
+        assert_eq!(result.bad.len(), 1, "{how}: {:?}", result.bad);
+        assert!(
+            result.bad[0].why.contains("parity"),
+            "{how}: {:?}",
+            result.bad
+        );
+        let protection = result.recordings[0].protection.unwrap();
+        let group = &groups[&put.descriptor.parity_group];
+        let lacking = group
+            .iter()
+            .map(|put| u64::from(put.descriptor.payload_bytes));
+        assert_eq!(protection.unprotected_bytes, lacking.sum::<u64>(), "{how}");
+        assert_eq!(
+            protection.protected_bytes + protection.unprotected_bytes,
+            all
+        );
+    }
+}
+
+#[test]
 fn parity_that_an_earlier_store_has_left_is_not_believed() {
     let earlier = recorded(3, 1, 2, 40);
     let mut image = earlier.recreated();

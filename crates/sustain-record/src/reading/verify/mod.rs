@@ -9,6 +9,7 @@ mod meanwhile;
 mod names;
 mod on_member;
 mod pinned;
+mod protection;
 mod ring;
 mod tail;
 mod torn;
@@ -24,6 +25,7 @@ pub use self::meanwhile::{RemainingFrom, left_by_now};
 use self::names::Names;
 pub use self::pinned::VerifiedPin;
 use self::pinned::{ReadSlots, check_pins, judge_pins};
+pub use self::protection::VerifiedProtection;
 pub(crate) use self::tail::{TailFindings, torn_tail};
 pub use super::checkable::Checkable;
 pub(crate) use super::checkable::IS_GONE;
@@ -113,6 +115,8 @@ pub struct VerifiedRecording {
     pub open_end: bool,
     /// Its streams, by number.
     pub streams: Vec<VerifiedStream>,
+    /// How parity protects it, if it does.
+    pub protection: Option<VerifiedProtection>,
 }
 
 /// The findings for a stream: `offered = recorded + gap_bytes + hole_bytes + overwritten_bytes`.

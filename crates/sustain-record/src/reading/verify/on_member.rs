@@ -114,6 +114,32 @@ impl AccountOfMember {
         flaws
     }
 
+    /// Where an append is missing between the last one and this one that had no bytes of a stream,
+    /// if one is: as appends of parity.
+    pub(super) fn lacks_without_bytes(
+        &self,
+        next: &Origin,
+        around: &MemberSurroundings,
+    ) -> Option<u64> {
+        let last = self.last.as_ref().filter(|_| !around.is_rebuilt)?;
+        let kept_from_slot = around.extent.map_or(0, |extent| extent.kept_from_slot);
+        let previous = next.descriptor.previous?;
+        let is_missing = previous > last.descriptor.place && previous.slot_serial >= kept_from_slot;
+        let of_stream = |(stream, position): (usize, &Position)| {
+            let of_last = last
+                .descriptor
+                .positions
+                .get(stream)
+                .copied()
+                .unwrap_or_default();
+            let is_own = usize::from(next.descriptor.stream) == stream;
+            let own_bytes = u64::from(next.descriptor.payload_bytes) * u64::from(is_own);
+            position.member_bytes > of_last.member_bytes.saturating_add(own_bytes)
+        };
+        let has_bytes = next.descriptor.positions.iter().enumerate().any(of_stream);
+        (is_missing && !has_bytes).then(|| around.geometry.offset_of(behind(last, previous)))
+    }
+
     /// Where a missing stretch of a stream lay on this member, if it may have been here. Then so
     /// many bytes less are missed here.
     pub(super) fn claim(&mut self, stream: u16, missing: &Range<u64>) -> Option<u64> {

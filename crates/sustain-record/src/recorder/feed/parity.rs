@@ -187,15 +187,18 @@ impl<I: Inlet> RecordFeed<I> {
     /// Begins the write of parity, if some is for this member.
     pub(super) fn begin_parity(&mut self, queue: usize, now: Timestamp) -> Option<Request> {
         let mut index = 0;
+        // Much of it may wait, and most is of one length.
+        let mut known = (0, Vec::new());
         while let Some(parity) = self.waiting_parity(index) {
             let (group, bytes) = (parity.group, parity.append_bytes());
-            let candidates = self.members.iter().enumerate().map(|(index, member)| {
-                let candidate = member.parity_candidate(bytes);
-                let is_open =
-                    candidate.is_open && !self.is_of_group(group, index) && self.may_append(member);
+            if known.0 != bytes {
+                known = (bytes, self.parity_candidates(bytes));
+            }
+            let candidates = known.1.iter().enumerate().map(|(index, candidate)| {
+                let is_open = candidate.is_open && !self.is_of_group(group, index);
                 ScatterCandidate {
                     is_open,
-                    ..candidate
+                    ..*candidate
                 }
             });
             match choose(candidates, u64::from(bytes), self.setup.window) {
@@ -213,6 +216,18 @@ impl<I: Inlet> RecordFeed<I> {
             index += 1;
         }
         None
+    }
+
+    /// How the members stand to parity of a group that has nothing on them.
+    fn parity_candidates(&self, bytes: u32) -> Vec<ScatterCandidate> {
+        let candidate = |member: &MemberWriter| {
+            let candidate = member.parity_candidate(bytes);
+            ScatterCandidate {
+                is_open: candidate.is_open && self.may_append(member),
+                ..candidate
+            }
+        };
+        self.members.iter().map(candidate).collect()
     }
 
     fn waiting_parity(&self, index: usize) -> Option<&ParityAppend> {

@@ -142,7 +142,11 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     /// What has been under way for long on this member goes to another one, too, if one has room.
+    /// Where only parity has room left, its group has to do.
     fn copy_elsewhere(&mut self, queue: usize, now: Timestamp) {
+        if self.lacks_protected_room() {
+            return;
+        }
         let slow_after_ns = self.setup.patience.slow_after_ns;
         let (members, ledgers) = (&self.members, &self.ledgers);
         let (mut copies, mut accounts) = (Vec::new(), Vec::new());

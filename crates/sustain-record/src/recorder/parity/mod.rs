@@ -25,6 +25,8 @@ use crate::format::{BLOCK_BYTES, GroupList, append_bytes_for};
 pub(in crate::recorder) const OPEN_GROUPS_MAX: usize = 8;
 /// Memory for sums that wait for members, beside those of open groups.
 const WAITING_BYTES_MAX: usize = 64 << 20;
+/// No more of them wait, however short they are: all are looked through for each write.
+const WAITING_MAX: usize = 64;
 
 /// How a recording is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +84,7 @@ pub(in crate::recorder) struct Protection {
 impl Protection {
     pub(in crate::recorder) fn new(setup: ParitySetup, streams: usize) -> Protection {
         let length_bytes = setup.parity_bytes() as usize;
-        let waiting = WAITING_BYTES_MAX / length_bytes + 1;
+        let waiting = (WAITING_BYTES_MAX / length_bytes + 1).min(WAITING_MAX);
         let most = setup.parities * (OPEN_GROUPS_MAX + waiting);
         Protection {
             setup,

@@ -292,6 +292,7 @@ fn verified(bad: Vec<BadRange>) -> VerifyDocument {
         recordings: vec![CheckedRecording {
             recording: 3,
             open_end: true,
+            protection: None,
             streams: vec![CheckedStream {
                 marks: false,
                 name: "camera".to_owned(),

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use sustain_document::list::ListedMember;
-use sustain_document::verify::{BadRange, CheckedPin, CheckedStream, VerifyDocument};
+use sustain_document::verify::{
+    BadRange, CheckedPin, CheckedProtection, CheckedStream, VerifyDocument,
+};
 
 use super::pins::found_line;
 use super::store_line;
@@ -77,6 +79,10 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
                 text.push_str(&wrapped(&format!("{which}: {below}"), width));
             }
         }
+        if let Some(protection) = &recording.protection {
+            let line = protection_line(recording.recording, protection);
+            text.push_str(&wrapped(&line, width));
+        }
     }
     for pin in &document.pins {
         text.push_str(&wrapped(&pin_line(pin, document.complete), width));
@@ -87,6 +93,25 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
     last.push_str(&rest_words(document));
     text.push_str(&wrapped(&last, width));
     text
+}
+
+fn protection_line(recording: u32, protection: &CheckedProtection) -> String {
+    let members = match protection.parities {
+        0 => "members".to_owned(),
+        1 => "any one member".to_owned(),
+        count => format!("any {count} members"),
+    };
+    let protected_bytes = protection.protected_bytes;
+    let rest = match protection.unprotected_bytes {
+        0 => "all of it".to_owned(),
+        bytes => format!(
+            "{} of it; {} lack an append of their group, or never had parity, and outlast fewer \
+             losses or none",
+            position(protected_bytes),
+            position(bytes)
+        ),
+    };
+    format!("recording {recording}: protected from the loss of {members}: {rest}")
 }
 
 fn pin_line(pin: &CheckedPin, is_complete: bool) -> String {
@@ -298,4 +323,29 @@ fn range_line(what: &str, bad: &BadRange) -> String {
     let line = line.trim_end_matches(',');
     let separator = if line == what { "" } else { ":" };
     format!("{line}{separator} {}", without_controls(&bad.why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn protection_is_told_with_what_lacks_it() {
+        let mut protection = CheckedProtection {
+            parities: 1,
+            protected_bytes: 300_000_000,
+            unprotected_bytes: 0,
+        };
+        assert_eq!(
+            protection_line(3, &protection),
+            "recording 3: protected from the loss of any one member: all of it"
+        );
+        protection.parities = 2;
+        protection.unprotected_bytes = 15_000_000;
+        assert_eq!(
+            protection_line(3, &protection),
+            "recording 3: protected from the loss of any 2 members: 300 MB of it; 15 MB lack an \
+             append of their group, or never had parity, and outlast fewer losses or none"
+        );
+    }
 }

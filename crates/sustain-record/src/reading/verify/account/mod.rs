@@ -10,6 +10,7 @@ use super::flaws::{Flaws, ReportedFlaws};
 use super::given_up::GivenUp;
 use super::names::Names;
 use super::on_member::{AccountOfMember, MARK_IS_UNSEALED, MemberSurroundings, lost_before_first};
+use super::protection::ProtectionTally;
 use super::ring::OverwrittenGaps;
 use super::{Discrepancy, VerifiedRecording, VerifiedStream};
 use crate::format::{EndNote, Kind};
@@ -22,6 +23,8 @@ const NOTE_IS_DAMAGED: &str = "what the start or the end says is damaged";
 const PARITY_IS_DAMAGED: &str =
     "parity is damaged: what it should protect would be lost with the member that has it";
 
+const PARITY_IS_MISSING: &str = "an append that has no bytes of a stream is damaged or missing, most \
+     likely parity: no data is lost, and less is protected";
 const IS_RESTORED: &str = "an append is damaged, missing or cannot be read: nothing is lost, because \
      it is computed from the others of its group";
 
@@ -52,6 +55,7 @@ pub(super) struct Account<'a> {
     ends: Vec<(u64, u32)>,
     /// Members of the scope whose end mark was told to be damaged.
     headless_reported: BTreeSet<usize>,
+    protection: ProtectionTally,
 }
 
 /// Whether a member was given up before the recording came to its end: it has no end mark, and
@@ -100,6 +104,7 @@ impl<'a> Account<'a> {
             reported: None,
             ends: Vec::new(),
             headless_reported: BTreeSet::new(),
+            protection: ProtectionTally::default(),
         }
     }
 
@@ -117,10 +122,12 @@ impl<'a> Account<'a> {
         if oldest.is_some_and(|oldest| descriptor.place < oldest) {
             return;
         }
+        self.protection.found(origin, is_whole);
         if origin.is_restored {
             let (place, why) = (Some(origin.offset_bytes), IS_RESTORED.to_owned());
             let bad = self.names.bad_of(Some(index), place, None, why);
-            self.flaws.add(bad);
+            let append = Some((member, descriptor.sequence));
+            self.flaws.add_or_torn(bad, append);
         }
         self.flaws.note_durable(member, origin);
         self.given_up.found(origin);
@@ -138,7 +145,9 @@ impl<'a> Account<'a> {
         let is_known_start = descriptor.kind == Kind::Start
             && extent.is_some_and(|one| one.start_was_whole && one.start == Some(descriptor.place))
             && self.is_kept(origin);
-        if descriptor.kind != Kind::Data && !is_whole {
+        // Without its list, parity protects nothing.
+        let has_marks = descriptor.kind != Kind::Parity || origin.marks.is_some();
+        if descriptor.kind != Kind::Data && !(is_whole && has_marks) {
             let why = control_is_damaged(descriptor.kind).to_owned();
             let bad = self
                 .names
@@ -175,6 +184,13 @@ impl<'a> Account<'a> {
         }
         if self.members[member].last.is_none() {
             self.check_oldest(member, origin, &surroundings);
+        }
+        let lacking = self.members[member].lacks_without_bytes(origin, &surroundings);
+        if let Some(at) = lacking.filter(|_| self.protection.has_groups()) {
+            let why = PARITY_IS_MISSING.to_owned();
+            let bad = self.names.bad_of(Some(index), Some(at), None, why);
+            let append = Some((member, descriptor.sequence));
+            self.flaws.add_or_torn(bad, append);
         }
         let flaws = self.members[member].follow(origin, &surroundings);
         for (offset_bytes, why) in flaws {
@@ -340,6 +356,7 @@ impl<'a> Account<'a> {
                 number: self.recording.number,
                 open_end: self.recording.open_end,
                 streams: self.streams,
+                protection: self.protection.finish(),
             },
             flaws,
         }

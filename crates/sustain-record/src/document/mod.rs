@@ -27,10 +27,7 @@ pub use crate::time_text::{TimeTextError, time_ns_of_text, time_text};
 
 /// All members of a store, missing ones included, in their order.
 fn listed_members(store: &Store) -> Vec<ListedMember> {
-    let present = store
-        .members
-        .iter()
-        .filter(|member| member.rebuilt.is_none());
+    let present = store.members.iter().filter(|member| member.is_there());
     let not_given = store.not_given();
     let missing = not_given.iter().map(missing_member);
     let mut members: Vec<ListedMember> = present.map(present_member).chain(missing).collect();

@@ -104,10 +104,7 @@ impl<'a> Checkable<'a> {
             .members
             .first()
             .map(|member| &member.superblock.members);
-        let present = self
-            .members
-            .iter()
-            .filter(|member| member.rebuilt.is_none());
+        let present = self.members.iter().filter(|member| member.is_there());
         let there: BTreeSet<usize> = present.map(OpenMember::index).collect();
         let is_there = |index: usize| there.contains(&index);
         let all = tables.into_iter().flatten().copied().enumerate();

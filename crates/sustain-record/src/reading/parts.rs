@@ -329,11 +329,11 @@ impl Parts {
         }
         for append in appends {
             let descriptor = &append.origin.descriptor;
-            // Nothing but data is computed of a member that is not there.
-            let is_there = of_scope.rebuilt.is_none() || descriptor.kind == Kind::Data;
-            if !is_there
+            // Nothing but data is computed of a member. What stands for parity is of no group.
+            let stands_in = descriptor.kind == Kind::Parity && descriptor.parity_group == 0;
+            if stands_in
                 || descriptor.recording_id != self.scope.recording_id
-                || descriptor.place > of_scope.last
+                || descriptor.place > of_scope.last && !append.origin.is_restored
             {
                 continue;
             }

@@ -13,7 +13,7 @@ use super::pump::Pump;
 use super::scope::ScopeMember;
 use crate::error::RecordError;
 use crate::format::{AppendPlace, GroupEntry};
-use crate::rebuilt::{FoundGroups, LostAppend};
+use crate::rebuilt::{FoundGroups, WantedAppend};
 use crate::store::StoreGroups;
 
 const WHY: &str = "something is damaged or cannot be read, and is computed by parity";
@@ -34,8 +34,8 @@ pub(super) struct RestoredSlot {
 impl Restorer {
     pub(super) fn new(groups: Arc<StoreGroups>) -> Restorer {
         Restorer {
+            found: groups.known(),
             groups,
-            found: None,
         }
     }
 
@@ -51,7 +51,7 @@ impl Restorer {
         let of_scope = &members[member];
         // Of a member that is computed from the others, starts and parity are always missing.
         let has_holes = of_scope.rebuilt.is_none() && has_holes(slot, appends, told_last);
-        if self.found.is_none() && !has_holes && appends.iter().all(is_whole) {
+        if !has_holes && appends.iter().all(is_whole) {
             return Ok(None);
         }
         let found = self.find(pump)?;
@@ -73,7 +73,7 @@ impl Restorer {
             let Some(group) = found.group(group_id) else {
                 continue;
             };
-            let lost = LostAppend {
+            let lost = WantedAppend {
                 group_id,
                 group,
                 position,

@@ -2,7 +2,7 @@
 //! checksums were right: a second damaged append costs a further parity, and never gives wrong
 //! bytes. Reading is the caller's.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 use sustain_parity::{Recovery, Sums};
 
@@ -10,11 +10,10 @@ use super::groups::{FoundGroup, GroupPart};
 use crate::format::{
     BLOCK_BYTES, GroupEntry, is_sealed, marks_are_whole, marks_range, payload_range, verify_payload,
 };
-use crate::reading::bytes::SharedBytes;
 use crate::walk::{AppendIdentity, Head};
 
 /// An append of data that is to be computed.
-pub(crate) struct LostAppend<'a> {
+pub(crate) struct WantedAppend<'a> {
     /// The sequence of the append that joined its group first.
     pub(crate) group_id: u64,
     pub(crate) group: &'a FoundGroup,
@@ -24,7 +23,7 @@ pub(crate) struct LostAppend<'a> {
     pub(crate) identities: &'a [Option<AppendIdentity>],
 }
 
-impl LostAppend<'_> {
+impl WantedAppend<'_> {
     /// What the list of the group says of it.
     pub(crate) fn entry(&self) -> &GroupEntry {
         &self.group.list.entries[self.position]
@@ -33,9 +32,9 @@ impl LostAppend<'_> {
     /// Computes it; none if too much of its group cannot be read or is damaged. `read` is given a
     /// member among those that are there, and a range there, and returns none for what cannot be
     /// read.
-    pub(crate) fn compute<E>(
+    pub(crate) fn compute<B: Deref<Target = [u8]>, E>(
         &self,
-        mut read: impl FnMut(usize, Range<u64>) -> Result<Option<SharedBytes>, E>,
+        mut read: impl FnMut(usize, Range<u64>) -> Result<Option<B>, E>,
     ) -> Result<Option<Vec<u8>>, E> {
         let mut lost = vec![self.position];
         let mut data = Vec::new();
@@ -76,12 +75,12 @@ impl LostAppend<'_> {
         Ok(self.computed_from(&lost, &numbers, sums, &data))
     }
 
-    fn computed_from(
+    fn computed_from<B: Deref<Target = [u8]>>(
         &self,
         lost: &[usize],
         numbers: &[usize],
         sums: Vec<Vec<u8>>,
-        data: &[(usize, SharedBytes)],
+        data: &[(usize, B)],
     ) -> Option<Vec<u8>> {
         let length = self.group.list.parity_bytes() as usize;
         let mut sums = Sums::holding(numbers, sums, length).ok()?;

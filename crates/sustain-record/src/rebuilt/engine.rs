@@ -58,6 +58,8 @@ enum Errand {
     Pass { target: usize, token: u64 },
     /// A read for a piece, by its index in the plan.
     Read { piece: u64, read: usize },
+    /// A read of what a member has of itself.
+    Own { job: u64 },
 }
 
 /// A read of a missing member.
@@ -65,6 +67,8 @@ struct Job {
     request: Request,
     submitted_at: Timestamp,
     bytes: u64,
+    /// The pieces, as long as what the member has of itself is read.
+    pieces: Vec<ComputedPiece>,
     pieces_left: usize,
     /// The first piece that could not be computed, and why.
     failed: Option<(u64, IoFault)>,
@@ -115,7 +119,7 @@ impl RebuildingEngine {
     /// Begins a read of a missing member.
     fn begin(&mut self, mut request: Request) {
         let submitted_at = self.clock.now();
-        let Route::Rebuilt { member, .. } = &self.routes[request.target] else {
+        let Route::Rebuilt { member, sources } = &self.routes[request.target] else {
             return;
         };
         if request.operation != Operation::Read {
@@ -125,27 +129,71 @@ impl RebuildingEngine {
         let room_bytes = member_bytes.saturating_sub(request.offset_bytes);
         let bytes = request.vectors.len_bytes().min(room_bytes);
         let pieces = member.pieces(request.offset_bytes, bytes as usize);
-        for vector in request.vectors.as_mut_slice() {
-            vector.bytes_mut().fill(0);
-        }
-        if pieces.is_empty() {
-            return self.finish(request, submitted_at, bytes, None);
-        }
-        let job = self.next_job;
+        let own = member.own_source(request.offset_bytes..request.offset_bytes + bytes);
+        let own = own.map(|source| sources[source]);
+        let within = own.map(|target| Request {
+            operation: Operation::Read,
+            offset_bytes: request.offset_bytes,
+            vectors: std::mem::replace(&mut request.vectors, Vectors::None),
+            ..Request::flush(target)
+        });
+        let id = self.next_job;
         self.next_job += 1;
-        let pieces_left = pieces.len();
-        self.waiting
-            .extend(pieces.into_iter().map(|piece| (job, piece)));
-        self.jobs.insert(
-            job,
-            Job {
-                request,
-                submitted_at,
-                bytes,
-                pieces_left,
-                failed: None,
-            },
-        );
+        let job = Job {
+            request,
+            submitted_at,
+            bytes,
+            pieces_left: pieces.len(),
+            pieces,
+            failed: None,
+        };
+        match within {
+            Some(request) => {
+                self.jobs.insert(id, job);
+                self.submit_within(Errand::Own { job: id }, request);
+            }
+            None => self.compute(id, job),
+        }
+    }
+
+    /// Begins to compute the pieces of a job, in memory that holds only zeros otherwise.
+    fn compute(&mut self, id: u64, mut job: Job) {
+        let range = job.request.offset_bytes..job.request.offset_bytes + job.bytes;
+        let Route::Rebuilt { member, .. } = &self.routes[job.request.target] else {
+            return;
+        };
+        for blank in member.blank(range) {
+            let start = (blank.start - job.request.offset_bytes) as usize;
+            let length = (blank.end - blank.start) as usize;
+            zero_in(&mut job.request.vectors, start, length);
+        }
+        if job.pieces.is_empty() {
+            return self.finish(job.request, job.submitted_at, job.bytes, None);
+        }
+        let pieces = std::mem::take(&mut job.pieces).into_iter();
+        self.waiting.extend(pieces.map(|piece| (id, piece)));
+        self.jobs.insert(id, job);
+    }
+
+    /// What a member has of itself has been read.
+    fn take_own(&mut self, id: u64, completion: Completion) {
+        let Some(mut job) = self.jobs.remove(&id) else {
+            return;
+        };
+        job.request.vectors = completion.request.vectors;
+        let Route::Rebuilt { member, .. } = &self.routes[job.request.target] else {
+            return;
+        };
+        let offset_bytes = job.request.offset_bytes;
+        let short = offset_bytes + completion.bytes..offset_bytes + job.bytes;
+        let is_enough = short.is_empty() || member.own_source(short).is_none();
+        match completion.error {
+            None if is_enough => self.compute(id, job),
+            error => {
+                let error = error.unwrap_or(IO_ERROR);
+                self.finish(job.request, job.submitted_at, 0, Some(error));
+            }
+        }
     }
 
     fn finish(
@@ -329,6 +377,7 @@ impl RebuildingEngine {
                 });
             }
             Some(Errand::Read { piece, read }) => self.take_read(piece, read, completion),
+            Some(Errand::Own { job }) => self.take_own(job, completion),
             None => {}
         }
     }
@@ -392,6 +441,19 @@ impl Engine for RebuildingEngine {
 
     fn submit_blocked_ns(&self) -> u64 {
         self.inner.submit_blocked_ns()
+    }
+}
+
+/// Fills a stretch of what a read fills with zeros.
+fn zero_in(vectors: &mut Vectors, start: usize, length: usize) {
+    let (mut start, mut left) = (start, length);
+    for vector in vectors.as_mut_slice() {
+        let here = vector.len().saturating_sub(start).min(left);
+        if here > 0 {
+            vector.bytes_mut()[start..start + here].fill(0);
+        }
+        start = start.saturating_sub(vector.len());
+        left -= here;
     }
 }
 

@@ -1,6 +1,6 @@
 //! The groups of a store of which something is lost, and what can be computed of them. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::format::{AppendPlace, Geometry, GroupEntry, GroupList};
@@ -18,8 +18,10 @@ pub(crate) struct StoreShape<'a> {
 pub(crate) struct MemberThere<'a> {
     /// Its index among those.
     pub(crate) source: usize,
-    /// The serial that each of its slots has.
+    /// The serial that each of its slots has, also where its first block is damaged.
     pub(crate) serials: &'a [Option<u64>],
+    /// Its last append.
+    pub(crate) last: Option<AppendPlace>,
 }
 
 /// An append of parity that was found, with its list.
@@ -56,6 +58,9 @@ pub(crate) struct FoundGroups {
     /// By member: the places of the appends of data in their order, the group of each, and its
     /// position there.
     places: BTreeMap<usize, Vec<(AppendPlace, u64, usize)>>,
+    /// By group, the positions of appends of data that their members, which are there, were given
+    /// and do not have.
+    lacking: BTreeMap<u64, Vec<usize>>,
 }
 
 /// What is left of a group, and what is lost.
@@ -124,37 +129,61 @@ pub(crate) fn grouped(found: Vec<FoundParity>, shape: &StoreShape<'_>) -> FoundG
         groups.add(id, group(parities, shape));
     }
     groups.leave_out_superseded();
+    groups.find_lacking(shape);
     groups
 }
 
-/// Finds out what can be computed of the members that are not there.
+/// Finds out what can be computed of the members that are not there, and of those that lack some of
+/// what they were given.
 pub(crate) fn computed(found: &FoundGroups, is_there: &[bool]) -> Computed {
     let mut computed = Computed::default();
     let mut groups = Vec::new();
-    for group in found.groups.values() {
-        let broken = group.broken();
-        let lost = broken.lost.iter().copied();
-        let lost = lost
-            .map(|position| (group.list.entries[position], position))
-            .filter(|(entry, _)| !is_there[usize::from(entry.member)] && found.is_left(entry));
-        let is_enough = broken.lost.len() <= broken.parities.len();
-        let mut is_needed = false;
-        for (entry, position) in lost {
-            let member = usize::from(entry.member);
-            if is_enough {
-                let of_member = computed.lost.entry(member).or_default();
-                of_member.push((groups.len(), position, entry));
-                is_needed = true;
-            } else {
-                *computed.beyond_bytes.entry(member).or_default() += u64::from(entry.append_bytes);
-            }
+    for (id, group) in &found.groups {
+        let entries = group.list.entries.iter().enumerate();
+        let missing = entries
+            .filter(|(_, entry)| !is_there[usize::from(entry.member)] && found.is_left(entry));
+        let missing: Vec<usize> = missing.map(|(position, _)| position).collect();
+        let lacking = found.lacking.get(id).map_or(&[][..], Vec::as_slice);
+        let without = group.broken(lacking);
+        if without.is_enough() {
+            let all: Vec<usize> = missing.iter().chain(lacking).copied().collect();
+            computed.add(group, without, &all, &mut groups);
+            continue;
         }
-        if is_needed {
-            groups.push(broken);
+        // The first block of a slot may be damaged, and the rest of it be there all the same.
+        computed.add(group, group.broken(&[]), &missing, &mut groups);
+        for position in lacking {
+            computed.add(group, group.broken(&[*position]), &[*position], &mut groups);
         }
     }
     computed.groups = Arc::new(groups);
     computed
+}
+
+impl Computed {
+    /// Adds these appends of data of a group, of which so much is left.
+    fn add(
+        &mut self,
+        group: &FoundGroup,
+        broken: BrokenGroup,
+        positions: &[usize],
+        groups: &mut Vec<BrokenGroup>,
+    ) {
+        let is_enough = broken.is_enough();
+        for position in positions {
+            let entry = group.list.entries[*position];
+            let member = usize::from(entry.member);
+            if is_enough {
+                let of_member = self.lost.entry(member).or_default();
+                of_member.push((groups.len(), *position, entry));
+            } else {
+                *self.beyond_bytes.entry(member).or_default() += u64::from(entry.append_bytes);
+            }
+        }
+        if is_enough && !positions.is_empty() {
+            groups.push(broken);
+        }
+    }
 }
 
 /// Whether a list, and the parity that has it, may be of this store.
@@ -226,13 +255,21 @@ fn lies_before(entry: &GroupEntry, place: AppendPlace) -> bool {
     }
 }
 
+impl BrokenGroup {
+    /// Whether what is lost can be computed.
+    fn is_enough(&self) -> bool {
+        self.lost.len() <= self.parities.len()
+    }
+}
+
 impl FoundGroup {
-    /// The group as it is when those are lost that are not there.
-    fn broken(&self) -> BrokenGroup {
-        let lost = |position: &usize| self.data[*position].is_none();
+    /// The group as it is when those are lost that are not there, and these as well.
+    fn broken(&self, lost: &[usize]) -> BrokenGroup {
+        let is_lost = |position: &usize| self.data[*position].is_none() || lost.contains(position);
+        let there = (0..self.data.len()).filter(|position| !is_lost(position));
         BrokenGroup {
-            data: self.data.iter().flatten().copied().collect(),
-            lost: (0..self.data.len()).filter(lost).collect(),
+            data: there.filter_map(|position| self.data[position]).collect(),
+            lost: (0..self.data.len()).filter(is_lost).collect(),
             parities: self.parities.clone(),
         }
     }
@@ -247,8 +284,8 @@ impl FoundGroups {
         self.groups.insert(id, group);
     }
 
-    /// Sorts the places, and leaves out what a power cut has taken and a later recording has written
-    /// over: on a member, appends that came later lie farther on.
+    /// Sorts the places, and leaves out what a power cut has taken and a later recording has
+    /// written over: on a member, appends that came later lie farther on.
     fn leave_out_superseded(&mut self) {
         for places in self.places.values_mut() {
             let entry = |(_, id, position): &(AppendPlace, u64, usize)| {
@@ -265,6 +302,28 @@ impl FoundGroups {
             });
             places.reverse();
         }
+    }
+
+    fn find_lacking(&mut self, shape: &StoreShape<'_>) {
+        for (id, group) in &self.groups {
+            for (position, entry) in group.list.entries.iter().enumerate() {
+                let member = usize::from(entry.member);
+                // It was given what lies behind its end, and failed before it had it.
+                let is_behind_end = |there: MemberThere<'_>| Some(entry.place) > there.last;
+                if shape.there[member].is_some_and(is_behind_end) && self.is_left(entry) {
+                    self.lacking.entry(*id).or_default().push(position);
+                }
+            }
+        }
+    }
+
+    /// The members that are there and lack appends of data that they were given.
+    pub(crate) fn members_that_lack(&self) -> BTreeSet<usize> {
+        let entries = self.lacking.iter().flat_map(|(id, positions)| {
+            let entries = &self.groups[id].list.entries;
+            positions.iter().map(|position| &entries[*position])
+        });
+        entries.map(|entry| usize::from(entry.member)).collect()
     }
 
     /// Whether nothing that came later lies where this append of data did.

@@ -17,6 +17,7 @@ mod stand_in;
 mod tests;
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use sustain_disk::engine::SimulatedTarget;
@@ -25,7 +26,7 @@ use sustain_disk::target::Target;
 use crate::format::{AppendPlace, Geometry};
 use crate::walk::AppendIdentity;
 
-pub(crate) use append::LostAppend;
+pub(crate) use append::WantedAppend;
 pub(crate) use drive::{Driven, DrivenMember};
 pub(crate) use groups::{
     Computed, FoundGroups, FoundParity, MemberThere, StoreShape, computed, grouped,
@@ -53,6 +54,18 @@ pub struct RebuiltMember {
     appends: Vec<ComputedAppend>,
     /// By their offset on the member. None lies within one of the appends.
     stand_ins: Vec<StandIn>,
+    /// The member itself, if it is there and lacks only a part of what it was given.
+    own: Option<OwnPart>,
+}
+
+/// What a member that is there has of itself.
+#[derive(Debug)]
+struct OwnPart {
+    /// Itself, among the sources.
+    source: usize,
+    /// Stretches in which nothing of its own counts, because they were to be written over: apart
+    /// from each other, and in order.
+    superseded: Vec<Range<u64>>,
 }
 
 /// An append of data that can be computed.
@@ -91,7 +104,50 @@ impl RebuiltMember {
             sources,
             groups: Arc::clone(&computed.groups),
             appends,
+            own: None,
         }
+    }
+
+    /// The same for a member that is there, at this index among the sources. `last` is its last
+    /// append, and the offset behind it.
+    pub(crate) fn beside_own(self, source: usize, last: Option<(AppendPlace, u64)>) -> Self {
+        let geometry = self.identity.geometry;
+        let slot_bytes = u64::from(geometry.slot_bytes);
+        let places = self.appends.iter().map(|append| append.place.slot_serial);
+        let first = places.clone().min();
+        let last_slot = last.map(|(place, _)| place.slot_serial);
+        // The slots before have beginnings of their own.
+        let stand_ins = self.stand_ins.iter().copied().filter(|one| {
+            Some(one.place.slot_serial) >= first && Some(one.place.slot_serial) != last_slot
+        });
+        let stand_ins: Vec<StandIn> = stand_ins.collect();
+        let mut superseded: Vec<Range<u64>> = places
+            .chain(stand_ins.iter().map(|one| one.place.slot_serial))
+            .map(|slot_serial| {
+                let start = AppendPlace {
+                    slot_serial,
+                    slot_offset_bytes: 0,
+                };
+                let start_bytes = geometry.offset_of(start);
+                let from_bytes = match last {
+                    Some((last, end_bytes)) if last.slot_serial == slot_serial => end_bytes,
+                    _ => start_bytes,
+                };
+                from_bytes..start_bytes + slot_bytes
+            })
+            .collect();
+        superseded.sort_by_key(|range| range.start);
+        superseded.dedup();
+        RebuiltMember {
+            own: Some(OwnPart { source, superseded }),
+            stand_ins,
+            ..self
+        }
+    }
+
+    /// Whether the member is there, and lacks only a part of what it was given.
+    pub fn is_there(&self) -> bool {
+        self.own.is_some()
     }
 
     /// The newest slot of which anything is known; none if nothing is known at all.

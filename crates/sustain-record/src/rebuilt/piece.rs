@@ -1,6 +1,8 @@
 //! Pieces of a read of a missing member: which bytes of which append, what must be read for them,
 //! and how they are computed. Pure.
 
+use std::ops::Range;
+
 use sustain_disk::buffer::Buffer;
 use sustain_parity::{ParityError, Recovery, Sums};
 
@@ -85,6 +87,30 @@ impl RebuiltMember {
         }));
         pieces.sort_by_key(|piece| piece.start);
         pieces
+    }
+
+    /// Itself among its sources, if it has anything of a range.
+    pub(super) fn own_source(&self, range: Range<u64>) -> Option<usize> {
+        let own = self.own.as_ref()?;
+        let mut at = range.start;
+        for superseded in &own.superseded {
+            if superseded.start <= at && at < superseded.end {
+                at = superseded.end;
+            }
+        }
+        (at < range.end).then_some(own.source)
+    }
+
+    /// The stretches of a range in which there is nothing but what is computed.
+    pub(super) fn blank(&self, range: Range<u64>) -> Vec<Range<u64>> {
+        let Some(own) = &self.own else {
+            return vec![range];
+        };
+        let within = own
+            .superseded
+            .iter()
+            .map(|one| one.start.max(range.start)..one.end.min(range.end));
+        within.filter(|one| !one.is_empty()).collect()
     }
 }
 

@@ -51,6 +51,7 @@ fn descriptor_at(place: AppendPlace, identity: &AppendIdentity, next: &[u8]) -> 
         previous: None,
         start: next.start.filter(|start| *start <= place),
         flushed_sequence: next.flushed_sequence.min(sequence),
+        parity_group: 0,
         parity_role: 1,
         first_frame: 0,
         positions: (0..next.positions.len()).map(position).collect(),

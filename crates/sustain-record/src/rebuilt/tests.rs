@@ -61,6 +61,7 @@ fn of_two_there(found: Vec<FoundParity>, serials: [&[Option<u64>]; 2]) -> Comput
         Some(MemberThere {
             source,
             serials: serials[source],
+            last: None,
         })
     };
     let shape = StoreShape {
@@ -158,6 +159,7 @@ fn member(appends: &[(AppendPlace, u32)]) -> RebuiltMember {
         sources: Vec::new(),
         groups: Arc::new(groups),
         stand_ins: stand_ins(&geometry, &appends),
+        own: None,
         appends,
     }
 }

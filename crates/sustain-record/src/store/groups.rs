@@ -1,5 +1,6 @@
-//! The groups of a store with parity, as its members tell of them. They are looked for when they are
-//! needed first: looking through a whole store takes long, and one that is whole does not need them.
+//! The groups of a store with parity, as its members tell of them. They are looked for when they
+//! are needed first: looking through a whole store takes long, and one that is whole does not need
+//! them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +11,7 @@ use sustain_disk::engine::SharedMachine;
 use sustain_disk::units::Size;
 use uuid::Uuid;
 
-use super::rebuilt::{ScannedMember, scan};
+use super::scan::{ScannedMember, scan};
 use super::{Mode, OpenMember, open};
 use crate::error::RecordError;
 use crate::format::{AppendPlace, Geometry, Superblock};
@@ -20,12 +21,21 @@ use crate::walk::AppendIdentity;
 /// More appends of one member are not counted when they are computed.
 const RESTORED_MAX: usize = 100_000;
 
+/// Where a member ends.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StoreTail {
+    /// The serial behind all that was begun on it.
+    pub(super) next_slot_serial: u64,
+    /// Its last append.
+    pub(super) last: Option<AppendPlace>,
+}
+
 /// The groups of a store, and where to look for them.
 pub struct StoreGroups {
     /// The members that are there.
     members: Vec<OpenMember>,
-    /// Of each, the serial behind all that was begun on it.
-    next_slot_serials: Vec<u64>,
+    /// Where each ends.
+    tails: Vec<StoreTail>,
     /// Of every member of the store, how it is divided into slots, if that is told.
     geometries: Vec<Option<Geometry>>,
     machines: Vec<SharedMachine>,
@@ -41,7 +51,7 @@ impl StoreGroups {
     /// tells most of the store.
     pub(super) fn of(
         members: &[OpenMember],
-        next_slot_serials: Vec<u64>,
+        tails: Vec<StoreTail>,
         table: &Superblock,
         (machines, clock): (&[SharedMachine], &Clock),
     ) -> StoreGroups {
@@ -52,7 +62,7 @@ impl StoreGroups {
         }
         StoreGroups {
             members: members.to_vec(),
-            next_slot_serials,
+            tails,
             geometries,
             machines: machines.to_vec(),
             clock: clock.clone(),
@@ -132,14 +142,20 @@ impl StoreGroups {
         restored.iter().filter_map(note).collect()
     }
 
+    /// The groups, if they were looked for before.
+    pub(crate) fn known(&self) -> Option<Arc<FoundGroups>> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.clone()
+    }
+
     fn look(&self, why: &str) -> Result<FoundGroups, RecordError> {
         let scanned: Vec<ScannedMember> = self
             .members
             .iter()
-            .zip(&self.next_slot_serials)
-            .map(|(member, next_slot_serial)| ScannedMember {
+            .zip(&self.tails)
+            .map(|(member, tail)| ScannedMember {
                 identity: member.identity(),
-                next_slot_serial: *next_slot_serial,
+                next_slot_serial: tail.next_slot_serial,
             })
             .collect();
         let mut io = open::io(&self.members, Mode::Read, &self.machines, &self.clock)?;
@@ -148,8 +164,12 @@ impl StoreGroups {
             geometries: self.geometries.clone(),
             there: vec![None; self.geometries.len()],
         };
-        for (source, (member, serials)) in self.members.iter().zip(&found.serials).enumerate() {
-            shape.there[member.index()] = Some(MemberThere { source, serials });
+        for (source, member) in self.members.iter().enumerate() {
+            shape.there[member.index()] = Some(MemberThere {
+                source,
+                serials: &found.serials[source],
+                last: self.tails[source].last,
+            });
         }
         Ok(grouped(found.parities, &shape))
     }

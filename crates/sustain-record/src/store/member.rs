@@ -23,8 +23,9 @@ pub struct OpenMember {
     pub passthrough: Option<Passthrough>,
     /// The newest of its valid superblocks, which describes the store and this member.
     pub superblock: Superblock,
-    /// What is known of the member if it is not there, and is computed from the others. Then its
-    /// target has no file, its superblock is made up, and it can only be read.
+    /// What is computed of the member from the others: all of it, if it is not there, or what it
+    /// lacks. Then it can only be read. If it is not there, its target has no file, and its
+    /// superblock is made up.
     pub rebuilt: Option<Arc<RebuiltMember>>,
     /// The groups of a store with parity that was opened for reading: what members lack is computed
     /// by them.
@@ -35,6 +36,13 @@ impl OpenMember {
     /// The identity that every descriptor on this member must carry.
     pub fn identity(&self) -> AppendIdentity {
         AppendIdentity::of(&self.superblock)
+    }
+
+    /// Whether it is there, and not only computed from the others.
+    pub fn is_there(&self) -> bool {
+        self.rebuilt
+            .as_ref()
+            .is_none_or(|rebuilt| rebuilt.is_there())
     }
 
     /// The member, as an engine drives it.

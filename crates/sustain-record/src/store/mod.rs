@@ -18,6 +18,7 @@ mod pin_tables;
 mod pins;
 mod prewrite;
 mod rebuilt;
+mod scan;
 pub(crate) mod superblocks;
 mod wipe;
 
@@ -93,6 +94,8 @@ pub struct Store {
     mode: Mode,
     /// Whether someone had a member locked before anything of it was read.
     was_written: bool,
+    /// Whether it was looked for what members lack that are there.
+    has_looked_for_lacking: bool,
     /// Whether a member lacks what others call durable, as far as that had to be known.
     lacks_durable: bool,
     machines: Vec<SharedMachine>,
@@ -143,6 +146,9 @@ impl Store {
         let chapters = self.ask(Opening::chapters)?;
         let merged = merge(&self.by_index(chapters));
         let mut recordings = merged.map_err(|apart| self.recorded_apart(apart))?;
+        if self.add_what_members_lack(&recordings)? {
+            return self.recordings();
+        }
         self.note_ends_of_rebuilt(&mut recordings);
         Ok(recordings)
     }

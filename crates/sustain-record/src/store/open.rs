@@ -15,7 +15,7 @@ use super::bounded::Bounded;
 use super::candidate::{MemberCandidate, candidates, check_locked};
 use super::{Missing, Mode, OpenMember, Store, is_written, superblocks, takes_blocks};
 use crate::error::RecordError;
-use crate::format::{Kind, Superblock, SuperblockError};
+use crate::format::{Superblock, SuperblockError};
 use crate::member_io::{GIVEN_UP_AFTER_NS, MemberIo};
 use crate::opening::{Opening, PATIENCE_SLOTS};
 use crate::rebuilt::{Driven, DrivenMember};
@@ -87,8 +87,8 @@ impl Store {
         machines: &[SharedMachine],
         clock: &Clock,
     ) -> Result<Store, RecordError> {
-        let (rebuilt, there): (Vec<_>, Vec<_>) =
-            members.iter().partition(|member| member.rebuilt.is_some());
+        let (there, rebuilt): (Vec<_>, Vec<_>) =
+            members.iter().partition(|member| member.is_there());
         let targets = there
             .into_iter()
             .map(|member| (member.target.clone(), member.simulated))
@@ -141,6 +141,7 @@ impl Store {
             slot_bytes: first.geometry.slot_bytes,
             mode,
             was_written,
+            has_looked_for_lacking: false,
             lacks_durable: false,
             openings: members
                 .iter()
@@ -175,32 +176,6 @@ impl Store {
                     "{}: {} of the blocks that describe its content cannot be read and count as \
                      empty. Check the kernel log (dmesg) and smartctl -x",
                     member.name, tail.unreadable_blocks
-                ));
-            }
-        }
-        self.note_left_behind();
-    }
-
-    /// Names members of a store with parity that lack what others have: the rest is computed only
-    /// where they are left out.
-    fn note_left_behind(&mut self) {
-        let tables = self.members.iter().map(|member| &member.superblock);
-        let ended = tables.filter(|table| table.has_ended && table.has_parity());
-        let Some(newest) = ended.map(|table| table.generation).max() else {
-            return;
-        };
-        for (member, tail) in self.members.iter().zip(&self.tails) {
-            let has_end = tail
-                .last
-                .as_ref()
-                .is_some_and(|last| last.kind == Kind::End);
-            let is_behind = member.superblock.generation < newest && !has_end;
-            let is_there = member.rebuilt.is_none();
-            if is_there && (is_behind || has_lost_its_end(member)) {
-                self.notes.push(format!(
-                    "{} does not have all that it was given: leave it out, and what parity \
-                     protects of that is computed from the others",
-                    member.name
                 ));
             }
         }

@@ -9,8 +9,8 @@ impl Store {
         superblocks.map(|one| one.parities).max().unwrap_or(0)
     }
 
-    /// What was computed so far because members that are there do not have it as it was recorded, in
-    /// words for the user.
+    /// What was computed so far because members that are there do not have it as it was recorded,
+    /// in words for the user.
     pub fn restored_notes(&self) -> Vec<String> {
         let groups = self
             .members

@@ -71,9 +71,7 @@ impl Store {
     }
 
     fn present(&self) -> impl Iterator<Item = &OpenMember> {
-        self.members
-            .iter()
-            .filter(|member| member.rebuilt.is_none())
+        self.members.iter().filter(|member| member.is_there())
     }
 
     /// The members that are too old to know of a pin; none if it is not set.
@@ -143,10 +141,7 @@ impl Store {
         let all = self.ask(Opening::chapters)?;
         let pinned = self.ask(|opening| opening.pinned(number))?;
         let (mut pinned, all) = (self.by_index(pinned), self.by_index(all));
-        let rebuilt = self
-            .members
-            .iter()
-            .filter(|member| member.rebuilt.is_some());
+        let rebuilt = self.members.iter().filter(|member| !member.is_there());
         rebuilt.for_each(|member| pinned[member.index()] = None);
         let pins = self.members.iter().filter_map(|one| pin_of(one, number));
         let kept = Kept {

@@ -106,7 +106,22 @@ fn check_owed<'a>(
     gone: &BTreeSet<usize>,
 ) {
     let mut spans = Spans::default();
-    owed.for_each(|append| spans.add(append.payload.clone()));
+    for append in owed {
+        let mut payload = Spans::default();
+        payload.add(append.payload.clone());
+        // Where its member failed and nothing protected it yet, a gap tells of it.
+        if view.recorded.failed.contains(&append.member) {
+            let later = view.history.appends.iter();
+            let gaps = later.filter(|one| {
+                one.recording == append.recording
+                    && one.stream == append.stream
+                    && one.sequence > append.sequence
+            });
+            let gaps = gaps.filter_map(|one| one.gap.clone());
+            gaps.for_each(|(gap, _)| payload.remove(gap));
+        }
+        spans.add_all(&payload);
+    }
     // Beside members that are gone a ring may begin later: what cannot be computed any more has
     // been overwritten on some member.
     let mut there = read.data.clone();

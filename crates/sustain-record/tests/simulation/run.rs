@@ -64,10 +64,8 @@ pub fn run(plan: &Plan, is_reported: bool) -> BTreeSet<&'static str> {
         is_untouched = false;
     }
     let missing = plan.afterwards.missing;
-    if missing.is_some() {
-        met.insert("missing member");
-        is_untouched = false;
-    }
+    met.extend(missing.map(|_| "missing member"));
+    is_untouched &= missing.is_none();
     let has_bad_byte = plan.members.iter().any(|member| member.bad_byte.is_some());
     if is_untouched && !has_bad_byte {
         met.extend(check_protection(&mut bench));

@@ -626,6 +626,64 @@ fn what_lacks_its_parity_is_told_and_counted() {
     }
 }
 
+/// A recording over so many members, and what each of them had when half of it was recorded.
+fn recorded_with_half(members: usize, parities: usize, is_ring: bool) -> (Image, Vec<Vec<u8>>) {
+    let mut image = protected(members, parities, members - parities, is_ring);
+    image.say_begun();
+    let mut half = Vec::new();
+    let rounds = if is_ring { 400 } else { 60 };
+    for round in 0..rounds {
+        if round == rounds / 2 {
+            half = image
+                .members
+                .iter()
+                .map(|member| member.bytes.clone())
+                .collect();
+        }
+        put(&mut image, round, (round * 5 + round / 7) % members);
+    }
+    image.end();
+    image.say_ended();
+    (image, half)
+}
+
+#[test]
+fn what_a_member_that_failed_lacks_comes_back_while_it_is_there() {
+    for (members, parities) in [(2, 1), (4, 1), (5, 2)] {
+        let (image, half) = recorded_with_half(members, parities, false);
+        for behind in choices(members, parities) {
+            for is_cut in [false, true] {
+                let folder = written(&image);
+                for member in &behind {
+                    let path = folder.path().join(format!("m{member}"));
+                    match is_cut {
+                        false => std::fs::write(path, &half[*member]).unwrap(),
+                        true => {
+                            let file = std::fs::File::options().write(true).open(path).unwrap();
+                            file.set_len(2 << 18).unwrap();
+                        }
+                    }
+                }
+                let rest = opened(&folder, &[]).unwrap();
+                let case = format!("{members} members, {behind:?}, cut {is_cut}");
+                check_whole(&image, &rest);
+                let notes = rest.store.notes.join("\n");
+                let told = "does not have all that it was given";
+                assert_eq!(notes.matches(told).count(), behind.len(), "{case}: {notes}");
+                let result = rest.verify();
+                assert!(result.complete && !result.ok, "{case}");
+                assert!(
+                    result.bad.iter().any(|bad| bad.why.contains(told)),
+                    "{case}"
+                );
+                for (stream, offered) in result.recordings[0].streams.iter().zip(&image.offered) {
+                    assert_eq!(stream.recorded, offered.len() as u64, "{case}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn parity_that_an_earlier_store_has_left_is_not_believed() {
     let earlier = recorded(3, 1, 2, 40);

@@ -1,6 +1,7 @@
 //! Checks a whole store: it reads every slot in use and accounts for every byte of every recording.
 //! It repairs nothing, and calls nothing whole that it has not read.
 
+mod absent;
 mod account;
 mod flaws;
 mod given_up;
@@ -19,6 +20,7 @@ use serde::Serialize;
 use sustain_disk::units::Size;
 use sustain_targets::Stop;
 
+use self::absent::check_missing;
 use self::account::Account;
 pub(crate) use self::lost_by_reading::lost_by_reading;
 pub use self::meanwhile::{RemainingFrom, left_by_now};
@@ -296,7 +298,7 @@ impl VerifyResult {
 fn is_all_there(store: &Checkable<'_>) -> bool {
     let is_whole = |member: &OpenMember| {
         let member_bytes = member.superblock.geometry.member_bytes;
-        member.rebuilt.is_none() && !ends_before(member, member_bytes)
+        member.is_there() && !ends_before(member, member_bytes)
     };
     let count = store
         .members
@@ -406,7 +408,7 @@ fn check_superblocks(store: Checkable<'_>, result: &mut VerifyResult) -> Result<
     }
     let mut io = super::scope::open_io(store.members, store.machines, store.clock)?;
     let members = store.members.iter().enumerate();
-    for (index, member) in members.filter(|(_, member)| member.rebuilt.is_none()) {
+    for (index, member) in members.filter(|(_, member)| member.is_there()) {
         for offset_bytes in member.superblock.geometry.superblock_offsets() {
             let why = match io.read(index, offset_bytes, BLOCK_BYTES) {
                 Err(_) if ends_before(member, offset_bytes + BLOCK_BYTES as u64) => Some(format!(
@@ -441,27 +443,6 @@ fn check_newest_slots(store: Checkable<'_>, result: &mut VerifyResult) {
             offset_bytes: Some(member.superblock.geometry.offset_of(place)),
             ..Discrepancy::of_store(None, IS_GONE)
         });
-    }
-}
-
-/// Tells of the members of a store with parity that are not there. All of what they had may be
-/// found, and yet the store is not whole: the next loss may be one too many.
-fn check_missing(store: Checkable<'_>, result: &mut VerifyResult) {
-    let mut members = store.members.iter();
-    if !members.any(|member| member.superblock.has_parity()) {
-        return;
-    }
-    for (index, uuid) in store.missing() {
-        let mut members = store.members.iter();
-        let what = match members.any(|member| member.index() == index) {
-            true => "what it had is computed from the others and checked, and is",
-            false => "nothing is known of what it had, and what it helped to protect is",
-        };
-        let why = format!(
-            "member {} (UUID {uuid}) is missing: {what} protected against fewer further losses",
-            index + 1,
-        );
-        result.add(Discrepancy::of_store(None, &why));
     }
 }
 

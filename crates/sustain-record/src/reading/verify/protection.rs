@@ -1,4 +1,5 @@
-//! How much of a recording parity protects by now: whether all appends of each group are there. Pure.
+//! How much of a recording parity protects by now: whether all appends of each group are there.
+//! Pure.
 
 use std::collections::BTreeMap;
 

@@ -1,15 +1,14 @@
 //! The members of a store that are missing, where parity protects what they had: they are added to
 //! the members that are there, to be read through these.
 
-mod scan;
+mod behind;
 
 use std::sync::Arc;
 
 use sustain_disk::target::{Target, TargetKind};
 use sustain_disk::units::Size;
 
-pub(super) use self::scan::{ScannedMember, scan};
-use super::groups::StoreGroups;
+use super::groups::{StoreGroups, StoreTail};
 use super::{Missing, Mode, OpenMember, Store};
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Geometry, Pin, Superblock};
@@ -20,10 +19,7 @@ use crate::walk::AppendIdentity;
 impl Store {
     /// The members that were not given, whether or not what they had can be computed.
     pub fn not_given(&self) -> Vec<Missing> {
-        let rebuilt = self
-            .members
-            .iter()
-            .filter(|member| member.rebuilt.is_some());
+        let rebuilt = self.members.iter().filter(|member| !member.is_there());
         let rebuilt = rebuilt.map(|member| Missing {
             index: member.index(),
             member: member.superblock.member,
@@ -42,10 +38,13 @@ impl Store {
         let Some(table) = table.filter(|_| self.mode == Mode::Read) else {
             return Ok(());
         };
-        let next_slot_serials = self.tails.iter().map(|tail| tail.next_slot_serial);
+        let tails = self.tails.iter().map(|tail| StoreTail {
+            next_slot_serial: tail.next_slot_serial,
+            last: tail.last.as_ref().map(|last| last.place),
+        });
         let groups = Arc::new(StoreGroups::of(
             &self.members,
-            next_slot_serials.collect(),
+            tails.collect(),
             &table,
             (&self.machines, &self.clock),
         ));
@@ -132,11 +131,7 @@ impl Store {
             member: missing.member,
             geometry,
         };
-        let sources = self.members.iter().map(|member| Source {
-            member: member.index(),
-            target: member.target.clone(),
-            simulated: member.simulated,
-        });
+        let sources = self.members.iter().map(source_of);
         let rebuilt = RebuiltMember::new(identity, sources.collect(), computed, missing.index);
         let newest_serial = rebuilt.newest_serial()?;
         let name = format!("member {} (computed from the others)", missing.index + 1);
@@ -211,5 +206,14 @@ impl Store {
                 }
             }
         }
+    }
+}
+
+/// A member that is there, to compute others from.
+fn source_of(member: &OpenMember) -> Source {
+    Source {
+        member: member.index(),
+        target: member.target.clone(),
+        simulated: member.simulated,
     }
 }

@@ -21,29 +21,7 @@ pub(super) const BAD_SHOWN: usize = 20;
 #[must_use]
 pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
     let mut text = wrapped(&store_line(&document.store, &document.members), width);
-    let (lines, shown) = bad_lines(&document.bad);
-    for line in &lines {
-        text.push_str(&wrapped(line, width));
-    }
-    for torn in document.not_durable.iter().take(BAD_SHOWN) {
-        let line = range_line("not durable:", torn);
-        text.push_str(&wrapped(&line, width));
-    }
-    let more =
-        document.not_durable.len().saturating_sub(BAD_SHOWN) as u64 + document.not_durable_unlisted;
-    if more > 0 {
-        text.push_str(&wrapped(
-            &format!("not durable: {more} more, which --json lists"),
-            width,
-        ));
-    }
-    let more = (document.bad.len() - shown) as u64 + document.bad_unlisted;
-    if more > 0 {
-        text.push_str(&wrapped(
-            &format!("bad: {more} more, which --json lists"),
-            width,
-        ));
-    }
+    text.push_str(&flaws_text(document, width));
     for recording in &document.recordings {
         // A recording without marks has an empty stream for them, which says nothing.
         let is_reported = |stream: &&CheckedStream| !stream.marks || stream.bytes > 0;
@@ -92,6 +70,35 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
     last.push_str(&crash_words(document));
     last.push_str(&rest_words(document));
     text.push_str(&wrapped(&last, width));
+    text
+}
+
+/// What is bad, and what was not durable, as far as it is shown.
+fn flaws_text(document: &VerifyDocument, width: usize) -> String {
+    let mut text = String::new();
+    let (lines, shown) = bad_lines(&document.bad);
+    for line in &lines {
+        text.push_str(&wrapped(line, width));
+    }
+    for torn in document.not_durable.iter().take(BAD_SHOWN) {
+        let line = range_line("not durable:", torn);
+        text.push_str(&wrapped(&line, width));
+    }
+    let more =
+        document.not_durable.len().saturating_sub(BAD_SHOWN) as u64 + document.not_durable_unlisted;
+    if more > 0 {
+        text.push_str(&wrapped(
+            &format!("not durable: {more} more, which --json lists"),
+            width,
+        ));
+    }
+    let more = (document.bad.len() - shown) as u64 + document.bad_unlisted;
+    if more > 0 {
+        text.push_str(&wrapped(
+            &format!("bad: {more} more, which --json lists"),
+            width,
+        ));
+    }
     text
 }
 
@@ -344,7 +351,7 @@ mod tests {
         protection.unprotected_bytes = 15_000_000;
         assert_eq!(
             protection_line(3, &protection),
-            "recording 3: protected from the loss of any 2 members: 300 MB of it; 15 MB lack an \
+            "recording 3: protected from the loss of any 2 members: 300 MB of it; 15.0 MB lack an \
              append of their group, or never had parity, and outlast fewer losses or none"
         );
     }

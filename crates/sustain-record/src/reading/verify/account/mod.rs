@@ -1,6 +1,7 @@
 //! The account of one recording while it is checked: what was found, what is lost, and where. Pure.
 
 mod claims;
+mod parity;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -20,21 +21,6 @@ use crate::reading::merge::Contradiction;
 use crate::reading::part::{HoleReason, Origin, StreamPart};
 
 const NOTE_IS_DAMAGED: &str = "what the start or the end says is damaged";
-const PARITY_IS_DAMAGED: &str =
-    "parity is damaged: what it should protect would be lost with the member that has it";
-
-const PARITY_IS_MISSING: &str = "an append that has no bytes of a stream is damaged or missing, most \
-     likely parity: no data is lost, and less is protected";
-const IS_RESTORED: &str = "an append is damaged, missing or cannot be read: nothing is lost, because \
-     it is computed from the others of its group";
-
-/// What is wrong with an append of another kind than data that is not whole.
-fn control_is_damaged(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Parity => PARITY_IS_DAMAGED,
-        Kind::Data | Kind::Start | Kind::End => NOTE_IS_DAMAGED,
-    }
-}
 
 /// What is known of one recording so far.
 pub(super) struct Account<'a> {
@@ -122,13 +108,7 @@ impl<'a> Account<'a> {
         if oldest.is_some_and(|oldest| descriptor.place < oldest) {
             return;
         }
-        self.protection.found(origin, is_whole);
-        if origin.is_restored {
-            let (place, why) = (Some(origin.offset_bytes), IS_RESTORED.to_owned());
-            let bad = self.names.bad_of(Some(index), place, None, why);
-            let append = Some((member, descriptor.sequence));
-            self.flaws.add_or_torn(bad, append);
-        }
+        self.check_parity(member, origin, is_whole);
         self.flaws.note_durable(member, origin);
         self.given_up.found(origin);
         self.check_account_of_gap(origin);
@@ -145,10 +125,8 @@ impl<'a> Account<'a> {
         let is_known_start = descriptor.kind == Kind::Start
             && extent.is_some_and(|one| one.start_was_whole && one.start == Some(descriptor.place))
             && self.is_kept(origin);
-        // Without its list, parity protects nothing.
-        let has_marks = descriptor.kind != Kind::Parity || origin.marks.is_some();
-        if descriptor.kind != Kind::Data && !(is_whole && has_marks) {
-            let why = control_is_damaged(descriptor.kind).to_owned();
+        if matches!(descriptor.kind, Kind::Start | Kind::End) && !is_whole {
+            let why = NOTE_IS_DAMAGED.to_owned();
             let bad = self
                 .names
                 .bad_of(Some(index), Some(origin.offset_bytes), None, why);
@@ -185,13 +163,7 @@ impl<'a> Account<'a> {
         if self.members[member].last.is_none() {
             self.check_oldest(member, origin, &surroundings);
         }
-        let lacking = self.members[member].lacks_without_bytes(origin, &surroundings);
-        if let Some(at) = lacking.filter(|_| self.protection.has_groups()) {
-            let why = PARITY_IS_MISSING.to_owned();
-            let bad = self.names.bad_of(Some(index), Some(at), None, why);
-            let append = Some((member, descriptor.sequence));
-            self.flaws.add_or_torn(bad, append);
-        }
+        self.check_before(member, origin, &surroundings);
         let flaws = self.members[member].follow(origin, &surroundings);
         for (offset_bytes, why) in flaws {
             let bad = self

@@ -19,18 +19,18 @@ const SLOTS_AT_ONCE: usize = 64;
 const SEARCHING_BYTES: usize = 256 << 10;
 
 /// A member that is there.
-pub(in crate::store) struct ScannedMember {
-    pub(in crate::store) identity: AppendIdentity,
+pub(super) struct ScannedMember {
+    pub(super) identity: AppendIdentity,
     /// The serial behind all that was begun on it.
-    pub(in crate::store) next_slot_serial: u64,
+    pub(super) next_slot_serial: u64,
 }
 
 /// The findings of the look.
 #[derive(Debug, Default)]
-pub(in crate::store) struct Scanned {
-    pub(in crate::store) parities: Vec<FoundParity>,
+pub(super) struct Scanned {
+    pub(super) parities: Vec<FoundParity>,
     /// Of each member, the serial that each of its slots has; none for what was never written.
-    pub(in crate::store) serials: Vec<Vec<Option<u64>>>,
+    pub(super) serials: Vec<Vec<Option<u64>>>,
 }
 
 /// Looks through members, over access to them in this order. `why` says in words what it is for, if
@@ -38,7 +38,7 @@ pub(in crate::store) struct Scanned {
 ///
 /// # Errors
 /// If the members cannot be driven. What cannot be read on them counts as empty.
-pub(in crate::store) fn scan(
+pub(super) fn scan(
     io: &mut MemberIo,
     members: &[ScannedMember],
     clock: &Clock,

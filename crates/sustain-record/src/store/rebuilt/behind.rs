@@ -1,0 +1,113 @@
+//! Members of a store with parity that are there and lack what they were given last: they failed
+//! while they were recorded to, or an earlier state of them was put back. What they lack is
+//! computed from the others, and read as if they had it.
+
+use std::sync::Arc;
+
+use super::source_of;
+use crate::error::RecordError;
+use crate::opening::{Opening, Recording, StreamExtent};
+use crate::rebuilt::{RebuiltMember, computed};
+use crate::store::{OpenMember, Store};
+
+const WHY: &str = "a member may lack what it was given, and that is computed from the others";
+
+impl Store {
+    /// Adds what members lack, if these recordings show that some may. Returns whether anything was
+    /// added.
+    pub(in crate::store) fn add_what_members_lack(
+        &mut self,
+        recordings: &[Recording],
+    ) -> Result<bool, RecordError> {
+        let Some(groups) = self.members.iter().find_map(|member| member.groups.clone()) else {
+            return Ok(false);
+        };
+        if self.has_looked_for_lacking || self.was_written || !self.may_lack(recordings) {
+            return Ok(false);
+        }
+        self.has_looked_for_lacking = true;
+        let found = groups.find(WHY)?;
+        let lacking = found.members_that_lack();
+        if lacking.is_empty() {
+            return Ok(false);
+        }
+        let mut is_there = vec![false; self.members.len() + self.missing.len()];
+        let there = self.members.iter().filter(|member| member.is_there());
+        there.for_each(|member| is_there[member.index()] = true);
+        let computed = computed(&found, &is_there);
+        let sources: Vec<&OpenMember> = self
+            .members
+            .iter()
+            .filter(|member| member.rebuilt.is_none())
+            .collect();
+        let sources: Vec<_> = sources.into_iter().map(source_of).collect();
+        let generations = self
+            .members
+            .iter()
+            .map(|member| member.superblock.generation);
+        let newest_generation = generations.max().unwrap_or(0);
+        let mut has_changed = false;
+        for position in 0..self.members.len() {
+            let member = &self.members[position];
+            let index = member.index();
+            if member.rebuilt.is_some() || !lacking.contains(&index) {
+                continue;
+            }
+            let own = sources.iter().position(|source| source.member == index);
+            let last = self.tails[position].last.as_ref().map(|last| {
+                let start_bytes = member.superblock.geometry.offset_of(last.place);
+                (last.place, start_bytes + u64::from(last.append_bytes))
+            });
+            let identity = member.identity();
+            let rebuilt = RebuiltMember::new(identity, sources.clone(), &computed, index);
+            let (Some(newest_serial), Some(own)) = (rebuilt.newest_serial(), own) else {
+                continue;
+            };
+            let slots_begun = member.superblock.slots_begun.max(newest_serial + 1);
+            self.notes.push(format!(
+                "{} does not have all that it was given: the rest is computed from the others, \
+                 where parity protects it",
+                member.name
+            ));
+            let member = &mut self.members[position];
+            member.rebuilt = Some(Arc::new(rebuilt.beside_own(own, last)));
+            let superblock = &mut member.superblock;
+            superblock.slots_begun = slots_begun;
+            // What an old state tells of its last end says nothing of what came since.
+            if superblock.generation < newest_generation {
+                superblock.has_ended = false;
+                superblock.end_slot = None;
+            }
+            self.openings[position] = Opening::new(&member.superblock);
+            has_changed = true;
+        }
+        if has_changed {
+            self.tails = self.ask(Opening::tail)?;
+        }
+        Ok(has_changed)
+    }
+
+    /// Whether some member that is there may have failed in one of these recordings: it has no end
+    /// mark of one that has ended, or is older than the others. Where nothing has ended the newest
+    /// recording, a crash has taken from all members what was not durable; to put it in would hide
+    /// what a ring has left there of the lap before.
+    fn may_lack(&self, recordings: &[Recording]) -> bool {
+        let there = || {
+            self.members
+                .iter()
+                .filter(|member| member.rebuilt.is_none())
+        };
+        let generations = there().map(|member| member.superblock.generation);
+        let newest = generations.max().unwrap_or(0);
+        let is_old = |member: &OpenMember| member.superblock.generation < newest;
+        let lacks_end = |recording: &Recording| {
+            there().any(|member| {
+                let extent = recording.per_member.get(member.index()).copied().flatten();
+                extent.is_some_and(|extent: StreamExtent| !extent.has_end)
+            })
+        };
+        let mut ended = recordings.iter().filter(|recording| !recording.open_end);
+        let is_at_rest = recordings.first().is_none_or(|newest| !newest.open_end);
+        is_at_rest && (there().any(is_old) || ended.any(lacks_end))
+    }
+}

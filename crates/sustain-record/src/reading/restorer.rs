@@ -127,7 +127,8 @@ fn has_holes(slot: Slot<'_>, appends: &[CheckedPart], told_last: Option<AppendPl
         end_bytes += descriptor.append_bytes;
     }
     let last = appends.last().map(|last| last.origin.descriptor.place);
-    told_last.is_some_and(|told| told.slot_serial == slot.serial && last < Some(told))
+    // If nothing tells, the last one may be missing.
+    told_last.is_none_or(|told| told.slot_serial == slot.serial && last < Some(told))
 }
 
 fn is_found(entry: &GroupEntry, appends: &[CheckedPart]) -> bool {

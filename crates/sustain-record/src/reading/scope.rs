@@ -101,7 +101,7 @@ impl ScopeMember {
     }
 
     /// The last append of a slot, as what lies behind it tells: the first append of the next slot,
-    /// given its bytes, or where the recording ends on the member.
+    /// given its bytes, or where the recording ends on the member. None if that is damaged.
     pub(super) fn told_last(&self, slot_serial: u64, behind: &[u8]) -> Option<AppendPlace> {
         if self.last.slot_serial == slot_serial {
             return Some(self.last);

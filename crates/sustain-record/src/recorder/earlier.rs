@@ -134,6 +134,7 @@ mod tests {
             end_slot: None,
             shares_errors: false,
             file: None,
+            is_left_alone: false,
             superblock: Superblock {
                 store: Uuid::nil(),
                 member: Uuid::nil(),

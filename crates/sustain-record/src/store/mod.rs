@@ -22,6 +22,7 @@ mod scan;
 pub(crate) mod superblocks;
 mod wipe;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
@@ -96,6 +97,9 @@ pub struct Store {
     was_written: bool,
     /// Whether it was looked for what members lack that are there.
     has_looked_for_lacking: bool,
+    /// Members that lack what an earlier recording gave them, by their places in the table. A store
+    /// that is open for reading has what it knows of them with its members.
+    left_alone: BTreeSet<usize>,
     /// Whether a member lacks what others call durable, as far as that had to be known.
     lacks_durable: bool,
     machines: Vec<SharedMachine>,
@@ -220,6 +224,9 @@ impl Store {
         let members = self.members.iter().zip(&self.tails);
         members
             .map(|(member, tail)| {
+                if self.is_left_alone(member) {
+                    return member.superblock.slots_begun;
+                }
                 let slot_count = member.superblock.geometry.slot_count;
                 match pins::next_slot(member, tail) {
                     Some(next) => slots_begun_for(next, slot_count, ring),

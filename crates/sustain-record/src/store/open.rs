@@ -1,7 +1,7 @@
 //! Opens the members of a store: each by itself, then checks that they belong together. The
 //! recorder, the readers and `recover` begin with it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use sustain_disk::clock::Clock;
 use sustain_disk::engine::{SharedMachine, SimulatedTarget};
@@ -142,6 +142,7 @@ impl Store {
             mode,
             was_written,
             has_looked_for_lacking: false,
+            left_alone: BTreeSet::new(),
             lacks_durable: false,
             openings: members
                 .iter()
@@ -160,6 +161,7 @@ impl Store {
         store.note_tails();
         store.look_at_pins()?;
         if mode == Mode::Record {
+            store.leave_alone_what_lacks()?;
             store.settle_pins()?;
         }
         Ok(store)

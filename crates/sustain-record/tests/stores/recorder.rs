@@ -86,9 +86,14 @@ impl Place {
 
     /// All of the newest recording's stream, as parts.
     fn read(&self, stream: &str) -> Vec<StreamPart> {
+        self.read_before(0, stream)
+    }
+
+    /// The same of the recording before so many newer ones.
+    fn read_before(&self, newer: usize, stream: &str) -> Vec<StreamPart> {
         let mut store = self.open(Mode::Read);
         let recordings = store.recordings().unwrap();
-        let newest = &recordings[0];
+        let newest = &recordings[newer];
         let named = |one: &StreamSummary| one.name == stream;
         let number = newest.streams.iter().position(named).unwrap() as u16;
         let scope = Scope::of(newest, &store.members, store.machines(), store.clock());
@@ -209,6 +214,48 @@ fn what_was_recorded_with_parity_comes_back_without_as_many_members() {
                 assert_eq!(end_bytes, [15_000_005, 3_500_015][usize::from(stream)]);
             }
         }
+    }
+}
+
+#[test]
+fn what_a_member_that_failed_lacks_is_not_recorded_over() {
+    let sizes = [40 << 20, 48 << 20, 44 << 20];
+    let place = Place::with_parity(&sizes, 1);
+    let record = |name: &str, bytes: u64| {
+        let (recorder, mut writers) = place.record(&[name]);
+        fill(&mut writers.pop().unwrap(), bytes);
+        drop(writers);
+        recorder.finish().unwrap();
+    };
+    record("first", 15_000_000);
+    let unprotected = without_parity(&place.open(Mode::Read));
+    assert!(unprotected.is_empty(), "{unprotected:?}");
+    // It failed in the middle, and is there again with the size that it had.
+    let failed = std::fs::File::options()
+        .write(true)
+        .open(&place.members[1])
+        .unwrap();
+    failed.set_len(5 << 20).unwrap();
+    failed.set_len(sizes[1]).unwrap();
+    for (name, bytes) in [("second", 9_000_000), ("third", 2_000_000)] {
+        let before = std::fs::read(&place.members[1]).unwrap();
+        let told = "Nothing is recorded on it";
+        let notes = place.open(Mode::Record).notes.join("\n");
+        assert!(notes.contains(told), "{notes}");
+        record(name, bytes);
+        let after = std::fs::read(&place.members[1]).unwrap();
+        let slots = 1 << 20..(sizes[1] - (1 << 20)) as usize;
+        assert!(before[slots.clone()] == after[slots], "{name}");
+    }
+    for (newer, (name, bytes)) in [
+        ("third", 2_000_000),
+        ("second", 9_000_000),
+        ("first", 15_000_000),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        assert_parts(name, &place.read_before(newer, name), bytes, &[]);
     }
 }
 

@@ -35,6 +35,10 @@ impl<I: Inlet> RecordFeed<I> {
             return Some(self.enter(Request::flush(queue), RequestPurpose::Flush, now));
         }
         if self.is_end_due(queue) {
+            if self.members[queue].setup.is_left_alone {
+                self.close_member(queue);
+                return None;
+            }
             let note = self.end_note();
             let request = self.begin_control(queue, Kind::End, &note, now);
             if request.is_none() {

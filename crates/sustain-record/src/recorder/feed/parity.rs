@@ -60,7 +60,8 @@ impl<I: Inlet> RecordFeed<I> {
             return false;
         };
         let members = || self.members.iter();
-        let working = members().filter(|member| member.works()).count();
+        let working = members().filter(|member| member.works() && !member.setup.is_left_alone);
+        let working = working.count();
         let with_room = members().filter(|member| self.has_room_in_groups(member));
         working > parity.parities && with_room.count() <= parity.parities
     }

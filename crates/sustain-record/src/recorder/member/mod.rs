@@ -48,6 +48,8 @@ pub struct MemberSetup {
     pub file: Option<MemberFile>,
     /// The superblock as it is on the member.
     pub superblock: Superblock,
+    /// Whether nothing may be written on it, because it lacks what it was given before.
+    pub is_left_alone: bool,
     /// When the slots that this run has begun got their first appends, as far as they are not
     /// overwritten.
     pub(super) slot_times: VecDeque<SlotTime>,
@@ -77,6 +79,7 @@ impl MemberSetup {
                 shares_errors: member.target.is_cached(),
                 file: MemberFile::of(&member.target, member.superblock.geometry.member_bytes),
                 superblock: member.superblock.clone(),
+                is_left_alone: store.is_left_alone(member),
                 slot_times: VecDeque::new(),
             })
             .collect()
@@ -172,7 +175,10 @@ impl MemberWriter {
         reserve: u32,
     ) -> MemberWriter {
         MemberWriter {
-            state: MemberState::Active,
+            state: match setup.is_left_alone {
+                true => MemberState::Full,
+                false => MemberState::Active,
+            },
             is_slow: false,
             slowness: Slowness::default(),
             is_given_up: false,

@@ -87,6 +87,40 @@ impl Store {
         Ok(has_changed)
     }
 
+    /// Finds the members that lack what an earlier recording gave them, before another one begins.
+    /// They get nothing of it: it would lie where that is to be read, as computed from the others.
+    pub(in crate::store) fn leave_alone_what_lacks(&mut self) -> Result<(), RecordError> {
+        let Some(table) = self.table_of_parity() else {
+            return Ok(());
+        };
+        let recordings = match self.recordings() {
+            Ok(recordings) => recordings,
+            // Whoever records is told by what checks it.
+            Err(RecordError::RecordedApart { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        if !self.may_lack(&recordings) {
+            return Ok(());
+        }
+        self.left_alone = self.groups_of(&table).find(WHY)?.members_that_lack();
+        for member in &self.members {
+            if self.left_alone.contains(&member.index()) {
+                self.notes.push(format!(
+                    "{} does not have all that an earlier recording gave it. Nothing is recorded on \
+                     it, so that this can still be computed from the others. Extract what you need, \
+                     then create the store anew to use {} again",
+                    member.name, member.name
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether nothing may be recorded on a member, because it lacks what it was given before.
+    pub(crate) fn is_left_alone(&self, member: &OpenMember) -> bool {
+        self.left_alone.contains(&member.index())
+    }
+
     /// Whether some member that is there may have failed in one of these recordings: it has no end
     /// mark of one that has ended, or is older than the others. Where nothing has ended the newest
     /// recording, a crash has taken from all members what was not durable; to put it in would hide

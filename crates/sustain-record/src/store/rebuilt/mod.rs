@@ -32,27 +32,32 @@ impl Store {
     /// Prepares a store with parity for reading what its members lack. `known` are the members that
     /// were added when it was opened before.
     pub(super) fn use_parity(&mut self, known: Vec<OpenMember>) -> Result<(), RecordError> {
-        let tables = self.members.iter().map(|member| &member.superblock);
-        let with_parity = tables.filter(|table| table.has_parity());
-        let table = with_parity.max_by_key(|table| table.generation).cloned();
-        let Some(table) = table.filter(|_| self.mode == Mode::Read) else {
+        let Some(table) = self.table_of_parity().filter(|_| self.mode == Mode::Read) else {
             return Ok(());
         };
-        let tails = self.tails.iter().map(|tail| StoreTail {
-            next_slot_serial: tail.next_slot_serial,
-            last: tail.last.as_ref().map(|last| last.place),
-        });
-        let groups = Arc::new(StoreGroups::of(
-            &self.members,
-            tails.collect(),
-            &table,
-            (&self.machines, &self.clock),
-        ));
+        let groups = Arc::new(self.groups_of(&table));
         self.add_rebuilt(&table, &groups, known)?;
         for member in &mut self.members {
             member.groups = Some(Arc::clone(&groups));
         }
         Ok(())
+    }
+
+    /// The newest superblock that tells of parity, if the store has ever had any.
+    fn table_of_parity(&self) -> Option<Superblock> {
+        let tables = self.members.iter().map(|member| &member.superblock);
+        let with_parity = tables.filter(|table| table.has_parity());
+        with_parity.max_by_key(|table| table.generation).cloned()
+    }
+
+    /// The groups on the members that are there.
+    fn groups_of(&self, table: &Superblock) -> StoreGroups {
+        let tails = self.tails.iter().map(|tail| StoreTail {
+            next_slot_serial: tail.next_slot_serial,
+            last: tail.last.as_ref().map(|last| last.place),
+        });
+        let machines = (self.machines.as_slice(), &self.clock);
+        StoreGroups::of(&self.members, tails.collect(), table, machines)
     }
 
     /// Adds what can be computed of the members that are missing. `known` are those that were added

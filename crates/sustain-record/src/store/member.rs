@@ -6,7 +6,7 @@ use sustain_disk::engine::SimulatedTarget;
 use sustain_disk::target::{Passthrough, Target};
 
 use super::groups::StoreGroups;
-use crate::format::Superblock;
+use crate::format::{BLOCK_BYTES, Superblock};
 use crate::rebuilt::{DrivenMember, RebuiltMember};
 use crate::walk::AppendIdentity;
 
@@ -59,4 +59,10 @@ impl OpenMember {
     pub fn index(&self) -> usize {
         usize::from(self.superblock.member_index)
     }
+}
+
+/// Whether a member that needs offsets and lengths in multiples of `alignment_bytes` can be driven
+/// in blocks.
+pub(super) fn takes_blocks(alignment_bytes: u32) -> bool {
+    (BLOCK_BYTES as u32).is_multiple_of(alignment_bytes.max(1))
 }

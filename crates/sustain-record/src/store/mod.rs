@@ -36,7 +36,6 @@ use sustain_targets::RecordersBeside;
 use uuid::Uuid;
 
 use crate::error::RecordError;
-use crate::format::BLOCK_BYTES;
 use crate::member_io::{MemberIo, MemberStep, ReadOrder, StepsEnd, StepsPatience};
 use crate::opening::{Apart, Asked, MemberTail, Opening, Recording, durable_end_slot, merge};
 
@@ -45,6 +44,7 @@ pub use answering::{check_answering, check_takes_writes, write_within_bound};
 pub use create::{CreateEvent, CreatePlan, Created, CreatedMember, create, create_simulated};
 pub use groups::StoreGroups;
 pub use member::OpenMember;
+use member::takes_blocks;
 #[cfg(test)]
 pub(crate) use mounted_file_system::MountedFileSystem;
 pub use pins::StorePin;
@@ -493,10 +493,4 @@ pub(crate) fn slots_begun_for(next_slot_serial: u64, slot_count: u64, ring: bool
 
 fn is_full(member: &OpenMember, tail: &MemberTail) -> bool {
     tail.next_slot_serial >= member.superblock.geometry.slot_count
-}
-
-/// Whether a member that needs offsets and lengths in multiples of `alignment_bytes` can be driven
-/// in blocks.
-fn takes_blocks(alignment_bytes: u32) -> bool {
-    (BLOCK_BYTES as u32).is_multiple_of(alignment_bytes.max(1))
 }

@@ -158,9 +158,12 @@ pub fn check_restoring(bench: &mut Bench) -> Vec<&'static str> {
     vec!["damaged appends come back by parity"]
 }
 
-/// The appends of each group that is protected, with their lengths, and how many of them are parity.
+/// The appends of a group: member, offset and length of each, and how many of them are parity.
+type GroupTarget = (Vec<(usize, u64, u64)>, usize);
+
+/// The groups that are protected.
 /// Of a recording that a crash has ended nothing tells what came last on a member.
-fn protected_groups(history: &History) -> Vec<(Vec<(usize, u64, u64)>, usize)> {
+fn protected_groups(history: &History) -> Vec<GroupTarget> {
     let on_ring = whole_groups(history);
     let has_ended = |recording: usize| {
         let mut appends = history.appends.iter();

@@ -2,6 +2,7 @@
 //! written and not flushed, and whether it still works.
 
 mod next_slot;
+mod slot_time;
 mod unflushed;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -55,13 +56,6 @@ pub struct MemberSetup {
     pub(super) slot_times: VecDeque<SlotTime>,
 }
 
-/// When a slot got its first append, in nanoseconds since 1970.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct SlotTime {
-    pub(super) slot_serial: u64,
-    pub(super) made_time_ns: i64,
-}
-
 impl MemberSetup {
     /// Describes all members of a store as opening has found them.
     pub fn of_store(store: &Store) -> Vec<MemberSetup> {
@@ -86,6 +80,7 @@ impl MemberSetup {
     }
 }
 
+use slot_time::SlotTime;
 pub use sustain_document::record::MemberState;
 pub(super) use unflushed::Unflushed;
 

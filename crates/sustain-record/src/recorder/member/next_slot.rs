@@ -1,7 +1,8 @@
 //! Which slot of a member comes next, and what fits there: the order in which slots are written,
 //! the flushes and starts that it waits for, and what pins leave of a ring.
 
-use super::{MemberWriter, SlotTime, UNFLUSHED_SLOTS_MAX};
+use super::slot_time::SlotTime;
+use super::{MemberWriter, UNFLUSHED_SLOTS_MAX};
 use crate::format::{AppendPlace, Pin, Superblock};
 
 impl MemberWriter {

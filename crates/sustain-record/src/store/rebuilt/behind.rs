@@ -106,9 +106,9 @@ impl Store {
         for member in &self.members {
             if self.left_alone.contains(&member.index()) {
                 self.notes.push(format!(
-                    "{} does not have all that an earlier recording gave it. Nothing is recorded on \
-                     it, so that this can still be computed from the others. Extract what you need, \
-                     then create the store anew to use {} again",
+                    "{} does not have all that an earlier recording gave it. Nothing is recorded \
+                     on it, so that this can still be computed from the others. Extract what you \
+                     need, then create the store anew to use {} again",
                     member.name, member.name
                 ));
             }

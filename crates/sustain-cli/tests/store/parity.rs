@@ -3,7 +3,10 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use crate::recorded::{content, document};
 use crate::support::{Place, ran, unwrapped};
@@ -80,6 +83,17 @@ fn a_member_that_is_cut_off_in_mid_recording_takes_nothing_with_it() {
         let lost = MEMBERS[round % 4];
         let cut_at = content.len() / 5 * (1 + round % 4);
         source.write_all(&content[..cut_at]).unwrap();
+        // Before anything is on it, the superblocks that are renewed make it long again.
+        let has_begun = || {
+            let mut magic = [0; 8];
+            let file = File::open(place.path(lost)).unwrap();
+            file.read_exact_at(&mut magic, 1 << 20).unwrap();
+            magic == *b"SUSTAPND"
+        };
+        let given_up_at = Instant::now() + Duration::from_secs(20);
+        while !has_begun() && Instant::now() < given_up_at {
+            sleep(Duration::from_millis(1));
+        }
         let file = OpenOptions::new().write(true).open(place.path(lost));
         file.unwrap().set_len(8192).unwrap();
         source.write_all(&content[cut_at..]).unwrap();

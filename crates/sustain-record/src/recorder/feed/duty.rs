@@ -35,7 +35,7 @@ impl<I: Inlet> RecordFeed<I> {
             return Some(self.enter(Request::flush(queue), RequestPurpose::Flush, now));
         }
         if self.is_end_due(queue) {
-            // The copies of the superblock at the end would make a file that was cut off long again.
+            // The superblocks at the end would make a file that was cut off long again.
             if self.is_harmed(queue, now) {
                 return None;
             }

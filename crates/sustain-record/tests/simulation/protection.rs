@@ -32,7 +32,13 @@ pub fn check_protection(bench: &mut Bench) -> Vec<&'static str> {
     while gone.len() < parities {
         gone.insert(bench.draw.below(bench.disks.len() as u64) as usize);
     }
-    let mut store = bench.open_without_all(&gone, Mode::Read);
+    check_what_is_owed(bench, &gone);
+    met
+}
+
+/// Reads a store without some members, and checks that all that was protected comes back.
+fn check_what_is_owed(bench: &Bench, gone: &BTreeSet<usize>) {
+    let mut store = bench.open_without_all(gone, Mode::Read);
     let listed = store.recordings().expect("the recordings can be listed");
     let found = readable(
         Checkable::of(&store, &listed),
@@ -76,10 +82,9 @@ pub fn check_protection(bench: &mut Bench) -> Vec<&'static str> {
                     && on_ring.contains(&(index, append.group))
             };
             let owed = history.appends.iter().filter(is_owed);
-            check_owed(&view, owed, read, &gone);
+            check_owed(&view, owed, read, gone);
         }
     }
-    met
 }
 
 /// The most groups that are damaged. Opening finds its way past a few lost descriptors, not past any
@@ -119,38 +124,7 @@ pub fn check_restoring(bench: &mut Bench) -> Vec<&'static str> {
             bench.machine.write_contents(member, at, &bytes);
         }
     }
-    let mut store = bench.open(Mode::Read);
-    let listed = store.recordings().expect("the recordings can be listed");
-    let checkable = Checkable::of(&store, &listed);
-    let found = readable(checkable, &Stop::default(), &mut |_| ()).expect("it can be read");
-    let history = bench.history.borrow();
-    let on_ring = whole_groups(&history);
-    for (index, recorded) in history.recordings.iter().enumerate() {
-        let view = View {
-            history: &history,
-            index,
-            recorded,
-            given: Given {
-                missing: None,
-                is_untouched: false,
-            },
-        };
-        let recording = found.iter().find(|one| one.id == recorded.id);
-        let from_sequence = recording.and_then(|one| one.readable_from_sequence);
-        for (stream, read) in read_back(&view, &store, recording).iter().enumerate() {
-            let is_owed = |append: &&Append| {
-                append.recording == index
-                    && append.kind == Kind::Data
-                    && usize::from(append.stream) == stream
-                    && append.payload.end <= recorded.protected[stream]
-                    && Some(append.sequence) >= from_sequence
-                    && on_ring.contains(&(index, append.group))
-            };
-            let owed = history.appends.iter().filter(is_owed);
-            check_owed(&view, owed, read, &BTreeSet::new());
-        }
-    }
-    drop(history);
+    check_what_is_owed(bench, &BTreeSet::new());
     // Where stretches overlap, the first one has what was there.
     for (member, at, bytes) in before.into_iter().rev() {
         bench.machine.write_contents(member, at, &bytes);

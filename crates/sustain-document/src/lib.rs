@@ -32,6 +32,7 @@ pub mod rates;
 pub mod reader;
 pub mod record;
 pub mod recover;
+pub mod repair;
 pub mod revolutions;
 pub mod setting;
 pub mod share;

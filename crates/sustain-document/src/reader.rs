@@ -26,6 +26,7 @@ use crate::measure::{MEASURE_SCHEMA, MeasureResult};
 use crate::profile::{PROFILE_SCHEMA, ProfileResult};
 use crate::record::{RECORD_SCHEMA, RecordResult};
 use crate::recover::{RECOVER_SCHEMA, RecoverDocument};
+use crate::repair::{REPAIR_SCHEMA, RepairDocument};
 use crate::status::{STATUS_SCHEMA, StatusLine};
 use crate::sweep::{SWEEP_SCHEMA, SweepResult};
 use crate::unpin::{UNPIN_SCHEMA, UnpinDocument};
@@ -99,6 +100,7 @@ documents! {
     ProfileResult: PROFILE_SCHEMA,
     RecordResult: RECORD_SCHEMA,
     RecoverDocument: RECOVER_SCHEMA,
+    RepairDocument: REPAIR_SCHEMA,
     StatusLine: STATUS_SCHEMA,
     SweepResult: SWEEP_SCHEMA,
     UnpinDocument: UNPIN_SCHEMA,

@@ -22,6 +22,7 @@ use sustain_document::profile::ProfileResult;
 use sustain_document::reader::Document;
 use sustain_document::record::RecordResult;
 use sustain_document::recover::RecoverDocument;
+use sustain_document::repair::RepairDocument;
 use sustain_document::status::StatusLine;
 use sustain_document::sweep::SweepResult;
 use sustain_document::unpin::UnpinDocument;
@@ -65,7 +66,7 @@ fn requests() -> Published {
     }
 }
 
-fn all() -> [Published; 17] {
+fn all() -> [Published; 18] {
     [
         published::<MeasureResult>("measure"),
         published::<DiagnoseResult>("diagnose"),
@@ -82,6 +83,7 @@ fn all() -> [Published; 17] {
         published::<ExtractDocument>("extract"),
         published::<VerifyDocument>("verify"),
         published::<RecoverDocument>("recover"),
+        published::<RepairDocument>("repair"),
         published::<UnpinDocument>("unpin"),
         published::<DevicesDocument>("devices"),
     ]

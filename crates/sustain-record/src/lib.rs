@@ -31,6 +31,7 @@ pub mod reading;
 pub mod rebuilt;
 pub mod recorder;
 pub mod recover;
+pub mod repair;
 pub mod run;
 pub mod share_words;
 pub mod source;

@@ -18,6 +18,7 @@ mod progress;
 mod prose;
 pub(crate) mod record;
 pub(crate) mod recover;
+pub(crate) mod repair;
 pub(crate) mod report;
 mod say;
 mod standard_streams;

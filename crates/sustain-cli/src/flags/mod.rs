@@ -17,6 +17,7 @@ mod number;
 pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod recover;
+pub(crate) mod repair;
 pub(crate) mod shared;
 pub(crate) mod sweep;
 pub(crate) mod unpin;
@@ -67,6 +68,8 @@ pub(crate) enum Command {
     Verify(verify::VerifyFlags),
     /// Write the end mark of a recording that a crash or a kill cut off.
     Recover(recover::RecoverFlags),
+    /// Rebuild what a lost member had onto a new one, in a store with parity.
+    Repair(repair::RepairFlags),
     /// Remove a pin, so that the ring may overwrite what it kept.
     Unpin(unpin::UnpinFlags),
     /// Show saved results again, or draw them as an HTML report.

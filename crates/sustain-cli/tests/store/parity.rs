@@ -6,8 +6,10 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::process::Stdio;
 
+use serde_json::{Value, json};
+
 use crate::recorded::{content, document};
-use crate::support::{Place, ran, unwrapped};
+use crate::support::{Place, json_of, ran, unwrapped};
 
 const MEMBERS: [&str; 4] = ["a", "b", "c", "d"];
 
@@ -49,7 +51,7 @@ fn any_two_of_four_unequal_members_may_be_gone() {
     let told = unwrapped(&place.run(&record).expect(0).stderr);
     let protected = "All of it is protected from the loss of any 2 members";
     assert!(told.contains(protected), "{told}");
-    let result = crate::support::json_of(&place.read("r"));
+    let result = json_of(&place.read("r"));
     assert_eq!(result["plan"]["parity"], 2);
     assert_eq!(result["streams"][0]["protected_bytes"], 20_000_001);
     for (first, second) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
@@ -103,7 +105,98 @@ fn a_member_that_is_cut_off_in_mid_recording_takes_nothing_with_it() {
             extracted(&place, &without(&[lost])) == content,
             "{lost} was cut off behind byte {cut_at}"
         );
+        fs::rename(place.path(lost), place.path("failed")).unwrap();
+        repair(&place, &without(&[lost]), lost);
+        place.run(&[&["verify"], &MEMBERS[..]].concat()).expect(0);
+        let other = MEMBERS[(round + 1) % 4];
+        assert!(
+            extracted(&place, &without(&[other])) == content,
+            "{lost}, {other}"
+        );
     }
+}
+
+/// Rebuilds what is missing onto a new file, with nothing lost.
+fn repair(place: &Place, there: &[&str], onto: &str) -> Value {
+    let flags = ["--onto", onto, "--same-disk", "--json", "repaired"];
+    place.run(&[&["repair"], there, &flags].concat()).expect(0);
+    let repaired = json_of(&place.read("repaired"));
+    fs::remove_file(place.path("repaired")).unwrap();
+    assert_eq!(repaired["lost"]["appends"], 0, "{repaired}");
+    assert_eq!(repaired["unprotected_groups"], 0, "{repaired}");
+    repaired
+}
+
+#[test]
+fn two_lost_members_are_rebuilt_and_the_store_is_whole_and_recorded_to_again() {
+    let place = Place::new();
+    create(&place, [44, 60, 48, 53], "2");
+    let content = content(20_000_001);
+    fs::write(place.path("in"), &content).unwrap();
+    let record = [&["record", "--from", "in"], &MEMBERS[..]].concat();
+    place.run(&record).expect(0);
+    for name in ["a", "c"] {
+        fs::rename(place.path(name), place.path(&format!("lost-{name}"))).unwrap();
+    }
+    let repaired = repair(&place, &["b", "d"], "a");
+    assert_eq!(repaired["member"]["number"], 1);
+    assert_eq!(repaired["still_missing"].as_array().unwrap().len(), 1);
+    let repaired = repair(&place, &["d", "a", "b"], "c");
+    assert_eq!(repaired["still_missing"], json!([]));
+    let bytes = |kind: &str| repaired[kind]["bytes"].as_u64().unwrap();
+    assert!(bytes("data") + bytes("parity") > 10_000_000, "{repaired}");
+    let verify = [&["verify"], &MEMBERS[..]].concat();
+    let told = place.run(&verify).expect(0).stdout;
+    assert!(told.contains("any 2 members: all of it"), "{told}");
+    place.run(&record).expect(0);
+    place.run(&verify).expect(0);
+    for recording in ["1", "2"] {
+        for left in [["a", "b"], ["b", "d"], ["c", "d"], ["a", "c"]] {
+            let _ = fs::remove_file(place.path("out"));
+            let of = ["--recording", recording, "-o", "out"];
+            place
+                .run(&[&["extract"], &left[..], &of].concat())
+                .expect(0);
+            assert!(fs::read(place.path("out")).unwrap() == content, "{left:?}");
+        }
+    }
+    // The members that were lost do not take their places again.
+    let told = place.refusal(&["list", "a", "b", "c", "d", "lost-a"]);
+    assert!(told.contains("the same member as a"), "{told}");
+}
+
+#[test]
+fn what_cannot_be_rebuilt_or_cannot_be_a_new_member_is_refused() {
+    let place = Place::new();
+    create(&place, [24, 24, 24, 24], "1");
+    let new = ["--onto", "e", "--same-disk"];
+    let refusal = |there: &[&str], flags: &[&str]| {
+        unwrapped(&place.refusal(&[&["repair"], there, flags].concat()))
+    };
+    let told = refusal(&MEMBERS, &new);
+    assert!(told.contains("no member of the store is missing"), "{told}");
+    assert!(
+        told.contains("leave out the member that it is to replace"),
+        "{told}"
+    );
+    let told = refusal(&MEMBERS[..3], &["--onto", "d", "--same-disk"]);
+    assert!(told.contains("add --destroy d"), "{told}");
+    let told = refusal(
+        &MEMBERS[..3],
+        &["--onto", "a", "--same-disk", "--destroy", "a"],
+    );
+    assert!(told.contains("a is a member of the store"), "{told}");
+    let told = refusal(&MEMBERS[..3], &["--onto", "e"]);
+    assert!(told.contains("or --same-disk if this is a trial"), "{told}");
+    assert!(!place.path("e").exists());
+    let told = refusal(&MEMBERS[..3], &["--same-disk"]);
+    assert!(told.contains("--onto"), "{told}");
+    place
+        .run(&["create", "p", "q", "--size", "24MiB", "--slot", "1MiB"])
+        .expect(0);
+    let told = refusal(&["p"], &new);
+    assert!(told.contains("has never had parity"), "{told}");
+    assert!(!place.path("e").exists());
 }
 
 #[test]

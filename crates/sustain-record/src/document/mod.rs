@@ -5,6 +5,7 @@
 mod create;
 mod list;
 mod recover;
+mod repair;
 mod status;
 mod unpin;
 mod verify;
@@ -19,6 +20,7 @@ use crate::store::{Missing, OpenMember, Store};
 pub use create::create_document;
 pub use list::{list_document, list_notes, listed_pins};
 pub use recover::recover_document;
+pub use repair::repair_document;
 pub use status::status_line;
 pub use unpin::unpin_document;
 pub use verify::verify_document;

@@ -28,6 +28,20 @@ pub fn payload_room(buffer_bytes: usize) -> usize {
     append_bytes.saturating_sub(BLOCK_BYTES + SEAL_BYTES)
 }
 
+/// The bytes of an append: descriptor, payload, frame marks, zeros and seal.
+///
+/// # Panics
+/// If the descriptor tells other lengths, or is not one that could be decoded again.
+pub fn encode_append(descriptor: &Descriptor, payload: &[u8], marks: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; descriptor.append_bytes as usize];
+    let crc = descriptor.encode_into(&mut bytes[..BLOCK_BYTES]);
+    bytes[payload_range(descriptor)].copy_from_slice(payload);
+    bytes[marks_range(descriptor)].copy_from_slice(marks);
+    let seal = bytes.len() - SEAL_BYTES;
+    bytes[seal..].copy_from_slice(&Seal::of(descriptor, crc).encode());
+    bytes
+}
+
 /// The range of the payload in its append, in bytes.
 pub fn payload_range(descriptor: &Descriptor) -> Range<usize> {
     BLOCK_BYTES..BLOCK_BYTES + descriptor.payload_bytes as usize

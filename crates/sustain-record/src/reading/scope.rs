@@ -82,6 +82,8 @@ pub struct ScopeMember {
     pub simulated: Option<SimulatedTarget>,
     /// What is known of the member if it is not there, and is computed from the others.
     pub rebuilt: Option<Arc<RebuiltMember>>,
+    /// Whether what it has of the recording was computed from others, now or when it was repaired.
+    pub is_computed: bool,
     /// The identity that every descriptor on it must carry.
     pub identity: AppendIdentity,
     /// The order in which its slots are written.
@@ -171,6 +173,7 @@ impl Scope {
                         target: member.target.clone(),
                         simulated: member.simulated,
                         rebuilt: member.rebuilt.clone(),
+                        is_computed: member.is_computed_at(extent.last.slot_serial),
                         identity: member.identity(),
                         course: member.superblock.course(),
                         slots: extent.first.slot_serial..extent.last.slot_serial + 1,

@@ -47,7 +47,7 @@ impl WantedAppend<'_> {
                 Some(part) => read(part.source, part.range())?,
                 None => None,
             };
-            match bytes.filter(|bytes| self.is_whole(entry, bytes)) {
+            match bytes.filter(|bytes| is_whole(self.identities, entry, bytes)) {
                 Some(bytes) => data.push((position, bytes)),
                 None => lost.push(position),
             }
@@ -90,24 +90,7 @@ impl WantedAppend<'_> {
         let computed = Recovery::of(lost, numbers).ok()?.apply(sums).ok()?;
         let mut append = computed.into_iter().next()?;
         append.truncate(self.entry().append_bytes as usize);
-        self.is_whole(self.entry(), &append).then_some(append)
-    }
-
-    /// Whether these bytes are the append that the list names, undamaged.
-    fn is_whole(&self, entry: &GroupEntry, bytes: &[u8]) -> bool {
-        let identity = self.identities.get(usize::from(entry.member));
-        let head = identity.and_then(|identity| identity.as_ref()?.head_at(entry.place, bytes));
-        let Some(Head::Append(descriptor, crc)) = head else {
-            return false;
-        };
-        let within = |range: Range<usize>| bytes.get(range);
-        crc == entry.descriptor_crc
-            && descriptor.append_bytes as usize == bytes.len()
-            && is_sealed(&descriptor, crc, bytes)
-            && within(payload_range(&descriptor))
-                .is_some_and(|payload| verify_payload(&descriptor, payload).is_empty())
-            && within(marks_range(&descriptor))
-                .is_some_and(|marks| marks_are_whole(&descriptor, marks))
+        is_whole(self.identities, self.entry(), &append).then_some(append)
     }
 
     /// Whether these bytes are the descriptor and the sum of this parity, undamaged.
@@ -125,8 +108,29 @@ impl WantedAppend<'_> {
     }
 }
 
+/// Whether these bytes are the append that a list names, undamaged. `identities` are those of the
+/// members in the table.
+pub(super) fn is_whole(
+    identities: &[Option<AppendIdentity>],
+    entry: &GroupEntry,
+    bytes: &[u8],
+) -> bool {
+    let identity = identities.get(usize::from(entry.member));
+    let head = identity.and_then(|identity| identity.as_ref()?.head_at(entry.place, bytes));
+    let Some(Head::Append(descriptor, crc)) = head else {
+        return false;
+    };
+    let within = |range: Range<usize>| bytes.get(range);
+    crc == entry.descriptor_crc
+        && descriptor.append_bytes as usize == bytes.len()
+        && is_sealed(&descriptor, crc, bytes)
+        && within(payload_range(&descriptor))
+            .is_some_and(|payload| verify_payload(&descriptor, payload).is_empty())
+        && within(marks_range(&descriptor)).is_some_and(|marks| marks_are_whole(&descriptor, marks))
+}
+
 impl GroupPart {
-    fn range(&self) -> Range<u64> {
+    pub(super) fn range(&self) -> Range<u64> {
         self.offset_bytes..self.offset_bytes + u64::from(self.length_bytes)
     }
 }

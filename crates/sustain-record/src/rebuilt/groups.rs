@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::format::{AppendPlace, Geometry, GroupEntry, GroupList};
+use crate::format::{AppendPlace, Descriptor, Geometry, GroupEntry, GroupList};
 
 /// The members of a store, in the order of their table.
 pub(crate) struct StoreShape<'a> {
@@ -29,6 +29,8 @@ pub(crate) struct MemberThere<'a> {
 pub(crate) struct FoundParity {
     /// The sequence of the append that joined its group first.
     pub(crate) group: u64,
+    /// The number of its recording.
+    pub(crate) recording: u32,
     /// Which parity of the group it is, from 0.
     pub(crate) number: usize,
     /// The member that has it, among those that are there.
@@ -39,9 +41,34 @@ pub(crate) struct FoundParity {
     pub(crate) list: GroupList,
 }
 
+/// An append of data that was found, and that joined a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FoundData {
+    /// The sequence of the append that joined its group first.
+    pub(crate) group: u64,
+    /// The member that has it, among those that are there.
+    pub(crate) source: usize,
+    /// The number of its recording.
+    pub(crate) recording: u32,
+    pub(crate) place: AppendPlace,
+    pub(crate) append_bytes: u32,
+    pub(crate) sequence: u64,
+    pub(crate) descriptor_crc: u32,
+}
+
+/// A start or an end mark that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FoundMark {
+    /// The member that has it, among those that are there.
+    pub(crate) source: usize,
+    pub(crate) descriptor: Descriptor,
+}
+
 /// A group of which at least one parity is found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FoundGroup {
+    /// The number of its recording.
+    pub(crate) recording: u32,
     pub(crate) list: GroupList,
     /// The appends of data, by their position; none for one on a member that is not there, or in a
     /// slot that was written again since.
@@ -61,6 +88,11 @@ pub(crate) struct FoundGroups {
     /// By group, the positions of appends of data that their members, which are there, were given
     /// and do not have.
     lacking: BTreeMap<u64, Vec<usize>>,
+    /// What is found of groups of which no parity is, by the sequence of the append that joined
+    /// each first: the member of each append in the table, and itself.
+    pub(super) unlisted: BTreeMap<u64, Vec<(usize, FoundData)>>,
+    /// The starts and end marks of recordings, in no order.
+    pub(crate) marks: Vec<FoundMark>,
 }
 
 /// What is left of a group, and what is lost.
@@ -108,9 +140,12 @@ impl Computed {
 
 /// The groups of a store, as far as their parity is found. What contradicts the store, or the rest
 /// of its group, is left out: it could only give bytes that fail their checksums.
-pub(crate) fn grouped(found: Vec<FoundParity>, shape: &StoreShape<'_>) -> FoundGroups {
+pub(crate) fn grouped(
+    (parities, data): (Vec<FoundParity>, Vec<FoundData>),
+    shape: &StoreShape<'_>,
+) -> FoundGroups {
     let mut by_group: BTreeMap<u64, Vec<FoundParity>> = BTreeMap::new();
-    for parity in found
+    for parity in parities
         .into_iter()
         .filter(|parity| is_possible(parity, shape))
     {
@@ -130,6 +165,7 @@ pub(crate) fn grouped(found: Vec<FoundParity>, shape: &StoreShape<'_>) -> FoundG
     }
     groups.leave_out_superseded();
     groups.find_lacking(shape);
+    groups.note_unlisted(data, shape);
     groups
 }
 
@@ -210,7 +246,7 @@ fn is_possible(parity: &FoundParity, shape: &StoreShape<'_>) -> bool {
 }
 
 fn group(parities: Vec<FoundParity>, shape: &StoreShape<'_>) -> FoundGroup {
-    let list = parities[0].list.clone();
+    let (list, recording) = (parities[0].list.clone(), parities[0].recording);
     let mut parities: Vec<GroupPart> = parities
         .into_iter()
         .map(|parity| GroupPart {
@@ -234,6 +270,7 @@ fn group(parities: Vec<FoundParity>, shape: &StoreShape<'_>) -> FoundGroup {
         })
     };
     FoundGroup {
+        recording,
         data: list.entries.iter().enumerate().map(part).collect(),
         list,
         parities,
@@ -317,6 +354,28 @@ impl FoundGroups {
         }
     }
 
+    fn note_unlisted(&mut self, data: Vec<FoundData>, shape: &StoreShape<'_>) {
+        let mut member_of = BTreeMap::new();
+        for (member, there) in shape.there.iter().enumerate() {
+            member_of.extend(there.map(|there| (there.source, member)));
+        }
+        for data in data {
+            let member = member_of.get(&data.source).copied();
+            if let Some(member) = member.filter(|_| !self.groups.contains_key(&data.group)) {
+                self.unlisted
+                    .entry(data.group)
+                    .or_default()
+                    .push((member, data));
+            }
+        }
+    }
+
+    /// The groups of which at least one parity is found, by the sequence of the append that joined
+    /// each first.
+    pub(super) fn listed(&self) -> impl Iterator<Item = (u64, &FoundGroup)> {
+        self.groups.iter().map(|(id, group)| (*id, group))
+    }
+
     /// The members that are there and lack appends of data that they were given.
     pub(crate) fn members_that_lack(&self) -> BTreeSet<usize> {
         let entries = self.lacking.iter().flat_map(|(id, positions)| {
@@ -335,6 +394,20 @@ impl FoundGroups {
             let (_, id, position) = places[index];
             self.groups[&id].list.entries[position].sequence == entry.sequence
         })
+    }
+
+    /// The newest slot of a member in which groups have an append of data.
+    pub(crate) fn newest_slot(&self, member: usize) -> Option<u64> {
+        let (place, ..) = self.places.get(&member)?.last()?;
+        Some(place.slot_serial)
+    }
+
+    /// The sequence of the first append of data of groups behind a slot of a member.
+    pub(crate) fn sequence_behind(&self, member: usize, slot_serial: u64) -> Option<u64> {
+        let places = self.places.get(&member)?;
+        let first = places.partition_point(|(place, ..)| place.slot_serial <= slot_serial);
+        let (_, id, position) = places.get(first)?;
+        Some(self.groups[id].list.entries[*position].sequence)
     }
 
     /// A group, by the sequence of the append that joined it first.

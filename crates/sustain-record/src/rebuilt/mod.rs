@@ -11,6 +11,8 @@ mod append;
 mod drive;
 mod engine;
 mod groups;
+mod lacking;
+mod parity;
 mod piece;
 mod stand_in;
 #[cfg(test)]
@@ -29,8 +31,11 @@ use crate::walk::AppendIdentity;
 pub(crate) use append::WantedAppend;
 pub(crate) use drive::{Driven, DrivenMember};
 pub(crate) use groups::{
-    Computed, FoundGroups, FoundParity, MemberThere, StoreShape, computed, grouped,
+    Computed, FoundData, FoundGroups, FoundMark, FoundParity, MemberThere, StoreShape, computed,
+    grouped,
 };
+pub(crate) use lacking::LackingParity;
+pub(crate) use parity::{MadeParity, WantedParity};
 
 use groups::BrokenGroup;
 

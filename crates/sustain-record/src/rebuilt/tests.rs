@@ -46,6 +46,7 @@ fn parity(group: u64, number: usize, source: usize, entries: &[GroupEntry]) -> F
         entries: entries.to_vec(),
     };
     FoundParity {
+        recording: 1,
         group,
         number,
         source,
@@ -68,7 +69,10 @@ fn of_two_there(found: Vec<FoundParity>, serials: [&[Option<u64>]; 2]) -> Comput
         geometries: vec![Some(geometry()); 4],
         there: vec![there(0), there(1), None, None],
     };
-    computed(&grouped(found, &shape), &[true, true, false, false])
+    computed(
+        &grouped((found, Vec::new()), &shape),
+        &[true, true, false, false],
+    )
 }
 
 #[test]

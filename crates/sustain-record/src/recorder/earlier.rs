@@ -152,6 +152,8 @@ mod tests {
                 pins_numbered: 0,
                 parities: 0,
                 slot_counts: Vec::new(),
+                repaired_slots: 0,
+                is_being_repaired: false,
             },
             slot_times: VecDeque::new(),
         };

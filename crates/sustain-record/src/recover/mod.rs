@@ -11,8 +11,8 @@ use sustain_disk::clock::UnixClock;
 use crate::error::RecordError;
 use crate::format::{
     AppendPlace, BLOCK_BYTES, CONTROL_STREAM, ClockDrift, Descriptor, EndNote, Kind,
-    PieceChecksums, Position, SEAL_BYTES, STREAMS_MAX, Seal, StreamTotal, Superblock, TornNote,
-    append_bytes_for, crc32c,
+    PieceChecksums, Position, STREAMS_MAX, StreamTotal, Superblock, TornNote, append_bytes_for,
+    crc32c, encode_append,
 };
 use crate::member_io::ReadOrder;
 use crate::opening::{MemberTail, Recording};
@@ -210,7 +210,8 @@ impl Store {
             .map(|mark| {
                 let geometry = &self.members[mark.member].superblock.geometry;
                 let offset_bytes = geometry.offset_of(mark.descriptor.place);
-                (mark.member, offset_bytes, mark.encode())
+                let bytes = encode_append(&mark.descriptor, &mark.payload, &[]);
+                (mark.member, offset_bytes, bytes)
             })
             .collect();
         superblocks::write_blocks(&mut io, &names, &blocks)
@@ -254,17 +255,6 @@ struct EndMark {
     member: usize,
     descriptor: Descriptor,
     payload: Vec<u8>,
-}
-
-impl EndMark {
-    fn encode(&self) -> Vec<u8> {
-        let mut bytes = vec![0; self.descriptor.append_bytes as usize];
-        let crc = self.descriptor.encode_into(&mut bytes[..BLOCK_BYTES]);
-        bytes[BLOCK_BYTES..BLOCK_BYTES + self.payload.len()].copy_from_slice(&self.payload);
-        let seal = bytes.len() - SEAL_BYTES;
-        bytes[seal..].copy_from_slice(&Seal::of(&self.descriptor, crc).encode());
-        bytes
-    }
 }
 
 /// The end of each stream as a reader finds it, and what is torn before it.

@@ -72,8 +72,14 @@ impl StoreGroups {
     }
 
     /// How a member of the store is divided into slots, if that is told.
-    pub(super) fn geometry(&self, member: usize) -> Option<Geometry> {
+    pub(crate) fn geometry(&self, member: usize) -> Option<Geometry> {
         self.geometries.get(member).copied().flatten()
+    }
+
+    /// How each member of the store is divided into slots, if that is told, in the order of the
+    /// table.
+    pub(crate) fn geometries(&self) -> &[Option<Geometry>] {
+        &self.geometries
     }
 
     /// Of each member in the table, the identity that descriptors there carry, if it is known.
@@ -156,6 +162,7 @@ impl StoreGroups {
             .map(|(member, tail)| ScannedMember {
                 identity: member.identity(),
                 next_slot_serial: tail.next_slot_serial,
+                repaired_slots: member.superblock.repaired_slots,
             })
             .collect();
         let mut io = open::io(&self.members, Mode::Read, &self.machines, &self.clock)?;
@@ -171,7 +178,9 @@ impl StoreGroups {
                 last: self.tails[source].last,
             });
         }
-        Ok(grouped(found.parities, &shape))
+        let mut groups = grouped((found.parities, found.data), &shape);
+        groups.marks = found.marks;
+        Ok(groups)
     }
 }
 

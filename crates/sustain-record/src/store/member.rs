@@ -45,6 +45,12 @@ impl OpenMember {
             .is_none_or(|rebuilt| rebuilt.is_there())
     }
 
+    /// Whether what it has in a slot was computed from other members, now or when it was repaired.
+    /// Then it may lack marks and parity there.
+    pub(crate) fn is_computed_at(&self, slot_serial: u64) -> bool {
+        self.rebuilt.is_some() || slot_serial < self.superblock.repaired_slots
+    }
+
     /// The member, as an engine drives it.
     pub(crate) fn driven(&self) -> DrivenMember<'_> {
         DrivenMember {

@@ -18,6 +18,7 @@ mod pin_tables;
 mod pins;
 mod prewrite;
 mod rebuilt;
+mod replacement;
 mod scan;
 pub(crate) mod superblocks;
 mod wipe;
@@ -49,6 +50,8 @@ use member::takes_blocks;
 pub(crate) use mounted_file_system::MountedFileSystem;
 pub use pins::StorePin;
 pub(crate) use pins::{FREE_SLOTS_MIN, next_slot};
+pub use replacement::Onto;
+pub(crate) use replacement::Replacement;
 
 /// The name of a member's file in a directory that is given as a member.
 pub const FILE_NAME: &str = "sustain.store";

@@ -104,13 +104,14 @@ impl Store {
         targets: Vec<(Target, Option<SimulatedTarget>)>,
         mode: Mode,
         (machines, clock): (Vec<SharedMachine>, Clock),
-        (notes, rebuilt): (Vec<String>, Vec<OpenMember>),
+        (mut notes, rebuilt): (Vec<String>, Vec<OpenMember>),
     ) -> Result<Store, RecordError> {
         if targets.is_empty() {
             return Err(RecordError::Usage("no members were given".to_owned()));
         }
         let was_written = targets.iter().any(|(target, _)| is_written(target));
-        let mut members = read_members(targets, mode, &machines, &clock)?;
+        let members = read_members(targets, mode, &machines, &clock)?;
+        let mut members = without_unfinished(members, mode, &mut notes)?;
         check_together(&members)?;
         members.sort_by_key(OpenMember::index);
         for member in &members {
@@ -225,7 +226,7 @@ fn within_patience(io: MemberIo, mode: Mode) -> MemberIo {
 }
 
 /// Opens a member. What does not open in time is given up: nothing is lost by beginning again.
-fn open_in_time(
+pub(super) fn open_in_time(
     candidate: MemberCandidate<'_>,
     mode: Mode,
     roots: &Roots,
@@ -299,7 +300,7 @@ fn open_candidate(
     Ok((target, notes))
 }
 
-fn read_members(
+pub(super) fn read_members(
     targets: Vec<(Target, Option<SimulatedTarget>)>,
     mode: Mode,
     machines: &[SharedMachine],
@@ -338,6 +339,32 @@ fn read_members(
             })
         })
         .collect()
+}
+
+/// Leaves out members that do not have all yet of the one whose place they take.
+fn without_unfinished(
+    members: Vec<OpenMember>,
+    mode: Mode,
+    notes: &mut Vec<String>,
+) -> Result<Vec<OpenMember>, RecordError> {
+    let is_unfinished = |member: &OpenMember| member.superblock.is_being_repaired;
+    let (unfinished, whole): (Vec<_>, Vec<_>) = members.into_iter().partition(is_unfinished);
+    let Some(first) = unfinished.first() else {
+        return Ok(whole);
+    };
+    let why = "it takes the place of a lost member, and its repair was interrupted: repair the \
+               store onto it again, which goes on where that ended";
+    if mode == Mode::Record || whole.is_empty() {
+        return Err(RecordError::member(&first.name, why));
+    }
+    let notes_of = unfinished.iter().map(|member| {
+        format!(
+            "{} is left out: it takes the place of a lost member, and its repair was interrupted",
+            member.name
+        )
+    });
+    notes.extend(notes_of);
+    Ok(whole)
 }
 
 fn not_a_member(error: SuperblockError) -> String {

@@ -6,11 +6,11 @@ use sustain_disk::error::IoFault;
 
 use crate::error::RecordError;
 use crate::format::{
-    AppendPlace, BLOCK_BYTES, Descriptor, Geometry, GroupList, Kind, append_bytes_for,
-    marks_are_whole, marks_range, payload_range,
+    AppendPlace, BLOCK_BYTES, Descriptor, GroupList, Kind, append_bytes_for, marks_are_whole,
+    marks_range, payload_range,
 };
 use crate::member_io::{LONG_WAIT_NS, MemberIo, ReadOrder, report_long_wait};
-use crate::rebuilt::FoundParity;
+use crate::rebuilt::{FoundData, FoundMark, FoundParity};
 use crate::walk::{AppendIdentity, Cursor, Head};
 
 /// Slots of one member that are walked through at the same time.
@@ -23,12 +23,18 @@ pub(super) struct ScannedMember {
     pub(super) identity: AppendIdentity,
     /// The serial behind all that was begun on it.
     pub(super) next_slot_serial: u64,
+    /// Below this one, slots were repaired: what lies behind them may tell less than they have.
+    pub(super) repaired_slots: u64,
 }
 
 /// The findings of the look.
 #[derive(Debug, Default)]
 pub(super) struct Scanned {
     pub(super) parities: Vec<FoundParity>,
+    /// The appends of data that joined a group.
+    pub(super) data: Vec<FoundData>,
+    /// The starts and end marks.
+    pub(super) marks: Vec<FoundMark>,
     /// Of each member, the serial that each of its slots has; none for what was never written.
     pub(super) serials: Vec<Vec<Option<u64>>>,
 }
@@ -65,12 +71,16 @@ pub(super) fn scan(
         let mut walks = Vec::new();
         for (source, serials) in begun.iter().enumerate() {
             let of_member = serials.iter().skip(batch).take(SLOTS_AT_ONCE);
-            let geometry = &members[source].identity.geometry;
-            let walk = |serial: &u64| SlotWalk::new((source, *serial), &heads[source], geometry);
+            let walk =
+                |serial: &u64| SlotWalk::new((source, *serial), &heads[source], &members[source]);
             walks.extend(of_member.map(walk));
         }
         walk_slots(io, members, &mut walks)?;
         progress.report(walks.len() as u64);
+        for walk in &mut walks {
+            scanned.data.append(&mut walk.data);
+            scanned.marks.append(&mut walk.marks);
+        }
         scanned.parities.extend(read_lists(io, members, walks)?);
     }
     let serials = heads.into_iter().map(|heads| {
@@ -177,10 +187,13 @@ struct SlotWalk {
     by_blocks_until_bytes: u32,
     is_over: bool,
     parities: Vec<Descriptor>,
+    data: Vec<FoundData>,
+    marks: Vec<FoundMark>,
 }
 
 impl SlotWalk {
-    fn new((source, serial): (usize, u64), heads: &[SlotHead], geometry: &Geometry) -> SlotWalk {
+    fn new((source, serial): (usize, u64), heads: &[SlotHead], member: &ScannedMember) -> SlotWalk {
+        let geometry = &member.identity.geometry;
         let next_serial = serial.saturating_add(1);
         let next = heads.get((next_serial % geometry.slot_count) as usize);
         let next = next.filter(|next| next.serial == Some(next_serial));
@@ -191,10 +204,13 @@ impl SlotWalk {
             last: None,
             told_last: next
                 .and_then(|next| next.previous)
-                .filter(|previous| previous.slot_serial == serial),
+                .filter(|previous| previous.slot_serial == serial)
+                .filter(|_| serial >= member.repaired_slots),
             by_blocks_until_bytes: 0,
             is_over: false,
             parities: Vec::new(),
+            data: Vec::new(),
+            marks: Vec::new(),
         }
     }
 
@@ -229,10 +245,25 @@ impl SlotWalk {
                 continue;
             };
             self.last = Some(head.place());
-            if let Head::Append(descriptor, _) = head
-                && descriptor.kind == Kind::Parity
-            {
-                self.parities.push(*descriptor);
+            let Head::Append(descriptor, descriptor_crc) = head else {
+                continue;
+            };
+            match (descriptor.kind, descriptor.parity_group) {
+                (Kind::Parity, _) => self.parities.push(*descriptor),
+                (Kind::Data, group) if group > 0 => self.data.push(FoundData {
+                    group,
+                    source: self.source,
+                    recording: descriptor.recording,
+                    place: descriptor.place,
+                    append_bytes: descriptor.append_bytes,
+                    sequence: descriptor.sequence,
+                    descriptor_crc,
+                }),
+                (Kind::Start | Kind::End, _) => self.marks.push(FoundMark {
+                    source: self.source,
+                    descriptor: *descriptor,
+                }),
+                (Kind::Data, _) => {}
             }
         }
     }
@@ -306,6 +337,7 @@ fn read_lists(
             let list = GroupList::decode(&bytes).ok().filter(|_| is_whole)?;
             Some(FoundParity {
                 group: descriptor.parity_group,
+                recording: descriptor.recording,
                 number: usize::from(descriptor.parity_role).checked_sub(1)?,
                 source,
                 payload_offset_bytes: offset_bytes + payload_range(&descriptor).start as u64,

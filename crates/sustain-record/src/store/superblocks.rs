@@ -248,6 +248,8 @@ pub(crate) mod tests {
             pins_numbered: 0,
             parities: 0,
             slot_counts: Vec::new(),
+            repaired_slots: 0,
+            is_being_repaired: false,
             slots_begun: 0,
         }
     }

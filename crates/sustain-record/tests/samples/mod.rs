@@ -38,6 +38,8 @@ pub fn superblock() -> Superblock {
         pins_numbered: 0,
         parities: 0,
         slot_counts: Vec::new(),
+        repaired_slots: 0,
+        is_being_repaired: false,
     }
 }
 
@@ -78,6 +80,8 @@ pub fn smallest_superblock() -> Superblock {
         pins_numbered: 0,
         parities: 0,
         slot_counts: Vec::new(),
+        repaired_slots: 0,
+        is_being_repaired: false,
     }
 }
 

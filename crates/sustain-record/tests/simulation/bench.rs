@@ -132,6 +132,8 @@ impl Bench {
                     0 => Vec::new(),
                     _ => slot_counts.clone(),
                 },
+                repaired_slots: 0,
+                is_being_repaired: false,
                 slots_begun: 0,
             };
             for (copy, offset_bytes) in (0..).zip(geometry.superblock_offsets()) {

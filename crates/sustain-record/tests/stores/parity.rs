@@ -20,6 +20,9 @@ use sustain_record::store::{Mode, Store};
 use sustain_targets::{SimulatedDisk, Stop};
 use tempfile::TempDir;
 
+#[path = "repair.rs"]
+mod repair;
+
 use crate::reading::image::{Image, Put, STARTED_NS};
 use crate::reading::{joined, machine, noise, parts, simulated_target};
 

@@ -29,6 +29,7 @@ const VERSION_WITH_PINS: u32 = 2;
 const VERSION_WITH_PARITY: u32 = 3;
 const FLAG_PREWRITTEN: u32 = 1;
 const FLAG_ENDED: u32 = 2;
+const FLAG_BEING_REPAIRED: u32 = 4;
 
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
@@ -57,7 +58,8 @@ struct SuperblockBytes {
     reserved_too: [u8; 2],
     pins_numbered: U32,
     slot_counts: [U32; MEMBERS_MAX],
-    reserved_last: [u8; 368],
+    repaired_slots: U64,
+    reserved_last: [u8; 360],
     members: [[u8; 16]; MEMBERS_MAX],
     pins: [PinBytes; PINS_MAX],
 }
@@ -104,6 +106,12 @@ pub struct Superblock {
     /// In a store that has or had parity, how many slots each of `members` has: a missing one is
     /// read through the others. Empty in a store that never had any.
     pub slot_counts: Vec<u64>,
+    /// What was in all slots before this one was computed from other members and written here. It
+    /// may lack marks and parity. 0 if nothing was; only in a store that has or had parity.
+    pub repaired_slots: u64,
+    /// Whether it takes the place of a lost member, and does not have all of that yet. Only in a
+    /// store that has or had parity.
+    pub is_being_repaired: bool,
 }
 
 /// Why a block is not a superblock that can be used.
@@ -155,7 +163,12 @@ impl Superblock {
             0
         };
         let ended = if self.has_ended { FLAG_ENDED } else { 0 };
-        layout.flags = (prewritten | ended).into();
+        let being_repaired = match self.is_being_repaired {
+            true => FLAG_BEING_REPAIRED,
+            false => 0,
+        };
+        layout.flags = (prewritten | ended | being_repaired).into();
+        layout.repaired_slots = self.repaired_slots.into();
         layout.slots_begun = self.slots_begun.into();
         layout.recordings_begun = self.recordings_begun.into();
         let ended_slots = self.end_slot.map_or(0, |slot| slot.saturating_add(1));
@@ -236,6 +249,12 @@ impl Superblock {
                 VERSION_WITH_PARITY => slot_counts(&layout.slot_counts[..member_count]),
                 _ => Vec::new(),
             },
+            repaired_slots: match version {
+                VERSION_WITH_PARITY => layout.repaired_slots.get(),
+                _ => 0,
+            },
+            is_being_repaired: version == VERSION_WITH_PARITY
+                && layout.flags.get() & FLAG_BEING_REPAIRED != 0,
         };
         if layout.copy.get() < COPIES && superblock.is_valid() {
             Ok(superblock)
@@ -260,7 +279,7 @@ impl Superblock {
 
     fn is_parity_valid(&self) -> bool {
         if self.slot_counts.is_empty() {
-            return self.parities == 0;
+            return self.parities == 0 && self.repaired_slots == 0 && !self.is_being_repaired;
         }
         let mut slot_counts = self.slot_counts.iter();
         usize::from(self.parities) <= PARITIES_MAX

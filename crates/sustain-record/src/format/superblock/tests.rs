@@ -21,6 +21,8 @@ fn superblock() -> Superblock {
         pins_numbered: 4,
         parities: 0,
         slot_counts: Vec::new(),
+        repaired_slots: 0,
+        is_being_repaired: false,
     }
 }
 
@@ -287,6 +289,8 @@ prop_compose! {
             pins_numbered: numbers[1] as u32,
             parities: 0,
             slot_counts: Vec::new(),
+            repaired_slots: 0,
+            is_being_repaired: false,
         }
     }
 }

@@ -125,6 +125,8 @@ pub fn superblocks(sizes_bytes: &[u64], slot_bytes: u32) -> Vec<Superblock> {
         pins_numbered: 0,
         parities: 0,
         slot_counts: Vec::new(),
+        repaired_slots: 0,
+        is_being_repaired: false,
         slots_begun: 0,
     };
     sizes_bytes.iter().enumerate().map(superblock).collect()

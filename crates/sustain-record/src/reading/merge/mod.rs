@@ -201,14 +201,17 @@ impl Merge {
             if let Some(position) = descriptor.positions.get(usize::from(stream.number)) {
                 stream.known_bytes = stream.known_bytes.max(position.next_offset_bytes);
                 stream.pending.settle(position.settled_offset_bytes);
-                let room = CONTRADICTIONS_MAX - self.contradictions.len();
-                if falls(&stream.position, position) && room > 0 {
-                    self.contradictions.push(Contradiction {
-                        stream: stream.number,
-                        origin: Arc::clone(&append.origin),
-                    });
+                // Parity that was made again for a lost member repeats what an append before told.
+                if descriptor.kind != Kind::Parity {
+                    let room = CONTRADICTIONS_MAX - self.contradictions.len();
+                    if falls(&stream.position, position) && room > 0 {
+                        self.contradictions.push(Contradiction {
+                            stream: stream.number,
+                            origin: Arc::clone(&append.origin),
+                        });
+                    }
+                    stream.position = *position;
                 }
-                stream.position = *position;
             }
             self.drain(index);
         }

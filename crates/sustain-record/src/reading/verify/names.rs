@@ -11,8 +11,9 @@ use crate::reading::scope::Scope;
 pub(super) struct Names {
     by_index: BTreeMap<usize, String>,
     pub(super) in_scope: Vec<(usize, Geometry)>,
-    /// Members, by their index in the store, that are not there and are computed from others.
-    rebuilt: BTreeSet<usize>,
+    /// Members, by their index in the store, of which this was computed from others, now or when
+    /// they were repaired.
+    computed: BTreeSet<usize>,
     recording: u32,
 }
 
@@ -31,19 +32,19 @@ impl Names {
             in_scope: members
                 .map(|member| (member.index, member.identity.geometry))
                 .collect(),
-            rebuilt: scope
+            computed: scope
                 .members
                 .iter()
-                .filter(|member| member.rebuilt.is_some())
+                .filter(|member| member.is_computed)
                 .map(|member| member.index)
                 .collect(),
             recording: recording.number,
         }
     }
 
-    /// Whether a member is not there and is computed from others.
-    pub(super) fn is_rebuilt(&self, index: usize) -> bool {
-        self.rebuilt.contains(&index)
+    /// Whether this was computed from others, now or when the member was repaired.
+    pub(super) fn is_computed(&self, index: usize) -> bool {
+        self.computed.contains(&index)
     }
 
     /// A flaw on a member, by its index in the store, and what is lost by it: the stream, and from

@@ -59,8 +59,8 @@ pub(super) struct MemberSurroundings {
     pub(super) geometry: Geometry,
     /// Whether members may have been written over.
     pub(super) has_laps: bool,
-    /// Whether the member is not there: starts, end marks and parity are not computed.
-    pub(super) is_rebuilt: bool,
+    /// Whether this was computed from other members: starts, end marks and parity may be missing.
+    pub(super) is_computed: bool,
     /// Whether a start may never have got its seal: in a crash, or on a member that was given up.
     pub(super) start_may_be_unsealed: bool,
     /// Whether a crash may have left the end mark without its seal.
@@ -104,7 +104,7 @@ impl AccountOfMember {
             !around.has_laps || around.extent.is_some_and(is_left)
         };
         if let Some(start) = descriptor.start.filter(is_kept)
-            && !around.is_rebuilt
+            && !around.is_computed
             && !self.starts.contains(&start)
             && self.starts_missed.insert(start)
         {
@@ -121,7 +121,7 @@ impl AccountOfMember {
         next: &Origin,
         around: &MemberSurroundings,
     ) -> Option<u64> {
-        let last = self.last.as_ref().filter(|_| !around.is_rebuilt)?;
+        let last = self.last.as_ref().filter(|_| !around.is_computed)?;
         let kept_from_slot = around.extent.map_or(0, |extent| extent.kept_from_slot);
         let previous = next.descriptor.previous?;
         let is_missing = previous > last.descriptor.place && previous.slot_serial >= kept_from_slot;
@@ -216,7 +216,7 @@ fn behind(last: &Origin, last_missing: AppendPlace) -> AppendPlace {
 /// In a ring that has gone round, what lies before the oldest append that is found has been written
 /// over, unless that names one where nothing has been. Returns where that one lies.
 pub(super) fn lost_before_first(first: &Origin, around: &MemberSurroundings) -> Option<u64> {
-    let is_looked_at = |extent: &StreamExtent| extent.is_overwritten && !around.is_rebuilt;
+    let is_looked_at = |extent: &StreamExtent| extent.is_overwritten && !around.is_computed;
     let extent = around.extent.filter(is_looked_at)?;
     let previous = first.descriptor.previous?;
     let is_reported = first.descriptor.start == Some(previous);

@@ -27,7 +27,7 @@ use sustain_targets::{
 use uuid::Uuid;
 
 use self::protection::{check_disks, check_parities, check_slots, unusable};
-pub(super) use self::site::Site;
+pub(in crate::store) use self::site::Site;
 use self::site::open_site;
 use self::sizes::{divide, note_shared_file_systems};
 use super::bounded::{Bounded, WHOLE_GIVEN_UP_AFTER_NS};
@@ -194,7 +194,7 @@ pub fn create(
 }
 
 /// Opens all members. What refuses one does not hide what refuses the next.
-fn open_sites<'a>(
+pub(in crate::store) fn open_sites<'a>(
     plan: &'a CreatePlan,
     roots: &Roots,
     created: &mut CreatedFiles,
@@ -332,7 +332,7 @@ fn check_count(members: usize) -> Result<(), RecordError> {
 }
 
 /// Gives files their size, and prewrites them if the plan says so.
-fn prepare_files(
+pub(in crate::store) fn prepare_files(
     plan: &CreatePlan,
     sites: &[Site<'_>],
     geometries: &[Geometry],
@@ -450,6 +450,8 @@ fn found(
                 0 => Vec::new(),
                 _ => slot_counts.clone(),
             },
+            repaired_slots: 0,
+            is_being_repaired: false,
             slots_begun: 0,
         })
         .collect();
@@ -459,7 +461,7 @@ fn found(
 }
 
 /// Makes the directory entry of a new file as durable as the file.
-fn sync_folder(site: &Site<'_>) -> Result<(), RecordError> {
+pub(in crate::store) fn sync_folder(site: &Site<'_>) -> Result<(), RecordError> {
     if !site.is_new {
         return Ok(());
     }

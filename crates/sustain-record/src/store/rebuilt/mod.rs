@@ -197,18 +197,14 @@ impl Store {
     /// End marks are not computed. Of a recording that has one elsewhere, what is computed goes as
     /// far as the member went.
     pub(super) fn note_ends_of_rebuilt(&self, recordings: &mut [Recording]) {
-        for member in self
-            .members
-            .iter()
-            .filter(|member| member.rebuilt.is_some())
-        {
-            for recording in recordings
+        for member in &self.members {
+            let ended = recordings
                 .iter_mut()
-                .filter(|recording| !recording.open_end)
-            {
-                if let Some(extent) = &mut recording.per_member[member.index()] {
-                    extent.has_end = true;
-                }
+                .filter(|recording| !recording.open_end);
+            let extents =
+                ended.filter_map(|recording| recording.per_member[member.index()].as_mut());
+            for extent in extents.filter(|extent| member.is_computed_at(extent.last.slot_serial)) {
+                extent.has_end = true;
             }
         }
     }

@@ -120,6 +120,8 @@ impl Image {
                 pins_numbered: 0,
                 parities: 0,
                 slot_counts: Vec::new(),
+                repaired_slots: 0,
+                is_being_repaired: false,
                 slots_begun: 0,
             };
             for (copy, at) in superblock

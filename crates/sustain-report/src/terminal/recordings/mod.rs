@@ -4,6 +4,7 @@
 mod pins;
 mod places;
 mod recover;
+mod repair;
 mod verify;
 
 use std::fmt::Write as _;
@@ -19,6 +20,7 @@ use self::pins::only_pinned_line;
 pub use self::pins::unpin_text;
 pub use self::places::places_text;
 pub use self::recover::recover_text;
+pub use self::repair::repair_text;
 pub use self::verify::verify_text;
 use super::columns::text_of;
 use super::control::mark_line;

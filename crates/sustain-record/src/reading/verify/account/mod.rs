@@ -148,7 +148,7 @@ impl<'a> Account<'a> {
             extent,
             geometry,
             has_laps: self.has_laps,
-            is_rebuilt: self.names.is_rebuilt(index),
+            is_computed: self.names.is_computed(index),
             start_may_be_unsealed: self.recording.is_crashed() && !is_known_start
                 || is_doubtful_start,
             // A crash in a ring leaves no trace in the end mark of recovering but this.

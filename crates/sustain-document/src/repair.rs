@@ -1,0 +1,56 @@
+//! The document of `sustain repair --json`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The version of [`RepairDocument`].
+pub const REPAIR_SCHEMA: &str = "sustain.repair/1";
+
+/// What was rebuilt onto a new member, and what could not be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RepairDocument {
+    /// Always `sustain.repair/1`.
+    pub schema: String,
+    /// UUID of the store.
+    pub store: String,
+    /// The member that was rebuilt.
+    pub member: RepairedMember,
+    /// Appends of data that are on the new member now: computed from the others, or written by an
+    /// earlier repair that was interrupted.
+    pub data: RepairedAppends,
+    /// Appends of parity that groups lacked and that were made again.
+    pub parity: RepairedAppends,
+    /// Appends of data that are lost, because more of their groups is missing than parity replaces.
+    /// If there are any, the exit code is 1.
+    pub lost: RepairedAppends,
+    /// Groups of appends that lack parity still, because no place was left for it.
+    pub unprotected_groups: u64,
+    /// Bytes of slots that an earlier repair had written, which was interrupted.
+    pub kept_bytes: u64,
+    /// How long it took, in seconds.
+    pub elapsed_s: f64,
+    /// The members that are missing still, by their UUIDs.
+    pub still_missing: Vec<String>,
+    /// Notes for the user.
+    pub notes: Vec<String>,
+}
+
+/// The member that was rebuilt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RepairedMember {
+    /// Its name, as typed.
+    pub name: String,
+    /// Its number in the store, from 1.
+    pub number: u64,
+    /// Its UUID, which is that of the member whose place it takes.
+    pub uuid: String,
+}
+
+/// Appends of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RepairedAppends {
+    /// How many there are.
+    pub appends: u64,
+    /// The bytes that they take on the member.
+    pub bytes: u64,
+}

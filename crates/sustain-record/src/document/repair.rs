@@ -1,0 +1,46 @@
+//! Makes the document of `sustain repair --json`.
+
+use sustain_document::repair::{REPAIR_SCHEMA, RepairDocument, RepairedAppends, RepairedMember};
+
+use super::uuid_text;
+use crate::repair::Repaired;
+use crate::store::Store;
+
+/// Makes the document of a member that was rebuilt, which took so long.
+pub fn repair_document(
+    store: &Store,
+    repaired: &Repaired,
+    elapsed_s: f64,
+    notes: &[String],
+) -> RepairDocument {
+    let tally = &repaired.tally;
+    let still_missing = repaired.still_missing.iter();
+    RepairDocument {
+        schema: REPAIR_SCHEMA.to_owned(),
+        store: uuid_text(store.id),
+        member: RepairedMember {
+            name: repaired.name.clone(),
+            number: repaired.member as u64 + 1,
+            uuid: uuid_text(repaired.uuid),
+        },
+        data: RepairedAppends {
+            appends: tally.data_appends,
+            bytes: tally.data_bytes,
+        },
+        parity: RepairedAppends {
+            appends: tally.parity_appends,
+            bytes: tally.parity_bytes,
+        },
+        lost: RepairedAppends {
+            appends: tally.lost_appends,
+            bytes: tally.lost_bytes,
+        },
+        unprotected_groups: tally.unprotected_groups,
+        kept_bytes: tally.kept_bytes,
+        elapsed_s,
+        still_missing: still_missing
+            .map(|missing| uuid_text(missing.member))
+            .collect(),
+        notes: notes.to_vec(),
+    }
+}

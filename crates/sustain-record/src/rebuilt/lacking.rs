@@ -1,0 +1,134 @@
+//! The parity that groups lack, to be made again from their data. Pure.
+
+use std::ops::Range;
+
+use super::groups::{FoundData, FoundGroup, FoundGroups, GroupPart};
+use crate::format::{Geometry, GroupEntry, GroupList, append_bytes_for};
+
+/// One append of parity that a group lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LackingParity {
+    /// The sequence of the append that joined its group first.
+    pub(crate) group: u64,
+    /// The number of its recording.
+    pub(crate) recording: u32,
+    /// Which parity of the group it is, from 0.
+    pub(crate) number: usize,
+    /// The list of the group.
+    pub(crate) list: GroupList,
+    /// The appends in the list, where they are there.
+    pub(super) data: Vec<Option<GroupPart>>,
+}
+
+impl LackingParity {
+    /// The largest sequence of its data. Its own is larger.
+    pub(crate) fn last_sequence(&self) -> u64 {
+        let sequences = self.list.entries.iter().map(|entry| entry.sequence);
+        sequences.max().unwrap_or(0)
+    }
+
+    /// Where its data is that is there: the member, among those that are, and the range there.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (usize, Range<u64>)> + '_ {
+        let parts = self.data.iter().flatten();
+        parts.map(|part| (part.source, part.range()))
+    }
+
+    /// The bytes that it takes on a member.
+    pub(crate) fn append_bytes(&self) -> u32 {
+        let list_bytes = GroupList::bytes_of(self.list.entries.len());
+        append_bytes_for(self.list.parity_bytes(), list_bytes as u32)
+    }
+}
+
+impl FoundGroups {
+    /// The appends of parity that may be made again on a member, one for each group that lacks some
+    /// and has nothing on that member, in the order of their data. `geometries` says how the
+    /// members that are there are divided, by their places in the table. Where nothing tells how
+    /// many a group was to have, it is as many as `parities`.
+    pub(crate) fn lacking_parity(
+        &self,
+        member: usize,
+        geometries: &[Option<Geometry>],
+        parities: u16,
+    ) -> Vec<LackingParity> {
+        let listed = self.listed().filter_map(|(id, group)| {
+            let is_beside = group
+                .list
+                .entries
+                .iter()
+                .all(|entry| usize::from(entry.member) != member);
+            lacking_of(id, group).filter(|_| is_beside)
+        });
+        let mut parities_before = parities.max(1);
+        let mut listed_before = self.listed().peekable();
+        let unlisted = self.unlisted.iter().filter_map(|(id, data)| {
+            // A group beside it tells how many parities its recording has.
+            while let Some((_, group)) = listed_before.next_if(|(before, _)| before < id) {
+                parities_before = group.list.parities;
+            }
+            unlisted(*id, data, geometries, parities_before)
+                .filter(|_| data.iter().all(|(other, _)| *other != member))
+        });
+        let mut lacking: Vec<LackingParity> = listed.chain(unlisted).collect();
+        lacking.sort_by_key(LackingParity::last_sequence);
+        lacking
+    }
+}
+
+/// The first parity that a group lacks, if its data is there or can be computed.
+fn lacking_of(id: u64, group: &FoundGroup) -> Option<LackingParity> {
+    let is_there = |number: &usize| {
+        let mut parities = group.parities.iter();
+        parities.any(|parity| parity.number == *number)
+    };
+    let number = (0..usize::from(group.list.parities)).find(|number| !is_there(number))?;
+    let lost = group.data.iter().filter(|part| part.is_none()).count();
+    (lost <= group.parities.len()).then(|| LackingParity {
+        group: id,
+        recording: group.recording,
+        number,
+        list: group.list.clone(),
+        data: group.data.clone(),
+    })
+}
+
+/// The first parity of a group of which none is there.
+fn unlisted(
+    id: u64,
+    data: &[(usize, FoundData)],
+    geometries: &[Option<Geometry>],
+    parities: u16,
+) -> Option<LackingParity> {
+    let mut members: Vec<usize> = data.iter().map(|(member, _)| *member).collect();
+    members.sort_unstable();
+    let is_once = members.windows(2).all(|pair| pair[0] != pair[1]);
+    let mut data = data.to_vec();
+    data.sort_by_key(|(_, one)| one.sequence);
+    let entry = |(member, one): &(usize, FoundData)| GroupEntry {
+        member: *member as u16,
+        place: one.place,
+        append_bytes: one.append_bytes,
+        sequence: one.sequence,
+        descriptor_crc: one.descriptor_crc,
+    };
+    let part = |(position, (member, one)): (usize, &(usize, FoundData))| {
+        let geometry = geometries.get(*member).copied().flatten()?;
+        Some(GroupPart {
+            number: position,
+            source: one.source,
+            offset_bytes: geometry.offset_of(one.place),
+            length_bytes: one.append_bytes,
+        })
+    };
+    let fits = is_once && (1..=GroupList::ENTRIES_MAX).contains(&data.len());
+    fits.then(|| LackingParity {
+        group: id,
+        recording: data[0].1.recording,
+        number: 0,
+        list: GroupList {
+            parities,
+            entries: data.iter().map(entry).collect(),
+        },
+        data: data.iter().enumerate().map(part).collect(),
+    })
+}

@@ -1,0 +1,365 @@
+//! Writes what a lost member had, slot by slot in their order, from what is computed of it.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use super::draft::{APPEND_BYTES_MIN, DraftAppend, Hole, SlotDraft};
+use super::marks::{end_note, mark_of, sequence_of, start_note};
+use super::old_members::OldMembers;
+use super::replacement_writer::ReplacementWriter;
+use super::tally::RepairTally;
+use crate::error::RecordError;
+use crate::format::{AppendPlace, Descriptor, Kind};
+use crate::reading::bytes::SharedBytes;
+use crate::reading::examine::{Slot, examine};
+use crate::rebuilt::LackingParity;
+
+/// Of so many appends of parity that come next, the first that fits is taken.
+const CHOICES_MAX: usize = 64;
+
+/// Rebuilds one member.
+pub(super) struct SlotCopy<'a> {
+    from: OldMembers<'a>,
+    slot_bytes: u32,
+    parity: VecDeque<LackingParity>,
+    /// The newest append that was written.
+    last: Option<Descriptor>,
+    /// A recording whose end mark had no room behind its last append.
+    owed_end: Option<u32>,
+    to: &'a mut ReplacementWriter,
+    pub(super) tally: RepairTally,
+}
+
+impl<'a> SlotCopy<'a> {
+    pub(super) fn new(from: OldMembers<'a>, to: &'a mut ReplacementWriter) -> SlotCopy<'a> {
+        SlotCopy {
+            slot_bytes: to.identity.geometry.slot_bytes,
+            parity: from.lacking_parity(to.member).into(),
+            from,
+            last: None,
+            owed_end: None,
+            to,
+            tally: RepairTally::default(),
+        }
+    }
+
+    /// Whether the last append that was written is an end mark.
+    pub(super) fn has_ended(&self) -> bool {
+        self.last
+            .as_ref()
+            .is_some_and(|last| last.kind == Kind::End)
+    }
+
+    /// Writes all slots, and returns the serial behind the last one. `observer` is told how many
+    /// slots are written, and of how many; where it returns false, it ends.
+    pub(super) fn run(
+        &mut self,
+        observer: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<Option<u64>, RecordError> {
+        let slot_count = self.to.identity.geometry.slot_count;
+        let newest = self.from.found.newest_slot(self.to.member);
+        let behind = newest.map_or(0, |newest| newest + 1);
+        let first = behind.saturating_sub(slot_count);
+        let mut next = None;
+        for slot_serial in first..behind {
+            if !observer(slot_serial - first, behind - first) {
+                return Ok(None);
+            }
+            let draft = match next.take() {
+                Some(draft) => draft,
+                None => self.draft(slot_serial)?,
+            };
+            if slot_serial + 1 < behind {
+                next = Some(self.draft(slot_serial + 1)?);
+            }
+            self.write(draft, next.as_ref())?;
+        }
+        // What is left of the parity goes behind it, where nothing of an earlier lap lies.
+        let mut behind = behind;
+        while behind < slot_count && (!self.parity.is_empty() || self.owed_end.is_some()) {
+            if !observer(behind - first, slot_count) {
+                return Ok(None);
+            }
+            let before = self.last.as_ref().map(|last| last.sequence);
+            let member = self.to.identity.member;
+            let draft = SlotDraft::new(member, behind, self.slot_bytes);
+            self.write(draft, None)?;
+            if self.last.as_ref().map(|last| last.sequence) == before {
+                break;
+            }
+            behind += 1;
+        }
+        self.tally.unprotected_groups += self.parity.len() as u64;
+        Ok(Some(behind))
+    }
+
+    /// What can be computed of a slot.
+    fn draft(&mut self, slot_serial: u64) -> Result<SlotDraft, RecordError> {
+        let mut draft = SlotDraft::new(self.to.identity.member, slot_serial, self.slot_bytes);
+        if self.to.is_continued
+            && let Some(kept) = self.kept(slot_serial)?
+        {
+            return Ok(kept);
+        }
+        let offset_bytes = self.to.identity.geometry.offset_of(slot_start(slot_serial));
+        let length_bytes = self.slot_bytes as usize;
+        // What cannot be read at once is computed append by append.
+        let read = self.from.read(self.to.member, offset_bytes, length_bytes)?;
+        for append in self.whole_appends(slot_serial, read.unwrap_or_default()) {
+            match append.descriptor.kind {
+                Kind::Data => draft.add(append),
+                _ => draft.set_stand_in(append.descriptor),
+            }
+        }
+        let found = Arc::clone(&self.from.found);
+        for (group_id, position) in found.in_slot(self.to.member, slot_serial) {
+            let group = found.group(group_id);
+            let entry = group.map(|group| group.list.entries[position]);
+            let Some(entry) = entry.filter(|entry| !draft.has(entry.place, entry.sequence)) else {
+                continue;
+            };
+            let computed = self.from.compute(group_id, position)?;
+            let append = computed.and_then(|bytes| {
+                let (descriptor, _) = Descriptor::decode(&bytes).ok()?;
+                Some(DraftAppend { descriptor, bytes })
+            });
+            match append {
+                Some(append) => draft.add(append),
+                None => {
+                    draft.add_lost(entry.place.slot_offset_bytes, entry.append_bytes);
+                    self.tally.lost_appends += 1;
+                    self.tally.lost_bytes += u64::from(entry.append_bytes);
+                }
+            }
+        }
+        Ok(draft)
+    }
+
+    /// A slot as an earlier repair has written it, if all that can be computed of it is there.
+    fn kept(&mut self, slot_serial: u64) -> Result<Option<SlotDraft>, RecordError> {
+        let offset_bytes = self.to.identity.geometry.offset_of(slot_start(slot_serial));
+        let slot_bytes = self.slot_bytes;
+        let Some(bytes) = self.to.read(offset_bytes, slot_bytes as usize)? else {
+            return Ok(None);
+        };
+        let mut draft = SlotDraft::new(self.to.identity.member, slot_serial, slot_bytes);
+        for append in self.whole_appends(slot_serial, bytes) {
+            draft.add(append);
+        }
+        let mut wanted = self.from.found.in_slot(self.to.member, slot_serial);
+        let is_complete = wanted.all(|(group, position)| {
+            let group = self.from.found.group(group);
+            let entry = group.map(|group| group.list.entries[position]);
+            entry.is_some_and(|entry| draft.has(entry.place, entry.sequence))
+        });
+        if !is_complete || draft.first().is_none() {
+            return Ok(None);
+        }
+        let of_groups = draft
+            .appends()
+            .filter(|append| append.descriptor.kind == Kind::Parity);
+        let groups: HashSet<u64> = of_groups
+            .map(|append| append.descriptor.parity_group)
+            .collect();
+        self.parity
+            .retain(|lacking| !groups.contains(&lacking.group));
+        draft.set_kept();
+        Ok(Some(draft))
+    }
+
+    /// The appends of data in a slot that are whole, and what stands in for others.
+    fn whole_appends(&self, slot_serial: u64, bytes: Vec<u8>) -> Vec<DraftAppend> {
+        let bytes = SharedBytes::from(bytes);
+        let slot = Slot {
+            member: self.to.member,
+            serial: slot_serial,
+            bytes: &bytes,
+            unreadable: &[],
+            restored_at_bytes: &[],
+        };
+        let found = examine(&self.to.identity, slot).into_iter();
+        let whole = found.filter(|one| {
+            let is_stand_in = one.origin.descriptor.kind == Kind::Parity;
+            is_stand_in || one.damaged.is_empty() && one.origin.sealed && one.origin.marks.is_some()
+        });
+        let append = whole.filter_map(|one| {
+            let descriptor = one.origin.descriptor.clone();
+            let start = descriptor.place.slot_offset_bytes as usize;
+            let range = start..start + descriptor.append_bytes as usize;
+            let bytes = bytes.get(range)?.to_vec();
+            Some(DraftAppend { descriptor, bytes })
+        });
+        append.collect()
+    }
+
+    /// Completes a slot with marks and parity, and writes it. `next` is the slot behind it, as far
+    /// as that has data.
+    fn write(&mut self, mut draft: SlotDraft, next: Option<&SlotDraft>) -> Result<(), RecordError> {
+        if draft.is_kept() {
+            self.tally.kept_bytes += u64::from(self.slot_bytes);
+            return self.pass(&draft);
+        }
+        self.add_starts(&mut draft)?;
+        self.add_parities(&mut draft)?;
+        if draft.is_empty()
+            && let Some(recording) = self.owed_end.take()
+        {
+            self.add_end(&mut draft, recording, None)?;
+        }
+        let told_last = next.and_then(|next| next.first()?.previous);
+        let told_last = told_last.filter(|told| told.slot_serial == draft.slot_serial);
+        let recording_behind = match next {
+            Some(next) => next.recording(),
+            None => self.parity.front().map(|lacking| lacking.recording),
+        };
+        if let Some(recording) = draft.recording()
+            && recording_behind != Some(recording)
+            && draft.last().is_some_and(|last| last.kind != Kind::End)
+            && !self.add_end(&mut draft, recording, told_last)?
+        {
+            self.owed_end = Some(recording);
+        }
+        draft.fill(told_last);
+        self.pass(&draft)?;
+        let Some(bytes) = draft.bytes() else {
+            return Ok(());
+        };
+        let geometry = &self.to.identity.geometry;
+        let offset_bytes = geometry.offset_of(slot_start(draft.slot_serial));
+        self.to.write(offset_bytes, &bytes)
+    }
+
+    /// Goes on behind a slot that is on the member.
+    fn pass(&mut self, draft: &SlotDraft) -> Result<(), RecordError> {
+        for append in draft.appends() {
+            self.tally.count(&append.descriptor);
+        }
+        self.last = draft.last().cloned().or(self.last.take());
+        Ok(())
+    }
+
+    /// Puts starts where appends say that they lay. In a slot behind all that is known, one begins
+    /// a recording of which only parity is left.
+    fn add_starts(&mut self, draft: &mut SlotDraft) -> Result<(), RecordError> {
+        let mut starts = draft.starts();
+        let mut recording = draft.recording();
+        if recording.is_none() && self.owed_end.is_none() {
+            let last = self.last.as_ref().map(|last| last.recording);
+            recording = self.parity.front().map(|lacking| lacking.recording);
+            starts.extend((recording != last).then_some(0));
+        }
+        let Some(recording) = recording else {
+            return Ok(());
+        };
+        for at_bytes in starts {
+            let found = Arc::clone(&self.from.found);
+            let Some(mark) = mark_of(&found, recording, Kind::Start) else {
+                continue;
+            };
+            let (before, after) = draft.sequences_at(at_bytes);
+            let before = before.or(self.last.as_ref().map(|last| last.sequence));
+            let after = after.or_else(|| found.sequence_behind(self.to.member, draft.slot_serial));
+            let Some(sequence) = sequence_of(&mark.descriptor, before, after) else {
+                continue;
+            };
+            let note = self.from.payload_of(mark)?;
+            let note = note.and_then(|note| start_note(&note, self.last.as_ref()));
+            if let Some(note) = note {
+                let with_note = (&mark.descriptor, &note[..]);
+                draft.add_mark((at_bytes, sequence), with_note, self.last.as_ref());
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts an end mark behind all else in a slot, if another member has one of the recording.
+    /// Returns whether it is not owed any more.
+    fn add_end(
+        &mut self,
+        draft: &mut SlotDraft,
+        recording: u32,
+        told_last: Option<AppendPlace>,
+    ) -> Result<bool, RecordError> {
+        let found = Arc::clone(&self.from.found);
+        let Some(mark) = mark_of(&found, recording, Kind::End) else {
+            return Ok(true);
+        };
+        let before = draft
+            .last()
+            .or(self.last.as_ref())
+            .map(|last| last.sequence);
+        let after = found.sequence_behind(self.to.member, draft.slot_serial);
+        let Some(sequence) = sequence_of(&mark.descriptor, before, after) else {
+            return Ok(true);
+        };
+        let Some(note) = self.from.payload_of(mark)?.and_then(|note| end_note(&note)) else {
+            return Ok(true);
+        };
+        let with_note = (&mark.descriptor, &note[..]);
+        let end_bytes = draft.end_bytes();
+        let told_bytes = told_last.map(|told| told.slot_offset_bytes);
+        let mut places = told_bytes
+            .filter(|told| *told >= end_bytes)
+            .into_iter()
+            .chain([end_bytes]);
+        Ok(places
+            .any(|at_bytes| draft.add_mark((at_bytes, sequence), with_note, self.last.as_ref())))
+    }
+
+    /// Puts parity that groups lack into the holes of a slot, in the order of sequences.
+    fn add_parities(&mut self, draft: &mut SlotDraft) -> Result<(), RecordError> {
+        let mut from_bytes = 0;
+        loop {
+            let mut holes = draft.holes().into_iter();
+            let Some(hole) = holes.find(|hole| hole.range.start >= from_bytes) else {
+                return Ok(());
+            };
+            from_bytes = hole.range.start + 1;
+            while let Some((index, sequence)) = self.choose(draft, &hole) {
+                let Some(lacking) = self.parity.remove(index) else {
+                    break;
+                };
+                if let Some(made) = self.from.make(&lacking)? {
+                    let id = (lacking.group, lacking.number, sequence);
+                    draft.add_parity(&hole, &made, id, self.last.as_ref());
+                    from_bytes = hole.range.start + lacking.append_bytes();
+                    break;
+                }
+                self.tally.unprotected_groups += 1;
+            }
+        }
+    }
+
+    /// The parity that goes to the beginning of a hole, and its sequence there.
+    fn choose(&self, draft: &SlotDraft, hole: &Hole) -> Option<(usize, u64)> {
+        let (before, after) = draft.sequences_at(hole.range.start);
+        let before = before.or(self.last.as_ref().map(|last| last.sequence));
+        let behind = || {
+            self.from
+                .found
+                .sequence_behind(self.to.member, draft.slot_serial)
+        };
+        let after = after.or_else(behind);
+        let last_recording = self.last.as_ref().map(|last| last.recording);
+        let candidates = self.parity.iter().take(CHOICES_MAX).enumerate();
+        let fitting = candidates.filter_map(|(index, lacking)| {
+            let sequence = lacking.last_sequence().max(before.unwrap_or(0)) + 1;
+            let is_in_order = after.is_none_or(|after| sequence < after);
+            let is_of_slot = match draft.recording() {
+                Some(recording) => recording == lacking.recording,
+                None => last_recording.is_none_or(|last| last <= lacking.recording),
+            };
+            let left_bytes = (hole.range.len() as u32).checked_sub(lacking.append_bytes())?;
+            let leaves_place = left_bytes == 0 || left_bytes >= APPEND_BYTES_MIN;
+            (is_in_order && is_of_slot && leaves_place).then_some((index, sequence))
+        });
+        fitting.min_by_key(|(index, _)| *index)
+    }
+}
+
+fn slot_start(slot_serial: u64) -> AppendPlace {
+    AppendPlace {
+        slot_serial,
+        slot_offset_bytes: 0,
+    }
+}

@@ -1,0 +1,450 @@
+//! A slot as it is to be written: the appends that it is given back, parity that groups lack in the
+//! places between them, and something that counts as an append in what is left. So a walk through
+//! it finds no hole where nothing is lost. Pure.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use uuid::Uuid;
+
+use crate::format::{
+    AppendPlace, BLOCK_BYTES, CONTROL_STREAM, Descriptor, Kind, PieceChecksums, SEAL_BYTES,
+    append_bytes_for, crc32c, encode_append,
+};
+use crate::rebuilt::MadeParity;
+
+/// The shortest append.
+pub(super) const APPEND_BYTES_MIN: u32 = 2 * BLOCK_BYTES as u32;
+
+/// An append in a draft.
+#[derive(Debug, Clone)]
+pub(super) struct DraftAppend {
+    pub(super) descriptor: Descriptor,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl DraftAppend {
+    /// Makes an append with this payload and these frame marks, which the descriptor need not tell.
+    fn of(mut descriptor: Descriptor, payload: &[u8], marks: &[u8]) -> DraftAppend {
+        let mut checksums = PieceChecksums::new();
+        checksums.push(payload);
+        descriptor.checksums = checksums.take();
+        descriptor.payload_bytes = payload.len() as u32;
+        descriptor.marks_bytes = marks.len() as u32;
+        descriptor.marks_crc = crc32c(marks);
+        descriptor.append_bytes =
+            append_bytes_for(descriptor.payload_bytes, descriptor.marks_bytes);
+        if !descriptor.has_room_for_drifts() {
+            descriptor.drifts.clear();
+        }
+        let bytes = encode_append(&descriptor, payload, marks);
+        DraftAppend { descriptor, bytes }
+    }
+}
+
+/// What lies around a place.
+struct Beside<'a> {
+    member: Uuid,
+    /// The append before it on the member.
+    previous: Option<&'a Descriptor>,
+    /// The same, if it is of the recording.
+    before: Option<&'a Descriptor>,
+    /// The append behind it in the slot, if it is of the recording.
+    after: Option<&'a Descriptor>,
+}
+
+impl Beside<'_> {
+    /// A descriptor at a place that has nothing of a stream, and tells of the streams what `base`
+    /// does.
+    fn without_bytes(&self, base: &Descriptor, place: AppendPlace, sequence: u64) -> Descriptor {
+        let mut positions = base.positions.clone();
+        for (stream, position) in positions.iter_mut().enumerate() {
+            position.member_bytes = self.member_bytes(stream);
+        }
+        Descriptor {
+            member: self.member,
+            place,
+            sequence,
+            stream: CONTROL_STREAM,
+            gap: None,
+            stream_offset_bytes: 0,
+            previous: self.previous.map(|previous| previous.place),
+            flushed_sequence: self.previous.map_or(0, |previous| previous.sequence),
+            first_frame: 0,
+            positions,
+            ..base.clone()
+        }
+    }
+
+    /// Payload of a stream that the recording had put on the member.
+    fn member_bytes(&self, stream: usize) -> u64 {
+        let at_end = |before: &Descriptor| {
+            let position = before.positions.get(stream);
+            position.map_or(0, |position| position.member_bytes)
+        };
+        let before = self.before.map(at_end);
+        let after = self.after.map(|after| member_bytes_before(after, stream));
+        before.or(after).unwrap_or(0)
+    }
+}
+
+/// A slot that is being put together.
+#[derive(Debug)]
+pub(super) struct SlotDraft {
+    member: Uuid,
+    pub(super) slot_serial: u64,
+    slot_bytes: u32,
+    /// In the order of their places, apart from each other.
+    appends: Vec<DraftAppend>,
+    /// Where appends lay that cannot be computed. Nothing may take their place, so that it shows.
+    lost: Vec<Range<u32>>,
+    /// What stands at the beginning if nothing else does.
+    stand_in: Option<Descriptor>,
+    /// Whether the member has it like this already.
+    is_kept: bool,
+}
+
+/// A stretch of a slot in which nothing is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Hole {
+    pub(super) range: Range<u32>,
+    /// The append behind it in the slot, by its index.
+    after: Option<usize>,
+}
+
+impl SlotDraft {
+    /// A slot of a member with this UUID.
+    pub(super) fn new(member: Uuid, slot_serial: u64, slot_bytes: u32) -> SlotDraft {
+        SlotDraft {
+            member,
+            slot_serial,
+            slot_bytes,
+            appends: Vec::new(),
+            lost: Vec::new(),
+            stand_in: None,
+            is_kept: false,
+        }
+    }
+
+    /// Adds an append, where nothing is in its way.
+    pub(super) fn add(&mut self, append: DraftAppend) {
+        let start = start_of(&append);
+        let index = self.index_of(start);
+        let is_free = self.appends[..index]
+            .last()
+            .is_none_or(|before| end_of(before) <= start)
+            && self
+                .appends
+                .get(index)
+                .is_none_or(|after| end_of(&append) <= start_of(after));
+        if is_free && end_of(&append) <= self.slot_bytes {
+            self.appends.insert(index, append);
+        }
+    }
+
+    /// Notes what stands at the beginning if nothing else does.
+    pub(super) fn set_stand_in(&mut self, stand_in: Descriptor) {
+        self.stand_in = Some(stand_in);
+    }
+
+    /// Notes that the member has it like this already.
+    pub(super) fn set_kept(&mut self) {
+        self.is_kept = true;
+    }
+
+    pub(super) fn is_kept(&self) -> bool {
+        self.is_kept
+    }
+
+    pub(super) fn appends(&self) -> impl Iterator<Item = &DraftAppend> {
+        self.appends.iter()
+    }
+
+    /// Notes that an append cannot be computed.
+    pub(super) fn add_lost(&mut self, start: u32, append_bytes: u32) {
+        self.lost.push(start..start.saturating_add(append_bytes));
+    }
+
+    pub(super) fn has(&self, place: AppendPlace, sequence: u64) -> bool {
+        self.appends.iter().any(|append| {
+            append.descriptor.place == place && append.descriptor.sequence == sequence
+        })
+    }
+
+    pub(super) fn first(&self) -> Option<&Descriptor> {
+        self.appends.first().map(|append| &append.descriptor)
+    }
+
+    pub(super) fn last(&self) -> Option<&Descriptor> {
+        self.appends.last().map(|append| &append.descriptor)
+    }
+
+    /// The stretches that may be filled, in their order: those that had no bytes of a stream.
+    pub(super) fn holes(&self) -> Vec<Hole> {
+        let ends = [0].into_iter().chain(self.appends.iter().map(end_of));
+        let starts = self.appends.iter().map(start_of).chain([self.slot_bytes]);
+        let holes = ends
+            .zip(starts)
+            .enumerate()
+            .map(|(after, (start, end))| Hole {
+                range: start..end,
+                after: (after < self.appends.len()).then_some(after),
+            });
+        holes.filter(|hole| self.may_be_filled(hole)).collect()
+    }
+
+    fn may_be_filled(&self, hole: &Hole) -> bool {
+        let overlaps =
+            |lost: &Range<u32>| lost.start < hole.range.end && hole.range.start < lost.end;
+        let is_long = hole.range.len() >= APPEND_BYTES_MIN as usize;
+        let lost_bytes = self
+            .around(hole)
+            .is_some_and(|(before, after)| has_bytes_between(before, after));
+        is_long && !self.lost.iter().any(overlaps) && !lost_bytes
+    }
+
+    /// The appends before and behind a hole, if both are in the slot.
+    fn around(&self, hole: &Hole) -> Option<(&Descriptor, &Descriptor)> {
+        let after = hole.after?;
+        let before = self.appends.get(after.checked_sub(1)?)?;
+        Some((&before.descriptor, &self.appends[after].descriptor))
+    }
+
+    /// The number of the recording that the slot is of, if that is known.
+    pub(super) fn recording(&self) -> Option<u32> {
+        let first = self.first().or(self.stand_in.as_ref());
+        first.map(|first| first.recording)
+    }
+
+    /// Whether it has nothing but what stands in at its beginning.
+    pub(super) fn is_empty(&self) -> bool {
+        self.appends.is_empty()
+    }
+
+    /// Where a start lay in this slot, as appends behind it tell.
+    pub(super) fn starts(&self) -> BTreeSet<u32> {
+        let appends = self.appends.iter().map(|append| &append.descriptor);
+        let starts = appends.chain(&self.stand_in).filter_map(|one| one.start);
+        let starts = starts.filter(|start| start.slot_serial == self.slot_serial);
+        starts.map(|start| start.slot_offset_bytes).collect()
+    }
+
+    /// The end of the last append.
+    pub(super) fn end_bytes(&self) -> u32 {
+        self.appends.last().map_or(0, end_of)
+    }
+
+    /// The sequences of the appends before and behind an offset in the slot.
+    pub(super) fn sequences_at(&self, slot_offset_bytes: u32) -> (Option<u64>, Option<u64>) {
+        let index = self.index_of(slot_offset_bytes);
+        let sequence = |append: &DraftAppend| append.descriptor.sequence;
+        let before = index
+            .checked_sub(1)
+            .map(|before| sequence(&self.appends[before]));
+        (before, self.appends.get(index).map(sequence))
+    }
+
+    /// The appends before and behind a place, if they are of this recording. `last` is the newest
+    /// append before the slot.
+    fn beside<'a>(
+        &'a self,
+        slot_offset_bytes: u32,
+        recording_id: Uuid,
+        last: Option<&'a Descriptor>,
+    ) -> Beside<'a> {
+        let index = self.index_of(slot_offset_bytes);
+        let before = index.checked_sub(1).map(|before| &self.appends[before]);
+        let previous = before.map(|before| &before.descriptor).or(last);
+        let after = self.appends.get(index).map(|after| &after.descriptor);
+        let is_same = |one: &&Descriptor| one.recording_id == recording_id;
+        Beside {
+            member: self.member,
+            previous,
+            before: previous.filter(is_same),
+            after: after.filter(is_same),
+        }
+    }
+
+    fn index_of(&self, slot_offset_bytes: u32) -> usize {
+        let starts = |append: &DraftAppend| start_of(append) < slot_offset_bytes;
+        self.appends.partition_point(starts)
+    }
+
+    /// Puts parity at the beginning of a hole. `last` is the newest append before the slot.
+    pub(super) fn add_parity(
+        &mut self,
+        hole: &Hole,
+        made: &MadeParity,
+        (group, number, sequence): (u64, usize, u64),
+        last: Option<&Descriptor>,
+    ) {
+        let place = self.place(hole.range.start);
+        let beside = self.beside(hole.range.start, made.newest.recording_id, last);
+        // Nothing may take back how far the streams had come.
+        let is_newer = |before: &&Descriptor| before.sequence > made.newest.sequence;
+        let base = beside.before.filter(is_newer).unwrap_or(&made.newest);
+        let start = beside.before.or(beside.after).and_then(|one| one.start);
+        let descriptor = Descriptor {
+            kind: Kind::Parity,
+            parity_group: group,
+            parity_role: number as u16 + 1,
+            start: start.filter(|start| *start <= place),
+            ..beside.without_bytes(base, place, sequence)
+        };
+        let marks = made.list.encode();
+        self.add(DraftAppend::of(descriptor, &made.sum, &marks));
+    }
+
+    /// Puts a start or an end mark with this note at an offset of the slot. `base` is the one of
+    /// another member. Returns whether there was room.
+    pub(super) fn add_mark(
+        &mut self,
+        (slot_offset_bytes, sequence): (u32, u64),
+        (base, note): (&Descriptor, &[u8]),
+        last: Option<&Descriptor>,
+    ) -> bool {
+        let place = self.place(slot_offset_bytes);
+        let beside = self.beside(slot_offset_bytes, base.recording_id, last);
+        let own = match base.kind {
+            // A repeated start tells how far all had come by then.
+            Kind::Start => beside.before.unwrap_or(base),
+            Kind::Data | Kind::End | Kind::Parity => base,
+        };
+        let start = match base.kind {
+            Kind::Start => Some(place),
+            Kind::Data | Kind::End | Kind::Parity => beside.before.and_then(|one| one.start),
+        };
+        let descriptor = Descriptor {
+            kind: base.kind,
+            parity_group: 0,
+            parity_role: 0,
+            start,
+            ..beside.without_bytes(own, place, sequence)
+        };
+        let before = self.appends.len();
+        self.add(DraftAppend::of(descriptor, note, &[]));
+        self.appends.len() > before
+    }
+
+    /// Fills what is left. `told_last` is where the last append lies, as the next slot says.
+    pub(super) fn fill(&mut self, told_last: Option<AppendPlace>) {
+        let is_empty_at_start = self.appends.first().is_none_or(|first| start_of(first) > 0);
+        if let Some(stand_in) = self.stand_in.take().filter(|_| is_empty_at_start) {
+            let bytes = encode_append(&stand_in, &[], &[]);
+            self.add(DraftAppend {
+                descriptor: stand_in,
+                bytes,
+            });
+        }
+        for hole in self.holes().into_iter().rev() {
+            let named = match hole.after {
+                Some(after) => self.appends[after].descriptor.previous,
+                None => told_last,
+            };
+            let named = named.filter(|named| named.slot_serial == self.slot_serial);
+            let named = named.map(|named| named.slot_offset_bytes);
+            for range in fillers(&hole, named) {
+                self.add_filler(range);
+            }
+        }
+    }
+
+    /// Puts something in a stretch that counts as an append, and has nothing of its own.
+    fn add_filler(&mut self, range: Range<u32>) {
+        let place = self.place(range.start);
+        let index = self.index_of(range.start);
+        let before = index.checked_sub(1).map(|before| &self.appends[before]);
+        let Some(before) = before.map(|before| &before.descriptor) else {
+            return;
+        };
+        let sequence = before.sequence.saturating_add(1);
+        let mut behind = self.appends[index..].iter();
+        if behind.any(|after| after.descriptor.sequence <= sequence) {
+            return;
+        }
+        let beside = Beside {
+            member: self.member,
+            previous: Some(before),
+            before: Some(before),
+            after: None,
+        };
+        let descriptor = Descriptor {
+            kind: Kind::Parity,
+            parity_group: 0,
+            parity_role: 1,
+            start: before.start,
+            ..beside.without_bytes(before, place, sequence)
+        };
+        let payload_bytes = range.len() - BLOCK_BYTES - SEAL_BYTES;
+        self.add(DraftAppend::of(descriptor, &vec![0; payload_bytes], &[]));
+    }
+
+    fn place(&self, slot_offset_bytes: u32) -> AppendPlace {
+        AppendPlace {
+            slot_serial: self.slot_serial,
+            slot_offset_bytes,
+        }
+    }
+
+    /// The bytes of the slot; none if nothing is in it.
+    pub(super) fn bytes(&self) -> Option<Vec<u8>> {
+        if self.appends.is_empty() {
+            return None;
+        }
+        let mut bytes = vec![0; self.slot_bytes as usize];
+        for append in &self.appends {
+            let start = start_of(append) as usize;
+            bytes[start..start + append.bytes.len()].copy_from_slice(&append.bytes);
+        }
+        Some(bytes)
+    }
+}
+
+/// The stretches of a hole that are filled with one append each, from the last one to the first, so
+/// that an append begins where one is named. Behind all that is named nothing is needed.
+fn fillers(hole: &Hole, named: Option<u32>) -> impl Iterator<Item = Range<u32>> {
+    let Range { start, end } = hole.range;
+    let is_apart = |named: &u32| {
+        let from_start = named.checked_sub(start);
+        let to_end = end.checked_sub(*named);
+        let is_room = |bytes: u32| bytes == 0 || bytes >= APPEND_BYTES_MIN;
+        from_start.is_some_and(is_room) && to_end.is_some_and(|bytes| bytes >= APPEND_BYTES_MIN)
+    };
+    let ranges = match (named.filter(is_apart), hole.after) {
+        (Some(named), Some(_)) => [start..named, named..end],
+        (Some(named), None) => [start..named, named..named + APPEND_BYTES_MIN],
+        (None, Some(_)) => [start..end, end..end],
+        (None, None) => [start..start, start..start],
+    };
+    ranges.into_iter().filter(|range| !range.is_empty())
+}
+
+fn start_of(append: &DraftAppend) -> u32 {
+    append.descriptor.place.slot_offset_bytes
+}
+
+fn end_of(append: &DraftAppend) -> u32 {
+    start_of(append) + append.descriptor.append_bytes
+}
+
+/// Payload of a stream that the recording had put on the member before an append.
+fn member_bytes_before(descriptor: &Descriptor, stream: usize) -> u64 {
+    let own_bytes = match usize::from(descriptor.stream) == stream {
+        true => u64::from(descriptor.payload_bytes),
+        false => 0,
+    };
+    let position = descriptor.positions.get(stream).copied();
+    position
+        .unwrap_or_default()
+        .member_bytes
+        .saturating_sub(own_bytes)
+}
+
+/// Whether the member was given bytes of a stream between two appends of a recording.
+fn has_bytes_between(before: &Descriptor, after: &Descriptor) -> bool {
+    let mut streams = 0..after.positions.len();
+    streams.any(|stream| {
+        let position = before.positions.get(stream).copied().unwrap_or_default();
+        member_bytes_before(after, stream) > position.member_bytes
+    })
+}

@@ -1,0 +1,155 @@
+//! Rebuilds what a lost member of a store with parity had onto a new one, for `sustain repair`. It
+//! keeps no state but what it has written, so it can be interrupted and goes on.
+
+mod copy;
+mod draft;
+mod marks;
+mod old_members;
+mod replacement_writer;
+mod tally;
+
+use sustain_host::Roots;
+use sustain_targets::{SimulatedDisk, Stop};
+use uuid::Uuid;
+
+use self::copy::SlotCopy;
+use self::old_members::OldMembers;
+use self::replacement_writer::ReplacementWriter;
+pub use self::tally::RepairTally;
+use crate::error::RecordError;
+use crate::format::Pin;
+use crate::store::{CreateEvent, Missing, Onto, Replacement, Store};
+use crate::walk::AppendIdentity;
+
+const WHY: &str = "a member is rebuilt from the others";
+
+/// Events while a member is rebuilt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RepairEvent {
+    /// The new member is being prepared.
+    Prepares(CreateEvent),
+    /// So many slots of so many are written.
+    Written {
+        /// Slots so far.
+        slots_done: u64,
+        /// All of them.
+        slots_all: u64,
+    },
+}
+
+/// A member that was rebuilt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repaired {
+    /// Its place in the table of members, from 0.
+    pub member: usize,
+    /// Its UUID: that of the member whose place it takes.
+    pub uuid: Uuid,
+    /// The name as typed.
+    pub name: String,
+    /// What was written, and what could not be.
+    pub tally: RepairTally,
+    /// The members that are missing still.
+    pub still_missing: Vec<Missing>,
+}
+
+impl Store {
+    /// Rebuilds a missing member onto a new one. The store must be open for reading.
+    ///
+    /// # Errors
+    /// [`RecordError::Usage`], [`RecordError::Target`] and [`RecordError::Member`] before anything
+    /// is written; [`RecordError::Request`] and [`RecordError::Silent`] if the new member cannot be
+    /// written; [`RecordError::Interrupted`] if `stop` says so: the same call goes on then.
+    pub fn repair_onto(
+        &mut self,
+        onto: &Onto,
+        roots: &Roots,
+        stop: &Stop,
+        observer: &mut dyn FnMut(RepairEvent),
+    ) -> Result<Repaired, RecordError> {
+        self.check_repairable()?;
+        let mut prepares = |event| observer(RepairEvent::Prepares(event));
+        let replacement = self.replacement(onto, roots, stop, &mut prepares)?;
+        self.repair_with(replacement, stop, observer)
+    }
+
+    /// The same onto a disk of a simulated machine.
+    ///
+    /// # Errors
+    /// The same as of [`Store::repair_onto`].
+    pub fn repair_onto_simulated(&mut self, disk: &SimulatedDisk) -> Result<Repaired, RecordError> {
+        self.check_repairable()?;
+        let replacement = self.replacement_on(disk)?;
+        self.repair_with(replacement, &Stop::default(), &mut |_| ())
+    }
+
+    fn check_repairable(&self) -> Result<(), RecordError> {
+        let superblocks = || self.members.iter().map(|member| &member.superblock);
+        if self.is_recorded_to() != Some(false) {
+            return Err(RecordError::Usage(
+                "the store is being recorded to: repair it when the recording has ended".to_owned(),
+            ));
+        }
+        if superblocks().any(|superblock| superblock.pins.iter().any(Pin::is_set)) {
+            return Err(RecordError::Usage(
+                "the store has pins, and what only a pin keeps cannot be rebuilt yet: extract what \
+                 they keep, free them with `sustain unpin`, and repair it then"
+                    .to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    fn repair_with(
+        &mut self,
+        mut replacement: Replacement,
+        stop: &Stop,
+        observer: &mut dyn FnMut(RepairEvent),
+    ) -> Result<Repaired, RecordError> {
+        let groups = self.members.iter().find_map(|member| member.groups.clone());
+        let groups = groups.expect("a store with a replacement has parity");
+        let found = groups.find(WHY)?;
+        let superblock = &replacement.superblock;
+        let (member, uuid) = (usize::from(superblock.member_index), superblock.member);
+        let mut writer = ReplacementWriter {
+            io: replacement.io(self)?,
+            name: replacement.name.clone(),
+            identity: AppendIdentity::of(superblock),
+            member,
+            is_continued: replacement.is_continued,
+        };
+        let from = OldMembers::new(self, (groups, found))?;
+        let mut copy = SlotCopy::new(from, &mut writer);
+        let behind = copy.run(&mut |slots_done, slots_all| {
+            observer(RepairEvent::Written {
+                slots_done,
+                slots_all,
+            });
+            stop.reason().is_none()
+        })?;
+        let (tally, has_ended) = (copy.tally, copy.has_ended());
+        let Some(behind) = behind else {
+            return Err(RecordError::Interrupted(format!(
+                "interrupted before all was on {}: the same command goes on where it ended",
+                replacement.name
+            )));
+        };
+        writer.flush()?;
+        replacement.superblock.slots_begun = behind;
+        replacement.superblock.repaired_slots = behind;
+        replacement.superblock.is_being_repaired = false;
+        replacement.superblock.has_ended = has_ended;
+        let end_slot = behind.checked_sub(1).filter(|_| has_ended);
+        replacement.superblock.end_slot = end_slot;
+        replacement.write_superblock(self)?;
+        let still_missing = self.not_given().into_iter();
+        Ok(Repaired {
+            member,
+            uuid,
+            name: replacement.name,
+            tally,
+            still_missing: still_missing
+                .filter(|missing| missing.index != member)
+                .collect(),
+        })
+    }
+}

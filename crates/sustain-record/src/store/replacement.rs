@@ -1,0 +1,281 @@
+//! A new member that takes the place of a lost one: it is prepared as `create` prepares members,
+//! and has the identity of the lost one. Until all is on it, it says so, and nobody reads it.
+
+use std::path::Path;
+
+use sustain_disk::engine::SimulatedTarget;
+use sustain_disk::target::{Target, TargetKind};
+use sustain_disk::units::Size;
+use sustain_document::setting::SAME_DISK;
+use sustain_host::Roots;
+use sustain_targets::{CreatedFiles, SimulatedDisk, Stop, shared_disks};
+
+use super::candidate::candidates;
+use super::create::{CreateEvent, CreatePlan, Site, open_sites, prepare_files, sync_folder};
+use super::open::{self, open_in_time, read_members};
+use super::{Missing, Mode, OpenMember, Store, superblocks, wipe};
+use crate::error::RecordError;
+use crate::format::{BLOCK_BYTES, Geometry, Superblock};
+use crate::member_io::MemberIo;
+use sustain_disk::clock::Clock;
+use sustain_disk::target::Direction;
+
+/// The request to put a new member in the place of a lost one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Onto {
+    /// The block device, file or directory, as typed.
+    pub name: String,
+    /// What may be destroyed, as typed.
+    pub destroy: Vec<String>,
+    /// Whether it may share a disk with other members, which protects nothing then.
+    pub same_disk: bool,
+}
+
+/// A member that takes the place of a lost one.
+pub(crate) struct Replacement {
+    pub(crate) superblock: Superblock,
+    pub(crate) name: String,
+    /// Whether an earlier repair was interrupted there.
+    pub(crate) is_continued: bool,
+    target: Target,
+    simulated: Option<SimulatedTarget>,
+    /// A new file stays only if it could be prepared.
+    created: CreatedFiles,
+}
+
+impl Store {
+    /// Opens and prepares a member for the place of a lost one.
+    ///
+    /// # Errors
+    /// The same as of `create`; [`RecordError::Usage`] if nothing is missing.
+    pub(crate) fn replacement(
+        &self,
+        onto: &Onto,
+        roots: &Roots,
+        stop: &Stop,
+        observer: &mut dyn FnMut(CreateEvent),
+    ) -> Result<Replacement, RecordError> {
+        let missing = self.not_given();
+        if let Some(begun) = begun_before(onto, roots)
+            && begun.superblock.store == self.id
+            && missing
+                .iter()
+                .any(|one| one.member == begun.superblock.member)
+        {
+            return continued(onto, begun, roots);
+        }
+        let missing = *missing.first().ok_or_else(|| nothing_missing(onto))?;
+        self.check_no_member(onto, roots)?;
+        let told = self.superblock_of(missing)?;
+        let plan = CreatePlan {
+            members: vec![onto.name.clone()],
+            destroy: onto.destroy.clone(),
+            prewrite: told.is_prewritten,
+            slot_bytes: self.slot_bytes,
+            same_disk: onto.same_disk,
+            ..CreatePlan::new([onto.name.clone()])
+        };
+        sustain_targets::check_destroy(&plan.destroy, &plan.members)?;
+        let (mut created, mut notes) = (CreatedFiles::default(), Vec::new());
+        let sites = open_sites(&plan, roots, &mut created, &mut notes)?;
+        self.check_apart(&sites[0], onto, roots)?;
+        notes
+            .into_iter()
+            .for_each(|note| observer(CreateEvent::Note(note)));
+        let geometry = geometry_on(&sites[0], told.geometry)?;
+        let superblock = Superblock { geometry, ..told };
+        prepare_files(&plan, &sites, &[geometry], stop, observer)?;
+        let is_prewritten = |_: &Target| superblock.is_prewritten;
+        let targets = [(&sites[0].target, None)];
+        wipe::wipe(&targets, &[geometry], &is_prewritten)?;
+        sync_folder(&sites[0])?;
+        let site = sites.into_iter().next().expect("there is one");
+        let mut replacement = Replacement {
+            name: onto.name.clone(),
+            is_continued: false,
+            target: site.target,
+            simulated: None,
+            superblock,
+            created,
+        };
+        replacement.write_superblock(self)?;
+        replacement.created.keep();
+        Ok(replacement)
+    }
+
+    /// The same on a disk of a simulated machine.
+    pub(crate) fn replacement_on(&self, disk: &SimulatedDisk) -> Result<Replacement, RecordError> {
+        let name = disk.target.name.clone();
+        let missing = self.not_given();
+        let missing = missing
+            .first()
+            .ok_or_else(|| RecordError::Usage("no member is missing".to_owned()))?;
+        let told = self.superblock_of(*missing)?;
+        let mut replacement = Replacement {
+            name,
+            is_continued: false,
+            target: disk.target.clone(),
+            simulated: Some(disk.simulated),
+            superblock: Superblock {
+                is_prewritten: false,
+                ..told
+            },
+            created: CreatedFiles::default(),
+        };
+        replacement.write_superblock(self)?;
+        Ok(replacement)
+    }
+
+    /// The superblock of a lost member, as the others tell it.
+    fn superblock_of(&self, missing: Missing) -> Result<Superblock, RecordError> {
+        let there = self.members.iter().filter(|member| member.is_there());
+        let newest = there.max_by_key(|member| member.superblock.generation);
+        let groups = self
+            .members
+            .iter()
+            .find_map(|member| member.groups.as_ref());
+        let geometry = groups.and_then(|groups| groups.geometry(missing.index));
+        let (Some(newest), Some(geometry)) = (newest, geometry) else {
+            return Err(RecordError::Usage(
+                "this store has never had parity, so nothing tells what a lost member had: extract \
+                 what is on the others, and create the store anew"
+                    .to_owned(),
+            ));
+        };
+        Ok(Superblock {
+            member: missing.member,
+            member_index: missing.index as u16,
+            geometry,
+            has_ended: false,
+            end_slot: None,
+            slots_begun: 0,
+            pins: Vec::new(),
+            repaired_slots: 0,
+            is_being_repaired: true,
+            ..newest.superblock.clone()
+        })
+    }
+
+    /// Refuses a member of the store, whatever may be destroyed: what is on it is needed.
+    fn check_no_member(&self, onto: &Onto, roots: &Roots) -> Result<(), RecordError> {
+        let there = self.members.iter().filter(|member| member.is_there());
+        for member in there {
+            let names = [member.name.clone(), onto.name.clone()];
+            match candidates(&names, Direction::Write, roots) {
+                Err(RecordError::Usage(_) | RecordError::Target(_)) => {
+                    return Err(RecordError::Usage(format!(
+                        "{} is a member of the store, which is needed to compute what is lost: \
+                         name another place",
+                        onto.name
+                    )));
+                }
+                other => drop(other?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a new member that would fail together with others.
+    fn check_apart(&self, site: &Site<'_>, onto: &Onto, roots: &Roots) -> Result<(), RecordError> {
+        if onto.same_disk {
+            return Ok(());
+        }
+        let there: Vec<&OpenMember> = self
+            .members
+            .iter()
+            .filter(|member| member.is_there())
+            .collect();
+        let places = there
+            .iter()
+            .map(|member| (&member.target, Some(Path::new(&member.name))))
+            .chain([(&site.target, Some(site.path.as_path()))]);
+        let shared = shared_disks(places, roots).into_iter();
+        let mut with_new = shared.filter(|shared| shared.targets.contains(&there.len()));
+        let Some(shared) = with_new.next() else {
+            return Ok(());
+        };
+        let beside = shared.targets.iter().filter_map(|index| there.get(*index));
+        let beside: Vec<&str> = beside.map(|member| member.name.as_str()).collect();
+        Err(RecordError::Usage(format!(
+            "{} is on the same disk as {}, which would take both with it when it fails: use a \
+             member on a disk of its own, or {SAME_DISK} if this is a trial",
+            onto.name,
+            beside.join(" and "),
+        )))
+    }
+}
+
+impl Replacement {
+    /// Single reads and writes of it, as target 0.
+    ///
+    /// # Errors
+    /// [`RecordError::Engine`].
+    pub(crate) fn io(&self, store: &Store) -> Result<MemberIo, RecordError> {
+        let targets = [(&self.target, self.simulated)];
+        open::io_over(&targets, Mode::Record, store.machines(), store.clock())
+    }
+
+    /// Writes its superblock.
+    ///
+    /// # Errors
+    /// [`RecordError::Request`], [`RecordError::Silent`], [`RecordError::Engine`].
+    pub(crate) fn write_superblock(&mut self, store: &Store) -> Result<(), RecordError> {
+        superblocks::write(&mut self.io(store)?, &[(&self.name, &self.superblock)])
+    }
+}
+
+/// A new member on which a repair was begun before.
+fn begun_before(onto: &Onto, roots: &Roots) -> Option<OpenMember> {
+    let names = [onto.name.clone()];
+    let candidate = candidates(&names, Direction::Read, roots).ok()?.pop()?;
+    let (target, _) = open_in_time(candidate, Mode::Read, roots).ok()?;
+    let found = read_members(vec![(target, None)], Mode::Read, &[], &Clock::Real);
+    let begun = found.ok()?.pop()?;
+    begun.superblock.is_being_repaired.then_some(begun)
+}
+
+/// Goes on with a repair that was interrupted.
+fn continued(onto: &Onto, begun: OpenMember, roots: &Roots) -> Result<Replacement, RecordError> {
+    let OpenMember { superblock, .. } = begun;
+    let names = [onto.name.clone()];
+    let mut found = candidates(&names, Direction::Write, roots)?;
+    let candidate = found.pop().expect("there is one for each name");
+    let (target, _) = open_in_time(candidate, Mode::Record, roots)?;
+    Ok(Replacement {
+        superblock,
+        name: onto.name.clone(),
+        is_continued: true,
+        target,
+        simulated: None,
+        created: CreatedFiles::default(),
+    })
+}
+
+fn nothing_missing(onto: &Onto) -> RecordError {
+    RecordError::Usage(format!(
+        "no member of the store is missing, so {} would take the place of none: leave out the \
+         member that it is to replace",
+        onto.name
+    ))
+}
+
+/// How the new member is divided: into as many slots as the lost one had.
+fn geometry_on(site: &Site<'_>, lost: Geometry) -> Result<Geometry, RecordError> {
+    if site.target.kind == TargetKind::File {
+        return Ok(lost);
+    }
+    let capacity_bytes = site.target.capacity_bytes.unwrap_or(0);
+    let member_bytes = capacity_bytes - capacity_bytes % BLOCK_BYTES as u64;
+    if member_bytes < lost.member_bytes {
+        let why = format!(
+            "it has {}, and the member that it is to replace took at least {}: use a larger one",
+            Size(capacity_bytes),
+            Size(lost.member_bytes)
+        );
+        return Err(RecordError::member(site.name, why));
+    }
+    Ok(Geometry {
+        member_bytes,
+        ..lost
+    })
+}

@@ -1,0 +1,210 @@
+//! Rebuilding lost members onto new ones: afterwards the store is whole, and survives as many
+//! losses again.
+
+use std::path::Path;
+
+use sustain_host::Roots;
+use sustain_record::error::RecordError;
+use sustain_record::repair::{RepairEvent, Repaired};
+use sustain_record::store::{Mode, Onto, Store};
+use sustain_targets::Stop;
+use tempfile::TempDir;
+
+use super::*;
+
+fn path_of(folder: &TempDir, member: usize) -> String {
+    let path = folder.path().join(format!("m{member}"));
+    path.to_str().unwrap().to_owned()
+}
+
+fn onto(name: &str) -> Onto {
+    Onto {
+        name: name.to_owned(),
+        destroy: Vec::new(),
+        same_disk: true,
+    }
+}
+
+fn store_in(folder: &TempDir) -> Store {
+    let names = std::fs::read_dir(folder.path()).unwrap();
+    let names = names.map(|entry| entry.unwrap().path().to_str().unwrap().to_owned());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    let mut store = Store::open(&names, Mode::Read, &Roots::default()).unwrap();
+    store.recordings().unwrap();
+    store
+}
+
+/// Rebuilds the first member that is missing in a folder.
+fn repaired(folder: &TempDir) -> Repaired {
+    let mut store = store_in(folder);
+    let missing = store.not_given()[0].index;
+    let (roots, stop) = (Roots::default(), Stop::default());
+    let name = onto(&path_of(folder, missing));
+    let repaired = store.repair_onto(&name, &roots, &stop, &mut |_| ());
+    repaired.unwrap()
+}
+
+/// Takes members away and rebuilds them, one after the other.
+fn lose_and_repair(folder: &TempDir, lost: &[usize]) -> Vec<Repaired> {
+    for member in lost {
+        std::fs::remove_file(path_of(folder, *member)).unwrap();
+    }
+    lost.iter().map(|_| repaired(folder)).collect()
+}
+
+#[test]
+fn a_store_is_whole_when_lost_members_were_rebuilt_and_survives_as_many_losses_again() {
+    for members in 2..=5 {
+        for parities in 1..=2.min(members - 1) {
+            for appends_max in 1..=members - parities {
+                let image = recorded(members, parities, appends_max, 45);
+                // Of five members some of the choices are enough.
+                let step = if members == 5 { 3 } else { 1 };
+                for lost in choices(members, parities).into_iter().step_by(step) {
+                    let case = format!("{members} members, {parities}, {appends_max}, {lost:?}");
+                    let folder = written(&image);
+                    for repaired in lose_and_repair(&folder, &lost) {
+                        assert_eq!(repaired.tally.lost_appends, 0, "{case}");
+                        assert_eq!(repaired.tally.unprotected_groups, 0, "{case}");
+                    }
+                    let rest = opened(&folder, &[]).unwrap();
+                    check_whole(&image, &rest);
+                    let result = rest.verify();
+                    assert!(
+                        result.ok && result.bad.is_empty(),
+                        "{case}: {:?}",
+                        result.bad
+                    );
+                    let protection = result.recordings[0].protection.unwrap();
+                    assert_eq!(usize::from(protection.parities), parities, "{case}");
+                    assert_eq!(protection.unprotected_bytes, 0, "{case}");
+                    let others = choices(members, parities).into_iter();
+                    for left_out in others.step_by(step) {
+                        check_whole(&image, &opened(&folder, &left_out).unwrap());
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_repair_that_was_interrupted_is_no_member_and_goes_on() {
+    let image = recorded(4, 1, 3, 240);
+    let folder = written(&image);
+    std::fs::remove_file(path_of(&folder, 1)).unwrap();
+    let name = path_of(&folder, 1);
+    for after in [0, 1, 3] {
+        let stop = Stop::default();
+        let mut store = store_in(&folder);
+        let mut observer = |event| {
+            if let RepairEvent::Written { slots_done, .. } = event
+                && slots_done >= after
+            {
+                stop.interrupt();
+            }
+        };
+        let ended = store.repair_onto(&onto(&name), &Roots::default(), &stop, &mut observer);
+        let error = ended.unwrap_err();
+        assert!(matches!(error, RecordError::Interrupted(_)), "{error}");
+        let rest = opened(&folder, &[]).unwrap();
+        let notes = rest.store.notes.join("\n");
+        assert!(notes.contains("its repair was interrupted"), "{notes}");
+        check_whole(&image, &rest);
+        let names: Vec<String> = (0..4).map(|member| path_of(&folder, member)).collect();
+        let refused = Store::open(&names, Mode::Record, &Roots::default());
+        let words = refused.err().unwrap().to_string();
+        assert!(words.contains("repair the store onto it again"), "{words}");
+    }
+    let repaired = repaired(&folder);
+    assert!(
+        repaired.tally.kept_bytes >= 3 * u64::from(crate::reading::image::SLOT_BYTES),
+        "{repaired:?}"
+    );
+    for left_out in choices(4, 1) {
+        check_whole(&image, &opened(&folder, &left_out).unwrap());
+    }
+    assert!(opened(&folder, &[]).unwrap().verify().ok);
+}
+
+#[test]
+fn what_is_lost_beyond_parity_is_counted_and_named_and_the_rest_is_rebuilt() {
+    let image = recorded(4, 1, 2, 60);
+    let folder = written(&image);
+    let lost = [0, 2];
+    let known = lost_with(&image, 0, &lost);
+    let repaired = lose_and_repair(&folder, &lost);
+    assert!(repaired.iter().all(|one| one.tally.lost_appends > 0));
+    let rest = opened(&folder, &[]).unwrap();
+    let (bytes, holes) = joined(&parts(&rest.scope(), 0, &Range::All));
+    assert_eq!(holes, known);
+    assert!(are_right(&bytes, 0, &image.offered[0], &holes));
+    let result = rest.verify();
+    assert!(!result.ok);
+    let of_stream = result.bad.iter().filter(|bad| bad.stream == Some(0));
+    let named = of_stream.map(|bad| bad.to_byte.unwrap() - bad.from_byte.unwrap());
+    let known = known.iter().map(|lost| lost.end - lost.start);
+    assert_eq!(named.sum::<u64>(), known.sum::<u64>(), "{:?}", result.bad);
+}
+
+#[test]
+fn a_ring_that_has_come_round_is_rebuilt_as_far_as_it_can_be_read() {
+    let image = ring();
+    for lost in 0..4 {
+        let folder = written(&image);
+        std::fs::remove_file(path_of(&folder, lost)).unwrap();
+        let without = opened(&folder, &[]).unwrap();
+        let from = without.recordings[0].streams[0].readable_from_bytes;
+        drop(without);
+        repaired(&folder);
+        let rest = opened(&folder, &[]).unwrap();
+        let offered = &image.offered[0];
+        let all = Range::Bytes(from..offered.len() as u64);
+        let (bytes, holes) = joined(&parts(&rest.scope(), 0, &all));
+        let early = from + 8 * 40_000;
+        assert!(
+            holes.iter().all(|hole| hole.end <= early),
+            "{lost}: {holes:?}"
+        );
+        assert!(are_right(&bytes, from, offered, &holes), "{lost}");
+        let result = rest.verify();
+        let is_known = |bad: &&Discrepancy| bad.to_byte.is_some_and(|to| to <= early);
+        let others: Vec<&Discrepancy> = result.bad.iter().filter(|bad| !is_known(bad)).collect();
+        assert!(others.is_empty(), "{lost}: {others:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_a_new_member_is_refused_and_nothing_is_written() {
+    let image = recorded(3, 1, 2, 20);
+    let folder = written(&image);
+    let other = tempfile::tempdir().unwrap();
+    let new = other.path().join("new").to_str().unwrap().to_owned();
+    let refused = |onto: &Onto| {
+        let mut store = store_in(&folder);
+        let (roots, stop) = (Roots::default(), Stop::default());
+        let ended = store.repair_onto(onto, &roots, &stop, &mut |_| ());
+        ended.unwrap_err().to_string()
+    };
+    let words = refused(&onto(&new));
+    assert!(
+        words.contains("no member of the store is missing"),
+        "{words}"
+    );
+    std::fs::rename(path_of(&folder, 2), &new).unwrap();
+    let before = std::fs::read(&new).unwrap();
+    // The lost member itself, and a member of the store.
+    for name in [new.clone(), path_of(&folder, 1)] {
+        let words = refused(&onto(&name));
+        assert!(words.contains("permission to destroy"), "{words}");
+    }
+    let apart = Onto {
+        same_disk: false,
+        ..onto(&path_of(&folder, 7))
+    };
+    let words = refused(&apart);
+    assert!(words.contains("on one disk"), "{words}");
+    assert!(!Path::new(&path_of(&folder, 7)).exists());
+    assert!(std::fs::read(&new).unwrap() == before);
+}

@@ -1,0 +1,58 @@
+//! What was rebuilt onto a new member, in words.
+
+use sustain_document::repair::{RepairDocument, RepairedAppends};
+
+use crate::format::{position, stretch};
+use crate::terminal::without_controls;
+use crate::terminal::wrapped::wrapped;
+
+/// The result of `repair`.
+#[must_use]
+pub fn repair_text(document: &RepairDocument, width: usize) -> String {
+    let name = without_controls(&document.member.name);
+    let mut lines = vec![
+        format!("store {}", document.store),
+        format!(
+            "{name} is member {} of it now: {} of data were computed from the other members, and \
+             {} of parity made again, in {}",
+            document.member.number,
+            appends(document.data),
+            appends(document.parity),
+            stretch(document.elapsed_s)
+        ),
+    ];
+    if document.kept_bytes > 0 {
+        lines.push(format!(
+            "{} of that had been written before, by a repair that was interrupted",
+            position(document.kept_bytes)
+        ));
+    }
+    if document.lost.appends > 0 {
+        lines.push(format!(
+            "lost: {} of data, because more of their groups is missing than parity replaces. \
+             `sustain verify` names the bytes",
+            appends(document.lost)
+        ));
+    }
+    if document.unprotected_groups > 0 {
+        lines.push(format!(
+            "{} groups of appends lack parity still, because no place was left for it: what is in \
+             them is there, and is lost with the next member that is",
+            document.unprotected_groups
+        ));
+    }
+    for uuid in &document.still_missing {
+        lines.push(format!(
+            "member {uuid} is missing still: repair it onto another new member"
+        ));
+    }
+    lines.iter().map(|line| wrapped(line, width)).collect()
+}
+
+fn appends(appends: RepairedAppends) -> String {
+    let words = match appends.appends {
+        1 => "append",
+        _ => "appends",
+    };
+    format!("{} {words} ({})", appends.appends, position(appends.bytes))
+}

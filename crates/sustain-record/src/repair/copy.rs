@@ -3,7 +3,8 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use super::draft::{APPEND_BYTES_MIN, DraftAppend, Hole, SlotDraft};
+use super::append::DraftAppend;
+use super::draft::{APPEND_BYTES_MIN, Hole, SlotDraft};
 use super::marks::{end_note, mark_of, sequence_of, start_note};
 use super::old_members::OldMembers;
 use super::replacement_writer::ReplacementWriter;
@@ -199,19 +200,19 @@ impl<'a> SlotCopy<'a> {
             self.tally.kept_bytes += u64::from(self.slot_bytes);
             return self.pass(&draft);
         }
+        self.leave_out_of_earlier(draft.recording());
         self.add_starts(&mut draft)?;
         self.add_parities(&mut draft)?;
-        if draft.is_empty()
-            && let Some(recording) = self.owed_end.take()
-        {
+        let owed_end = self.owed_end.take();
+        let last = self.last.as_ref().map(|last| last.recording);
+        if let Some(recording) = owed_end.filter(|owed| draft.is_empty() && last == Some(*owed)) {
             self.add_end(&mut draft, recording, None)?;
         }
         let told_last = next.and_then(|next| next.first()?.previous);
         let told_last = told_last.filter(|told| told.slot_serial == draft.slot_serial);
-        let recording_behind = match next {
-            Some(next) => next.recording(),
-            None => self.parity.front().map(|lacking| lacking.recording),
-        };
+        let recording_behind = next.and_then(SlotDraft::recording);
+        let in_parity = self.parity.front().map(|lacking| lacking.recording);
+        let recording_behind = recording_behind.or(in_parity);
         if let Some(recording) = draft.recording()
             && recording_behind != Some(recording)
             && draft.last().is_some_and(|last| last.kind != Kind::End)
@@ -219,7 +220,7 @@ impl<'a> SlotCopy<'a> {
         {
             self.owed_end = Some(recording);
         }
-        draft.fill(told_last);
+        draft.fill(told_last, self.last.as_ref());
         self.pass(&draft)?;
         let Some(bytes) = draft.bytes() else {
             return Ok(());
@@ -227,6 +228,18 @@ impl<'a> SlotCopy<'a> {
         let geometry = &self.to.identity.geometry;
         let offset_bytes = geometry.offset_of(slot_start(draft.slot_serial));
         self.to.write(offset_bytes, &bytes)
+    }
+
+    /// Leaves out parity of recordings that the member has come past: all that it has of one lies
+    /// together.
+    fn leave_out_of_earlier(&mut self, recording: Option<u32>) {
+        let last = self.last.as_ref().map(|last| last.recording);
+        let Some(least) = last.max(recording) else {
+            return;
+        };
+        let before = self.parity.len();
+        self.parity.retain(|lacking| lacking.recording >= least);
+        self.tally.unprotected_groups += (before - self.parity.len()) as u64;
     }
 
     /// Goes on behind a slot that is on the member.
@@ -244,9 +257,11 @@ impl<'a> SlotCopy<'a> {
         let mut starts = draft.starts();
         let mut recording = draft.recording();
         if recording.is_none() && self.owed_end.is_none() {
-            let last = self.last.as_ref().map(|last| last.recording);
-            recording = self.parity.front().map(|lacking| lacking.recording);
-            starts.extend((recording != last).then_some(0));
+            let last = self.last.as_ref();
+            let first = self.parity.front().map(|lacking| lacking.recording);
+            recording = first.filter(|first| draft.may_be_of(*first, last));
+            let is_new = recording > last.map(|last| last.recording);
+            starts.extend(is_new.then_some(0));
         }
         let Some(recording) = recording else {
             return Ok(());
@@ -340,15 +355,11 @@ impl<'a> SlotCopy<'a> {
                 .sequence_behind(self.to.member, draft.slot_serial)
         };
         let after = after.or_else(behind);
-        let last_recording = self.last.as_ref().map(|last| last.recording);
         let candidates = self.parity.iter().take(CHOICES_MAX).enumerate();
         let fitting = candidates.filter_map(|(index, lacking)| {
             let sequence = lacking.last_sequence().max(before.unwrap_or(0)) + 1;
             let is_in_order = after.is_none_or(|after| sequence < after);
-            let is_of_slot = match draft.recording() {
-                Some(recording) => recording == lacking.recording,
-                None => last_recording.is_none_or(|last| last <= lacking.recording),
-            };
+            let is_of_slot = draft.may_be_of(lacking.recording, self.last.as_ref());
             let left_bytes = (hole.range.len() as u32).checked_sub(lacking.append_bytes())?;
             let leaves_place = left_bytes == 0 || left_bytes >= APPEND_BYTES_MIN;
             (is_in_order && is_of_slot && leaves_place).then_some((index, sequence))

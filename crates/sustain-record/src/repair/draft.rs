@@ -7,86 +7,15 @@ use std::ops::Range;
 
 use uuid::Uuid;
 
+use super::append::{Beside, DraftAppend, begins_with, end_of, has_bytes_between, start_of};
+use super::marks::begins_recording;
 use crate::format::{
-    AppendPlace, BLOCK_BYTES, CONTROL_STREAM, Descriptor, Kind, PieceChecksums, SEAL_BYTES,
-    append_bytes_for, crc32c, encode_append,
+    AppendPlace, BLOCK_BYTES, Descriptor, Kind, Position, SEAL_BYTES, encode_append,
 };
 use crate::rebuilt::MadeParity;
 
 /// The shortest append.
 pub(super) const APPEND_BYTES_MIN: u32 = 2 * BLOCK_BYTES as u32;
-
-/// An append in a draft.
-#[derive(Debug, Clone)]
-pub(super) struct DraftAppend {
-    pub(super) descriptor: Descriptor,
-    pub(super) bytes: Vec<u8>,
-}
-
-impl DraftAppend {
-    /// Makes an append with this payload and these frame marks, which the descriptor need not tell.
-    fn of(mut descriptor: Descriptor, payload: &[u8], marks: &[u8]) -> DraftAppend {
-        let mut checksums = PieceChecksums::new();
-        checksums.push(payload);
-        descriptor.checksums = checksums.take();
-        descriptor.payload_bytes = payload.len() as u32;
-        descriptor.marks_bytes = marks.len() as u32;
-        descriptor.marks_crc = crc32c(marks);
-        descriptor.append_bytes =
-            append_bytes_for(descriptor.payload_bytes, descriptor.marks_bytes);
-        if !descriptor.has_room_for_drifts() {
-            descriptor.drifts.clear();
-        }
-        let bytes = encode_append(&descriptor, payload, marks);
-        DraftAppend { descriptor, bytes }
-    }
-}
-
-/// What lies around a place.
-struct Beside<'a> {
-    member: Uuid,
-    /// The append before it on the member.
-    previous: Option<&'a Descriptor>,
-    /// The same, if it is of the recording.
-    before: Option<&'a Descriptor>,
-    /// The append behind it in the slot, if it is of the recording.
-    after: Option<&'a Descriptor>,
-}
-
-impl Beside<'_> {
-    /// A descriptor at a place that has nothing of a stream, and tells of the streams what `base`
-    /// does.
-    fn without_bytes(&self, base: &Descriptor, place: AppendPlace, sequence: u64) -> Descriptor {
-        let mut positions = base.positions.clone();
-        for (stream, position) in positions.iter_mut().enumerate() {
-            position.member_bytes = self.member_bytes(stream);
-        }
-        Descriptor {
-            member: self.member,
-            place,
-            sequence,
-            stream: CONTROL_STREAM,
-            gap: None,
-            stream_offset_bytes: 0,
-            previous: self.previous.map(|previous| previous.place),
-            flushed_sequence: self.previous.map_or(0, |previous| previous.sequence),
-            first_frame: 0,
-            positions,
-            ..base.clone()
-        }
-    }
-
-    /// Payload of a stream that the recording had put on the member.
-    fn member_bytes(&self, stream: usize) -> u64 {
-        let at_end = |before: &Descriptor| {
-            let position = before.positions.get(stream);
-            position.map_or(0, |position| position.member_bytes)
-        };
-        let before = self.before.map(at_end);
-        let after = self.after.map(|after| member_bytes_before(after, stream));
-        before.or(after).unwrap_or(0)
-    }
-}
 
 /// A slot that is being put together.
 #[derive(Debug)]
@@ -212,8 +141,23 @@ impl SlotDraft {
 
     /// The number of the recording that the slot is of, if that is known.
     pub(super) fn recording(&self) -> Option<u32> {
-        let first = self.first().or(self.stand_in.as_ref());
-        first.map(|first| first.recording)
+        // If its recording began farther on, the slot is of another one.
+        let stand_in = self.stand_in.as_ref().filter(|one| one.start.is_some());
+        self.first().or(stand_in).map(|first| first.recording)
+    }
+
+    /// Whether it may be a slot of this recording, given the newest append before it. All that a
+    /// member has of a recording lies together.
+    pub(super) fn may_be_of(&self, recording: u32, last: Option<&Descriptor>) -> bool {
+        match self.recording() {
+            Some(own) => own == recording,
+            // What comes next is of a recording that began behind this slot.
+            None => {
+                let next = self.stand_in.as_ref().map(|next| next.recording);
+                last.is_none_or(|last| last.recording <= recording)
+                    && next.is_none_or(|next| recording < next)
+            }
+        }
     }
 
     /// Whether it has nothing but what stands in at its beginning.
@@ -305,10 +249,25 @@ impl SlotDraft {
     ) -> bool {
         let place = self.place(slot_offset_bytes);
         let beside = self.beside(slot_offset_bytes, base.recording_id, last);
-        let own = match base.kind {
+        let at_first;
+        let own = match (base.kind, beside.before) {
             // A repeated start tells how far all had come by then.
-            Kind::Start => beside.before.unwrap_or(base),
-            Kind::Data | Kind::End | Kind::Parity => base,
+            (Kind::Start, Some(before)) => before,
+            (Kind::Start, None) if !begins_recording(base) => {
+                let stand_in = self.stand_in.as_ref();
+                let after = beside
+                    .after
+                    .or(stand_in.filter(|one| one.start == Some(place)));
+                let Some(after) = after.filter(|after| begins_with(after)) else {
+                    return false;
+                };
+                at_first = Descriptor {
+                    positions: vec![Position::default(); after.positions.len()],
+                    ..base.clone()
+                };
+                &at_first
+            }
+            _ => base,
         };
         let start = match base.kind {
             Kind::Start => Some(place),
@@ -327,36 +286,52 @@ impl SlotDraft {
     }
 
     /// Fills what is left. `told_last` is where the last append lies, as the next slot says.
-    pub(super) fn fill(&mut self, told_last: Option<AppendPlace>) {
+    /// `last` is the newest append before the slot.
+    pub(super) fn fill(&mut self, told_last: Option<AppendPlace>, last: Option<&Descriptor>) {
         let is_empty_at_start = self.appends.first().is_none_or(|first| start_of(first) > 0);
         if let Some(stand_in) = self.stand_in.take().filter(|_| is_empty_at_start) {
-            let bytes = encode_append(&stand_in, &[], &[]);
-            self.add(DraftAppend {
-                descriptor: stand_in,
-                bytes,
-            });
+            self.begin(stand_in, last);
         }
         for hole in self.holes().into_iter().rev() {
             let named = match hole.after {
                 Some(after) => self.appends[after].descriptor.previous,
+                // Nothing of a recording lies behind its end mark.
+                None if self.last().is_some_and(|last| last.kind == Kind::End) => None,
                 None => told_last,
             };
             let named = named.filter(|named| named.slot_serial == self.slot_serial);
             let named = named.map(|named| named.slot_offset_bytes);
             for range in fillers(&hole, named) {
-                self.add_filler(range);
+                let before = self.index_of(range.start).checked_sub(1);
+                if let Some(before) = before.map(|before| self.appends[before].descriptor.clone()) {
+                    self.add_filler(range, &before);
+                }
             }
         }
     }
 
-    /// Puts something in a stretch that counts as an append, and has nothing of its own.
-    fn add_filler(&mut self, range: Range<u32>) {
+    /// Puts something at the beginning, so that bisection over the slots finds its way: it goes on
+    /// with the recording before where that may have had the slot.
+    fn begin(&mut self, stand_in: Descriptor, last: Option<&Descriptor>) {
+        let goes_on = last.filter(|last| {
+            let is_same = last.recording_id == stand_in.recording_id;
+            last.kind != Kind::End && (is_same || stand_in.start.is_none())
+        });
+        match goes_on {
+            Some(last) => self.add_filler(0..APPEND_BYTES_MIN, last),
+            None if stand_in.start.is_some() => self.add(DraftAppend {
+                bytes: encode_append(&stand_in, &[], &[]),
+                descriptor: stand_in,
+            }),
+            None => {}
+        }
+    }
+
+    /// Puts something in a stretch that counts as an append, and has nothing of its own, behind
+    /// this append.
+    fn add_filler(&mut self, range: Range<u32>, before: &Descriptor) {
         let place = self.place(range.start);
         let index = self.index_of(range.start);
-        let before = index.checked_sub(1).map(|before| &self.appends[before]);
-        let Some(before) = before.map(|before| &before.descriptor) else {
-            return;
-        };
         let sequence = before.sequence.saturating_add(1);
         let mut behind = self.appends[index..].iter();
         if behind.any(|after| after.descriptor.sequence <= sequence) {
@@ -417,34 +392,4 @@ fn fillers(hole: &Hole, named: Option<u32>) -> impl Iterator<Item = Range<u32>> 
         (None, None) => [start..start, start..start],
     };
     ranges.into_iter().filter(|range| !range.is_empty())
-}
-
-fn start_of(append: &DraftAppend) -> u32 {
-    append.descriptor.place.slot_offset_bytes
-}
-
-fn end_of(append: &DraftAppend) -> u32 {
-    start_of(append) + append.descriptor.append_bytes
-}
-
-/// Payload of a stream that the recording had put on the member before an append.
-fn member_bytes_before(descriptor: &Descriptor, stream: usize) -> u64 {
-    let own_bytes = match usize::from(descriptor.stream) == stream {
-        true => u64::from(descriptor.payload_bytes),
-        false => 0,
-    };
-    let position = descriptor.positions.get(stream).copied();
-    position
-        .unwrap_or_default()
-        .member_bytes
-        .saturating_sub(own_bytes)
-}
-
-/// Whether the member was given bytes of a stream between two appends of a recording.
-fn has_bytes_between(before: &Descriptor, after: &Descriptor) -> bool {
-    let mut streams = 0..after.positions.len();
-    streams.any(|stream| {
-        let position = before.positions.get(stream).copied().unwrap_or_default();
-        member_bytes_before(after, stream) > position.member_bytes
-    })
 }

@@ -3,6 +3,7 @@
 
 use crate::format::{AppendPlace, Descriptor, EndNote, Kind, StartNote};
 use crate::rebuilt::{FoundGroups, FoundMark};
+use crate::store::SEQUENCE_STEP;
 
 /// The oldest start of a recording, or its newest end mark, if any is found.
 pub(super) fn mark_of(found: &FoundGroups, recording: u32, kind: Kind) -> Option<&FoundMark> {
@@ -30,7 +31,18 @@ pub(super) fn sequence_of(
         Kind::Start | Kind::Data | Kind::Parity => behind,
     };
     let most = after.map_or(u64::MAX, |after| after.saturating_sub(1));
-    (least <= most).then(|| mark.sequence.clamp(least, most))
+    // A start that is repeated in a ring comes in the middle of its recording.
+    let wanted = match mark.kind == Kind::Start && !begins_recording(mark) {
+        true => mark.sequence - mark.sequence % SEQUENCE_STEP,
+        false => mark.sequence,
+    };
+    (least <= most).then(|| wanted.clamp(least, most))
+}
+
+/// Whether nothing of its recording was offered before a start.
+pub(super) fn begins_recording(start: &Descriptor) -> bool {
+    let mut positions = start.positions.iter();
+    positions.all(|position| position.next_offset_bytes == 0)
 }
 
 /// The note of a start on this member, made of that of another one. `before` is the last append

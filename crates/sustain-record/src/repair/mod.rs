@@ -1,6 +1,7 @@
 //! Rebuilds what a lost member of a store with parity had onto a new one, for `sustain repair`. It
 //! keeps no state but what it has written, so it can be interrupted and goes on.
 
+mod append;
 mod copy;
 mod draft;
 mod marks;

@@ -58,7 +58,7 @@ pub const FILE_NAME: &str = "sustain.store";
 
 /// A new recording begins at a multiple of this sequence, because a crash may have destroyed
 /// appends with larger sequences than those that are left.
-const SEQUENCE_STEP: u64 = 1 << 20;
+pub(crate) const SEQUENCE_STEP: u64 = 1 << 20;
 
 /// The purpose for which a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

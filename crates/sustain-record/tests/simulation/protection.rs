@@ -17,8 +17,17 @@ use crate::check::{Given, ReadBack, View};
 use crate::history::{Append, History};
 use crate::spans::Spans;
 
+/// Checks what parity promises of a store that nothing but the recorder has touched. Returns what
+/// was met.
+pub fn check_parity(bench: &mut Bench) -> Vec<&'static str> {
+    let mut met = check_protection(bench);
+    met.extend(check_restoring(bench));
+    met.extend(check_repair(bench));
+    met
+}
+
 /// Takes away as many members as parity replaces, and reads the rest. Returns what was met.
-pub fn check_protection(bench: &mut Bench) -> Vec<&'static str> {
+fn check_protection(bench: &mut Bench) -> Vec<&'static str> {
     let parities = bench.plan.recordings.iter().map(|plan| plan.parities);
     let parities = parities.max().unwrap_or(0);
     let mut gone = failed(&bench.history.borrow());
@@ -33,6 +42,55 @@ pub fn check_protection(bench: &mut Bench) -> Vec<&'static str> {
         gone.insert(bench.draw.below(bench.disks.len() as u64) as usize);
     }
     check_what_is_owed(bench, &gone);
+    met
+}
+
+/// Rebuilds as many members as parity replaces on empty disks, takes as many away again, reads the
+/// rest, and puts all back. Returns what was met.
+fn check_repair(bench: &mut Bench) -> Vec<&'static str> {
+    let parities = bench.plan.recordings.iter().map(|plan| plan.parities);
+    let parities = parities.max().unwrap_or(0);
+    let mut lost = failed(&bench.history.borrow());
+    if parities == 0 || lost.len() > parities || bench.plan.has_pins() {
+        return Vec::new();
+    }
+    while lost.len() < parities {
+        lost.insert(bench.draw.below(bench.disks.len() as u64) as usize);
+    }
+    let mut before = Vec::new();
+    for member in &lost {
+        let capacity_bytes = bench.plan.members[*member].capacity_bytes as usize;
+        let mut bytes = vec![0; capacity_bytes];
+        bench.machine.read_contents(*member, 0, &mut bytes);
+        bench
+            .machine
+            .write_contents(*member, 0, &vec![0; capacity_bytes]);
+        before.push((*member, bytes));
+    }
+    let mut met = vec!["lost members are rebuilt"];
+    let mut left = lost.clone();
+    let mut is_protected = true;
+    for member in &lost {
+        let mut store = bench.open_without_all(&left, Mode::Read);
+        store.recordings().expect("the recordings can be listed");
+        let repaired = store.repair_onto_simulated(&bench.disks[*member]);
+        let repaired = repaired.expect("it can be rebuilt");
+        is_protected &= repaired.tally.unprotected_groups == 0;
+        left.remove(member);
+    }
+    // What was on them is there again, whatever was on them only.
+    check_what_is_owed(bench, &BTreeSet::new());
+    if is_protected {
+        let mut gone = BTreeSet::new();
+        while gone.len() < parities {
+            gone.insert(bench.draw.below(bench.disks.len() as u64) as usize);
+        }
+        check_what_is_owed(bench, &gone);
+        met.push("members are gone after others were rebuilt");
+    }
+    for (member, bytes) in before {
+        bench.machine.write_contents(member, 0, &bytes);
+    }
     met
 }
 
@@ -93,7 +151,7 @@ const DAMAGED_GROUPS_MAX: u64 = 3;
 
 /// Damages as many appends of a few groups as parity replaces, reads everything, and puts them back.
 /// Returns what was met.
-pub fn check_restoring(bench: &mut Bench) -> Vec<&'static str> {
+fn check_restoring(bench: &mut Bench) -> Vec<&'static str> {
     let targets = {
         let history = bench.history.borrow();
         if !failed(&history).is_empty() {

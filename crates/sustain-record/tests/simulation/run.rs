@@ -9,7 +9,7 @@ use crate::engine::Fate;
 use crate::history::Append;
 use crate::outcome::check_result;
 use crate::plan::{CutKind, Plan};
-use crate::protection::{check_protection, check_restoring};
+use crate::protection::check_parity;
 
 /// Runs a plan. Returns what it met.
 ///
@@ -68,8 +68,7 @@ pub fn run(plan: &Plan, is_reported: bool) -> BTreeSet<&'static str> {
     is_untouched &= missing.is_none();
     let has_bad_byte = plan.members.iter().any(|member| member.bad_byte.is_some());
     if is_untouched && !has_bad_byte {
-        met.extend(check_protection(&mut bench));
-        met.extend(check_restoring(&mut bench));
+        met.extend(check_parity(&mut bench));
     }
     if needs_parity(&bench) {
         return met;

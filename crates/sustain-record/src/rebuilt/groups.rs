@@ -300,6 +300,12 @@ impl BrokenGroup {
 }
 
 impl FoundGroup {
+    /// Whether this parity, from 0, is there.
+    pub(crate) fn has_parity(&self, number: usize) -> bool {
+        let mut parities = self.parities.iter();
+        parities.any(|parity| parity.number == number)
+    }
+
     /// The group as it is when those are lost that are not there, and these as well.
     fn broken(&self, lost: &[usize]) -> BrokenGroup {
         let is_lost = |position: &usize| self.data[*position].is_none() || lost.contains(position);

@@ -77,11 +77,7 @@ impl FoundGroups {
 
 /// The first parity that a group lacks, if its data is there or can be computed.
 fn lacking_of(id: u64, group: &FoundGroup) -> Option<LackingParity> {
-    let is_there = |number: &usize| {
-        let mut parities = group.parities.iter();
-        parities.any(|parity| parity.number == *number)
-    };
-    let number = (0..usize::from(group.list.parities)).find(|number| !is_there(number))?;
+    let number = (0..usize::from(group.list.parities)).find(|one| !group.has_parity(*one))?;
     let lost = group.data.iter().filter(|part| part.is_none()).count();
     (lost <= group.parities.len()).then(|| LackingParity {
         group: id,

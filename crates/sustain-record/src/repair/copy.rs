@@ -1,6 +1,6 @@
 //! Writes what a lost member had, slot by slot in their order, from what is computed of it.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::append::DraftAppend;
@@ -10,7 +10,7 @@ use super::old_members::OldMembers;
 use super::replacement_writer::ReplacementWriter;
 use super::tally::RepairTally;
 use crate::error::RecordError;
-use crate::format::{AppendPlace, Descriptor, Kind};
+use crate::format::{AppendPlace, Descriptor, GroupList, Kind, marks_range};
 use crate::reading::bytes::SharedBytes;
 use crate::reading::examine::{Slot, examine};
 use crate::rebuilt::LackingParity;
@@ -82,8 +82,7 @@ impl<'a> SlotCopy<'a> {
                 return Ok(None);
             }
             let before = self.last.as_ref().map(|last| last.sequence);
-            let member = self.to.identity.member;
-            let draft = SlotDraft::new(member, behind, self.slot_bytes);
+            let draft = self.draft(behind)?;
             self.write(draft, None)?;
             if self.last.as_ref().map(|last| last.sequence) == before {
                 break;
@@ -97,18 +96,24 @@ impl<'a> SlotCopy<'a> {
     /// What can be computed of a slot.
     fn draft(&mut self, slot_serial: u64) -> Result<SlotDraft, RecordError> {
         let mut draft = SlotDraft::new(self.to.identity.member, slot_serial, self.slot_bytes);
-        if self.to.is_continued
-            && let Some(kept) = self.kept(slot_serial)?
-        {
+        let own = match self.own_appends(slot_serial)? {
+            Some(own) => own,
+            None => {
+                draft.set_kept();
+                return Ok(draft);
+            }
+        };
+        if let Some(kept) = self.kept(slot_serial, &own) {
             return Ok(kept);
         }
         let offset_bytes = self.to.identity.geometry.offset_of(slot_start(slot_serial));
         let length_bytes = self.slot_bytes as usize;
         // What cannot be read at once is computed append by append.
         let read = self.from.read(self.to.member, offset_bytes, length_bytes)?;
-        for append in self.whole_appends(slot_serial, read.unwrap_or_default()) {
+        for (append, is_whole) in self.appends_in(slot_serial, read.unwrap_or_default()) {
             match append.descriptor.kind {
-                Kind::Data => draft.add(append),
+                Kind::Data if is_whole => draft.add(append),
+                Kind::Data => {}
                 _ => draft.set_stand_in(append.descriptor),
             }
         }
@@ -119,6 +124,15 @@ impl<'a> SlotCopy<'a> {
             let Some(entry) = entry.filter(|entry| !draft.has(entry.place, entry.sequence)) else {
                 continue;
             };
+            let is_it = |(append, is_whole): &&(DraftAppend, bool)| {
+                let descriptor = &append.descriptor;
+                *is_whole
+                    && (descriptor.place, descriptor.sequence) == (entry.place, entry.sequence)
+            };
+            if let Some((append, _)) = own.iter().find(is_it) {
+                draft.add(append.clone());
+                continue;
+            }
             let computed = self.from.compute(group_id, position)?;
             let append = computed.and_then(|bytes| {
                 let (descriptor, _) = Descriptor::decode(&bytes).ok()?;
@@ -133,43 +147,86 @@ impl<'a> SlotCopy<'a> {
                 }
             }
         }
+        // Whatever else the member has is kept. Pieces of damaged data may still be read.
+        for (append, is_whole) in own {
+            let is_data = append.descriptor.kind == Kind::Data;
+            let is_filler = is_filler(&append.descriptor);
+            if is_data || is_whole && !is_filler && self.fits(&append) {
+                self.leave_out_group(&append.descriptor);
+                draft.add(append);
+            }
+        }
         Ok(draft)
     }
 
-    /// A slot as an earlier repair has written it, if all that can be computed of it is there.
-    fn kept(&mut self, slot_serial: u64) -> Result<Option<SlotDraft>, RecordError> {
-        let offset_bytes = self.to.identity.geometry.offset_of(slot_start(slot_serial));
-        let slot_bytes = self.slot_bytes;
-        let Some(bytes) = self.to.read(offset_bytes, slot_bytes as usize)? else {
-            return Ok(None);
-        };
-        let mut draft = SlotDraft::new(self.to.identity.member, slot_serial, slot_bytes);
-        for append in self.whole_appends(slot_serial, bytes) {
-            draft.add(append);
+    /// The appends that the member has in a slot already, and whether each is whole; none if it has
+    /// written the slot again since.
+    fn own_appends(
+        &mut self,
+        slot_serial: u64,
+    ) -> Result<Option<Vec<(DraftAppend, bool)>>, RecordError> {
+        if !self.to.is_continued {
+            return Ok(Some(Vec::new()));
         }
-        let mut wanted = self.from.found.in_slot(self.to.member, slot_serial);
+        let identity = &self.to.identity;
+        let offset_bytes = identity.geometry.offset_of(slot_start(slot_serial));
+        let bytes = self.to.read(offset_bytes, self.slot_bytes as usize)?;
+        let head = self.to.identity.head(&bytes);
+        let is_newer = head.is_some_and(|head| head.place().slot_serial > slot_serial);
+        Ok((!is_newer).then(|| self.appends_in(slot_serial, bytes)))
+    }
+
+    /// A slot as the member has it, if that is whole and all that can be computed of it is there.
+    fn kept(&mut self, slot_serial: u64, own: &[(DraftAppend, bool)]) -> Option<SlotDraft> {
+        let is_whole = |(append, is_whole): &(DraftAppend, bool)| *is_whole && self.fits(append);
+        let is_whole = !own.is_empty() && own.iter().all(is_whole);
+        let mut draft = SlotDraft::new(self.to.identity.member, slot_serial, self.slot_bytes);
+        for (append, _) in own {
+            draft.add(append.clone());
+        }
+        let found = Arc::clone(&self.from.found);
+        let mut wanted = found.in_slot(self.to.member, slot_serial);
         let is_complete = wanted.all(|(group, position)| {
-            let group = self.from.found.group(group);
+            let group = found.group(group);
             let entry = group.map(|group| group.list.entries[position]);
             entry.is_some_and(|entry| draft.has(entry.place, entry.sequence))
         });
-        if !is_complete || draft.first().is_none() {
-            return Ok(None);
+        if !is_whole || !is_complete {
+            return None;
         }
-        let of_groups = draft
-            .appends()
-            .filter(|append| append.descriptor.kind == Kind::Parity);
-        let groups: HashSet<u64> = of_groups
-            .map(|append| append.descriptor.parity_group)
-            .collect();
-        self.parity
-            .retain(|lacking| !groups.contains(&lacking.group));
+        for (append, _) in own {
+            self.leave_out_group(&append.descriptor);
+        }
         draft.set_kept();
-        Ok(Some(draft))
+        Some(draft)
     }
 
-    /// The appends of data in a slot that are whole, and what stands in for others.
-    fn whole_appends(&self, slot_serial: u64, bytes: Vec<u8>) -> Vec<DraftAppend> {
+    /// Whether an append that the member has fits what the others have: while it was away, parity
+    /// may have been made again.
+    fn fits(&self, append: &DraftAppend) -> bool {
+        let descriptor = &append.descriptor;
+        if descriptor.kind != Kind::Parity || is_filler(descriptor) {
+            return true;
+        }
+        let list = append.bytes.get(marks_range(descriptor));
+        let list = list.and_then(|list| GroupList::decode(list).ok());
+        let number = usize::from(descriptor.parity_role).saturating_sub(1);
+        match self.from.found.group(descriptor.parity_group) {
+            Some(group) => list.as_ref() == Some(&group.list) && !group.has_parity(number),
+            None => list.is_some(),
+        }
+    }
+
+    /// Notes that the member has an append: parity of a group is not put there twice.
+    fn leave_out_group(&mut self, append: &Descriptor) {
+        if append.kind == Kind::Parity {
+            self.parity
+                .retain(|lacking| lacking.group != append.parity_group);
+        }
+    }
+
+    /// The appends in the bytes of a slot, and whether each is whole.
+    fn appends_in(&self, slot_serial: u64, bytes: Vec<u8>) -> Vec<(DraftAppend, bool)> {
         let bytes = SharedBytes::from(bytes);
         let slot = Slot {
             member: self.to.member,
@@ -179,16 +236,14 @@ impl<'a> SlotCopy<'a> {
             restored_at_bytes: &[],
         };
         let found = examine(&self.to.identity, slot).into_iter();
-        let whole = found.filter(|one| {
-            let is_stand_in = one.origin.descriptor.kind == Kind::Parity;
-            is_stand_in || one.damaged.is_empty() && one.origin.sealed && one.origin.marks.is_some()
-        });
-        let append = whole.filter_map(|one| {
+        let append = found.filter_map(|one| {
+            let is_whole =
+                one.damaged.is_empty() && one.origin.sealed && one.origin.marks.is_some();
             let descriptor = one.origin.descriptor.clone();
             let start = descriptor.place.slot_offset_bytes as usize;
             let range = start..start + descriptor.append_bytes as usize;
             let bytes = bytes.get(range)?.to_vec();
-            Some(DraftAppend { descriptor, bytes })
+            Some((DraftAppend { descriptor, bytes }, is_whole))
         });
         append.collect()
     }
@@ -366,6 +421,11 @@ impl<'a> SlotCopy<'a> {
         });
         fitting.min_by_key(|(index, _)| *index)
     }
+}
+
+/// Whether an append has nothing, and only fills a place.
+fn is_filler(descriptor: &Descriptor) -> bool {
+    descriptor.kind == Kind::Parity && descriptor.parity_group == 0
 }
 
 fn slot_start(slot_serial: u64) -> AppendPlace {

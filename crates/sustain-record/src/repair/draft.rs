@@ -55,10 +55,14 @@ impl SlotDraft {
         }
     }
 
-    /// Adds an append, where nothing is in its way.
+    /// Adds an append, where nothing is in its way and sequences still grow with places.
     pub(super) fn add(&mut self, append: DraftAppend) {
         let start = start_of(&append);
         let index = self.index_of(start);
+        let sequence = append.descriptor.sequence;
+        let (before, after) = self.sequences_at(start);
+        let is_in_order = before.is_none_or(|before| before < sequence)
+            && after.is_none_or(|after| sequence < after);
         let is_free = self.appends[..index]
             .last()
             .is_none_or(|before| end_of(before) <= start)
@@ -66,7 +70,7 @@ impl SlotDraft {
                 .appends
                 .get(index)
                 .is_none_or(|after| end_of(&append) <= start_of(after));
-        if is_free && end_of(&append) <= self.slot_bytes {
+        if is_free && is_in_order && end_of(&append) <= self.slot_bytes {
             self.appends.insert(index, append);
         }
     }

@@ -135,7 +135,10 @@ impl Store {
             )));
         };
         writer.flush()?;
-        replacement.superblock.slots_begun = behind;
+        // Behind that it may have what no other member knows of.
+        let begun_before = replacement.superblock.slots_begun;
+        let has_ended = has_ended && begun_before <= behind;
+        replacement.superblock.slots_begun = behind.max(begun_before);
         replacement.superblock.repaired_slots = behind;
         replacement.superblock.is_being_repaired = false;
         replacement.superblock.has_ended = has_ended;

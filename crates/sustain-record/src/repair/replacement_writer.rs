@@ -4,7 +4,8 @@ use sustain_disk::engine::Operation;
 use sustain_disk::error::{IoFault, RequestError};
 
 use crate::error::RecordError;
-use crate::member_io::MemberIo;
+use crate::format::BLOCK_BYTES;
+use crate::member_io::{MemberIo, ReadOrder};
 use crate::walk::AppendIdentity;
 
 /// The member that is written.
@@ -14,7 +15,8 @@ pub(super) struct ReplacementWriter {
     pub(super) identity: AppendIdentity,
     /// Its place in the table of members.
     pub(super) member: usize,
-    /// Whether an earlier repair was interrupted there.
+    /// Whether something of the lost member is on it: an earlier repair was interrupted there, or it
+    /// is the lost member itself.
     pub(super) is_continued: bool,
 }
 
@@ -26,15 +28,30 @@ impl ReplacementWriter {
         flushed.map_err(|fault| self.failed(Operation::Flush, 0, fault))
     }
 
-    /// Reads a stretch; none if it cannot be read.
+    /// Reads a stretch. Where it cannot be read there are zeros.
     pub(super) fn read(
         &mut self,
         offset_bytes: u64,
         length_bytes: usize,
-    ) -> Result<Option<Vec<u8>>, RecordError> {
-        let read = self.io.read(0, offset_bytes, length_bytes);
+    ) -> Result<Vec<u8>, RecordError> {
+        let whole = self.io.read(0, offset_bytes, length_bytes);
         self.io.check_engine()?;
-        Ok(read.ok())
+        if let Ok(whole) = whole {
+            return Ok(whole);
+        }
+        let starts = (0..length_bytes).step_by(BLOCK_BYTES);
+        let orders = starts.map(|start| ReadOrder {
+            member: 0,
+            offset_bytes: offset_bytes + start as u64,
+            length_bytes: BLOCK_BYTES.min(length_bytes - start),
+        });
+        let orders: Vec<ReadOrder> = orders.collect();
+        let blocks = self.io.read_all(&orders).into_iter().zip(&orders);
+        let read =
+            blocks.flat_map(|(block, order)| block.unwrap_or_else(|_| vec![0; order.length_bytes]));
+        let read = read.collect();
+        self.io.check_engine()?;
+        Ok(read)
     }
 
     /// Writes whole blocks.

@@ -10,7 +10,7 @@ use sustain_document::setting::SAME_DISK;
 use sustain_host::Roots;
 use sustain_targets::{CreatedFiles, SimulatedDisk, Stop, shared_disks};
 
-use super::candidate::candidates;
+use super::candidate::{candidates, check_locked};
 use super::create::{CreateEvent, CreatePlan, Site, open_sites, prepare_files, sync_folder};
 use super::open::{self, open_in_time, read_members};
 use super::{Missing, Mode, OpenMember, Store, superblocks, wipe};
@@ -35,7 +35,8 @@ pub struct Onto {
 pub(crate) struct Replacement {
     pub(crate) superblock: Superblock,
     pub(crate) name: String,
-    /// Whether an earlier repair was interrupted there.
+    /// Whether something of the lost member is on it: an earlier repair was interrupted there, or it
+    /// is the lost member itself.
     pub(crate) is_continued: bool,
     target: Target,
     simulated: Option<SimulatedTarget>,
@@ -56,13 +57,13 @@ impl Store {
         observer: &mut dyn FnMut(CreateEvent),
     ) -> Result<Replacement, RecordError> {
         let missing = self.not_given();
-        if let Some(begun) = begun_before(onto, roots)
-            && begun.superblock.store == self.id
-            && missing
-                .iter()
-                .any(|one| one.member == begun.superblock.member)
-        {
-            return continued(onto, begun, roots);
+        if let Some(begun) = begun_before(onto, roots).filter(|begun| self.lacks(begun)) {
+            let names = [onto.name.clone()];
+            let mut found = candidates(&names, Direction::Write, roots)?;
+            let candidate = found.pop().expect("there is one for each name");
+            let (target, _) = open_in_time(candidate, Mode::Record, roots)?;
+            check_locked(&target)?;
+            return Ok(self.continued(OpenMember { target, ..begun }));
         }
         let missing = *missing.first().ok_or_else(|| nothing_missing(onto))?;
         self.check_no_member(onto, roots)?;
@@ -106,6 +107,12 @@ impl Store {
     /// The same on a disk of a simulated machine.
     pub(crate) fn replacement_on(&self, disk: &SimulatedDisk) -> Result<Replacement, RecordError> {
         let name = disk.target.name.clone();
+        let targets = vec![(disk.target.clone(), Some(disk.simulated))];
+        let found = read_members(targets, Mode::Read, self.machines(), self.clock());
+        let own = found.ok().and_then(|mut found| found.pop());
+        if let Some(own) = own.filter(|own| self.lacks(own)) {
+            return Ok(self.continued(own));
+        }
         let missing = self.not_given();
         let missing = missing
             .first()
@@ -154,6 +161,41 @@ impl Store {
             is_being_repaired: true,
             ..newest.superblock.clone()
         })
+    }
+
+    /// Whether a member is one that is missing.
+    fn lacks(&self, member: &OpenMember) -> bool {
+        let mut missing = self.not_given().into_iter();
+        member.superblock.store == self.id
+            && missing.any(|missing| missing.member == member.superblock.member)
+    }
+
+    /// Goes on with what is on a member already. What it has stays, and it is a member as before
+    /// until all that it lacks is there.
+    fn continued(&self, begun: OpenMember) -> Replacement {
+        let there = self.members.iter().filter(|member| member.is_there());
+        let newest = there.max_by_key(|member| member.superblock.generation);
+        let own = begun.superblock;
+        let superblock = match newest.map(|newest| &newest.superblock) {
+            Some(newest) => Superblock {
+                generation: newest.generation.max(own.generation) + 1,
+                recordings_begun: newest.recordings_begun.max(own.recordings_begun),
+                parities: newest.parities,
+                slot_counts: newest.slot_counts.clone(),
+                pins: Vec::new(),
+                pins_numbered: newest.largest_pin().max(own.largest_pin()),
+                ..own
+            },
+            None => own,
+        };
+        Replacement {
+            superblock,
+            name: begun.name,
+            is_continued: true,
+            target: begun.target,
+            simulated: begun.simulated,
+            created: CreatedFiles::default(),
+        }
     }
 
     /// Refuses a member of the store, whatever may be destroyed: what is on it is needed.
@@ -224,31 +266,15 @@ impl Replacement {
     }
 }
 
-/// A new member on which a repair was begun before.
+/// The member of a store that is there already: a repair was begun on it before, or it is one that
+/// was lost.
 fn begun_before(onto: &Onto, roots: &Roots) -> Option<OpenMember> {
     let names = [onto.name.clone()];
     let candidate = candidates(&names, Direction::Read, roots).ok()?.pop()?;
     let (target, _) = open_in_time(candidate, Mode::Read, roots).ok()?;
     let found = read_members(vec![(target, None)], Mode::Read, &[], &Clock::Real);
     let begun = found.ok()?.pop()?;
-    begun.superblock.is_being_repaired.then_some(begun)
-}
-
-/// Goes on with a repair that was interrupted.
-fn continued(onto: &Onto, begun: OpenMember, roots: &Roots) -> Result<Replacement, RecordError> {
-    let OpenMember { superblock, .. } = begun;
-    let names = [onto.name.clone()];
-    let mut found = candidates(&names, Direction::Write, roots)?;
-    let candidate = found.pop().expect("there is one for each name");
-    let (target, _) = open_in_time(candidate, Mode::Record, roots)?;
-    Ok(Replacement {
-        superblock,
-        name: onto.name.clone(),
-        is_continued: true,
-        target,
-        simulated: None,
-        created: CreatedFiles::default(),
-    })
+    Some(begun)
 }
 
 fn nothing_missing(onto: &Onto) -> RecordError {

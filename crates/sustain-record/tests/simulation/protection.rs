@@ -62,9 +62,7 @@ fn check_repair(bench: &mut Bench) -> Vec<&'static str> {
         let capacity_bytes = bench.plan.members[*member].capacity_bytes as usize;
         let mut bytes = vec![0; capacity_bytes];
         bench.machine.read_contents(*member, 0, &mut bytes);
-        bench
-            .machine
-            .write_contents(*member, 0, &vec![0; capacity_bytes]);
+        leave_little(bench, *member, bytes.clone());
         before.push((*member, bytes));
     }
     let mut met = vec!["lost members are rebuilt"];
@@ -92,6 +90,25 @@ fn check_repair(bench: &mut Bench) -> Vec<&'static str> {
         bench.machine.write_contents(member, 0, &bytes);
     }
     met
+}
+
+/// Leaves an empty disk in the place of a member, or what has been damaged of it.
+fn leave_little(bench: &mut Bench, member: usize, mut bytes: Vec<u8>) {
+    let geometry = bench.history.borrow().geometries[member];
+    let slots = geometry.first_slot_offset_bytes..geometry.slots_end_bytes();
+    match bench.draw.chance(500) {
+        true => bytes.fill(0),
+        false => {
+            for _ in 0..1 + bench.draw.below(8) {
+                let start = slots.start + bench.draw.below(slots.end - slots.start);
+                let length = bench.draw.magnitude(1.0, (slots.end - start) as f64) as u64;
+                let end = (start + length).min(slots.end) as usize;
+                let stretch = &mut bytes[start as usize..end];
+                stretch.iter_mut().for_each(|byte| *byte = !*byte);
+            }
+        }
+    }
+    bench.machine.write_contents(member, 0, &bytes);
 }
 
 /// Reads a store without some members, and checks that all that was protected comes back.

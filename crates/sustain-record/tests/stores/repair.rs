@@ -192,9 +192,9 @@ fn what_cannot_be_a_new_member_is_refused_and_nothing_is_written() {
         words.contains("no member of the store is missing"),
         "{words}"
     );
-    std::fs::rename(path_of(&folder, 2), &new).unwrap();
-    let before = std::fs::read(&new).unwrap();
-    // The lost member itself, and a member of the store.
+    std::fs::remove_file(path_of(&folder, 2)).unwrap();
+    let before = noise(7, 100_000);
+    std::fs::write(&new, &before).unwrap();
     let words = refused(&onto(&new));
     assert!(words.contains("permission to destroy"), "{words}");
     let words = refused(&onto(&path_of(&folder, 1)));

@@ -23,6 +23,10 @@ pub struct RepairDocument {
     /// Appends of data that are lost, because more of their groups is missing than parity replaces.
     /// If there are any, the exit code is 1.
     pub lost: RepairedAppends,
+    /// Bytes of streams that should be on a member and are on none now, as far as that shows
+    /// without reading all: they were in no group, or too much of that is lost. If there are any,
+    /// the exit code is 1. null while members are missing still.
+    pub missing_bytes: Option<u64>,
     /// Groups of appends that lack parity still, because no place was left for it.
     pub unprotected_groups: u64,
     /// Bytes of slots that an earlier repair had written, which was interrupted.

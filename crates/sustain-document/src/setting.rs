@@ -74,6 +74,7 @@ settings! {
     RECORD_SIZE: "--record-size", "record size";
     RING: "--ring", "ring mode";
     ROUNDS: "--rounds", "number of rounds";
+    ACCEPT_LOSS: "--accept-loss", "permission to go on with a loss";
     SAME_DISK: "--same-disk", "permission for members on one disk";
     SIZE: "--size", "size";
     SLOT: "--slot", "slot size";

@@ -5,7 +5,7 @@ use sustain::disk::clock::Clock;
 use sustain::host::Roots;
 use sustain::record::document::repair_document;
 use sustain::record::repair::RepairEvent;
-use sustain::record::store::{CreateEvent, Mode, Onto};
+use sustain::record::store::{CreateEvent, Mode, Onto, Store};
 use sustain::report::terminal::repair_text;
 
 use super::progress::ProgressLine;
@@ -27,6 +27,7 @@ pub(crate) fn run(flags: &RepairFlags) -> anyhow::Result<Exit> {
         name: flags.onto.clone(),
         destroy: flags.destroy.clone(),
         same_disk: flags.same_disk,
+        accept_loss: flags.accept_loss,
     };
     let slot_bytes = u64::from(store.slot_bytes);
     let mut preparing = ProgressLine::new("writing the file once beforehand");
@@ -53,11 +54,24 @@ pub(crate) fn run(flags: &RepairFlags) -> anyhow::Result<Exit> {
     preparing.finish();
     rebuilding.finish();
     let elapsed_s = Clock::Real.now().since_ns(begun_at) as f64 / 1e9;
-    let document = repair_document(&store, &repaired?, elapsed_s, &notes);
+    let repaired = repaired?;
+    let missing_bytes = match repaired.still_missing.is_empty() {
+        true => Some(missing_bytes(&all)?),
+        false => None,
+    };
+    let document = repair_document(&store, &repaired, (elapsed_s, missing_bytes), &notes);
     let text = repair_text(&document, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;
-    Ok(match document.lost.appends {
-        0 => Exit::Done,
+    Ok(match (document.lost.appends, missing_bytes) {
+        (0, None | Some(0)) => Exit::Done,
         _ => Exit::Failed,
     })
+}
+
+/// What the recordings of a store lack on all its members.
+fn missing_bytes(members: &[String]) -> anyhow::Result<u64> {
+    let mut store = Store::open(members, Mode::Read, &Roots::default())?;
+    let recordings = store.recordings()?;
+    let streams = recordings.iter().flat_map(|recording| &recording.streams);
+    Ok(streams.map(|stream| stream.hole_bytes).sum())
 }

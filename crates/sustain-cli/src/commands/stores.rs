@@ -20,9 +20,14 @@ pub(crate) fn open(members: &[String], mode: Mode) -> anyhow::Result<Store> {
         .iter()
         .for_each(|note| say(&format!("note: {note}")));
     let count = store.members.len() + store.missing.len();
+    let mut members = store.members.iter();
+    let then = match members.any(|member| member.superblock.has_parity()) {
+        true => "and nothing that it had can be computed from the others",
+        false => "so the data on it cannot be read",
+    };
     for missing in &store.missing {
         say(&format!(
-            "note: member {} of {count} is missing (UUID {}), so the data on it cannot be read",
+            "note: member {} of {count} is missing (UUID {}), {then}",
             missing.index + 1,
             missing.member
         ));

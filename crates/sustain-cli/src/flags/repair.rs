@@ -48,6 +48,10 @@ pub(crate) struct RepairFlags {
     #[arg(help_heading = group::SAFETY, hide_short_help = true)]
     #[arg(long)]
     pub(crate) same_disk: bool,
+    /// Go on although more members are missing than parity replaces: the rest is rebuilt.
+    #[arg(help_heading = group::SAFETY, hide_short_help = true)]
+    #[arg(long)]
+    pub(crate) accept_loss: bool,
     /// Write the result as JSON to this file; - is standard output.
     #[arg(help_heading = group::OUTPUT)]
     #[arg(long, value_name = "FILE")]

@@ -221,6 +221,42 @@ fn a_member_that_was_left_behind_or_is_damaged_is_repaired_onto_itself() {
 }
 
 #[test]
+fn what_no_parity_protected_is_told_after_a_repair() {
+    let place = Place::new();
+    for name in MEMBERS {
+        let file = File::create(place.path(name)).unwrap();
+        file.set_len(40 << 20).unwrap();
+    }
+    let destroy = MEMBERS.iter().flat_map(|name| ["--destroy", name]);
+    let mut create = vec!["create", "--slot", "1MiB", "--no-prewrite"];
+    create.extend(MEMBERS);
+    create.extend(destroy);
+    place.run(&create).expect(0);
+    fs::write(place.path("in"), content(8_000_000)).unwrap();
+    let record = [&["record", "--from", "in"], &MEMBERS[..]].concat();
+    let json = ["--json", "r"];
+    place.run(&[&record[..], &json].concat()).expect(0);
+    let protected = ["--parity", "1"];
+    place.run(&[&record[..], &protected].concat()).expect(0);
+    // Most of it lies where the disk was ready first.
+    let result = json_of(&place.read("r"));
+    let members = result["members"].as_array().unwrap().iter();
+    let most = members
+        .max_by_key(|member| member["bytes"].as_u64())
+        .unwrap();
+    let gone = most["name"].as_str().unwrap();
+    fs::remove_file(place.path(gone)).unwrap();
+    let flags = ["--onto", gone, "--same-disk", "--json", "-"];
+    let repair = [&["repair"], &without(&[gone])[..], &flags].concat();
+    let repaired = json_of(&place.run(&repair).expect(1).stdout);
+    assert!(
+        repaired["missing_bytes"].as_u64() > Some(1_000_000),
+        "{repaired}"
+    );
+    place.run(&[&["verify"], &MEMBERS[..]].concat()).expect(1);
+}
+
+#[test]
 fn what_cannot_be_rebuilt_or_cannot_be_a_new_member_is_refused() {
     let place = Place::new();
     create(&place, [24, 24, 24, 24], "1");
@@ -242,6 +278,25 @@ fn what_cannot_be_rebuilt_or_cannot_be_a_new_member_is_refused() {
         &["--onto", "a", "--same-disk", "--destroy", "a"],
     );
     assert!(told.contains("a is a member of the store"), "{told}");
+    let told = refusal(&MEMBERS[..2], &new);
+    assert!(
+        told.contains("2 members of the store were not named"),
+        "{told}"
+    );
+    assert!(
+        told.contains("with --accept-loss the rest is rebuilt"),
+        "{told}"
+    );
+    let told = refusal(
+        &MEMBERS[..2],
+        &["--onto", "d", "--same-disk", "--destroy", "d"],
+    );
+    assert!(
+        told.contains("parity replaces 1: name all that are there"),
+        "{told}"
+    );
+    let told = refusal(&MEMBERS[..3], &["--onto", ""]);
+    assert!(told.contains("no name"), "{told}");
     let told = refusal(&MEMBERS[..3], &["--onto", "e"]);
     assert!(told.contains("or --same-disk if this is a trial"), "{told}");
     assert!(!place.path("e").exists());

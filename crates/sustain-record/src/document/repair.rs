@@ -6,11 +6,12 @@ use super::uuid_text;
 use crate::repair::Repaired;
 use crate::store::Store;
 
-/// Makes the document of a member that was rebuilt, which took so long.
+/// Makes the document of a member that was rebuilt, which took so long, after which so many bytes
+/// are missing in the store.
 pub fn repair_document(
     store: &Store,
     repaired: &Repaired,
-    elapsed_s: f64,
+    (elapsed_s, missing_bytes): (f64, Option<u64>),
     notes: &[String],
 ) -> RepairDocument {
     let tally = &repaired.tally;
@@ -35,6 +36,7 @@ pub fn repair_document(
             appends: tally.lost_appends,
             bytes: tally.lost_bytes,
         },
+        missing_bytes,
         unprotected_groups: tally.unprotected_groups,
         kept_bytes: tally.kept_bytes,
         elapsed_s,

@@ -74,6 +74,14 @@ pub fn verify_payload(descriptor: &Descriptor, payload: &[u8]) -> Vec<Range<u32>
     damaged
 }
 
+/// Whether there is nothing between the marks and the seal of a whole append. No checksum covers
+/// that, and parity does.
+pub fn is_filled_with_zeros(descriptor: &Descriptor, append: &[u8]) -> bool {
+    let zeros = marks_range(descriptor).end..append.len().saturating_sub(SEAL_BYTES);
+    let zeros = append.get(zeros);
+    zeros.is_some_and(|zeros| zeros.iter().all(|byte| *byte == 0))
+}
+
 /// Whether an append ends with its seal, given its descriptor, the descriptor's checksum and the
 /// last block of the append (or any bytes that end where it ends).
 pub fn is_sealed(descriptor: &Descriptor, crc: u32, last_block: &[u8]) -> bool {

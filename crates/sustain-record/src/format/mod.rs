@@ -18,8 +18,8 @@ mod slot_course;
 mod superblock;
 
 pub use append::{
-    append_bytes_for, encode_append, is_sealed, marks_are_whole, marks_range, payload_range,
-    payload_room, verify_payload,
+    append_bytes_for, encode_append, is_filled_with_zeros, is_sealed, marks_are_whole, marks_range,
+    payload_range, payload_room, verify_payload,
 };
 pub use checksum::{PieceChecksums, crc32c};
 pub use descriptor::{Descriptor, DescriptorError, Gap, GapReason, Kind, Position, Skip};

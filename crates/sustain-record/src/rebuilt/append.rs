@@ -8,7 +8,7 @@ use sustain_parity::{Recovery, Sums};
 
 use super::groups::{FoundGroup, GroupPart};
 use crate::format::{
-    BLOCK_BYTES, Descriptor, GroupEntry, SEAL_BYTES, is_sealed, marks_are_whole, marks_range,
+    BLOCK_BYTES, GroupEntry, is_filled_with_zeros, is_sealed, marks_are_whole, marks_range,
     payload_range, verify_payload,
 };
 use crate::walk::{AppendIdentity, Head};
@@ -128,15 +128,7 @@ pub(super) fn is_whole(
         && within(payload_range(&descriptor))
             .is_some_and(|payload| verify_payload(&descriptor, payload).is_empty())
         && within(marks_range(&descriptor)).is_some_and(|marks| marks_are_whole(&descriptor, marks))
-        && are_zeros_behind(&descriptor, bytes)
-}
-
-/// Whether there is nothing between the marks and the seal of an append. No checksum covers that,
-/// and parity does.
-fn are_zeros_behind(descriptor: &Descriptor, bytes: &[u8]) -> bool {
-    let zeros = marks_range(descriptor).end..bytes.len().saturating_sub(SEAL_BYTES);
-    let zeros = bytes.get(zeros);
-    zeros.is_some_and(|zeros| zeros.iter().all(|byte| *byte == 0))
+        && is_filled_with_zeros(&descriptor, bytes)
 }
 
 impl GroupPart {

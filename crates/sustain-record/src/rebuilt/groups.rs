@@ -93,6 +93,8 @@ pub(crate) struct FoundGroups {
     pub(super) unlisted: BTreeMap<u64, Vec<(usize, FoundData)>>,
     /// The starts and end marks of recordings, in no order.
     pub(crate) marks: Vec<FoundMark>,
+    /// Below this sequence a ring has overwritten something on a member that is there.
+    pub(crate) whole_from_sequence: u64,
 }
 
 /// What is left of a group, and what is lost.
@@ -400,6 +402,12 @@ impl FoundGroups {
             let (_, id, position) = places[index];
             self.groups[&id].list.entries[position].sequence == entry.sequence
         })
+    }
+
+    /// The most appends of parity that a group was to have.
+    pub(crate) fn parities(&self) -> u16 {
+        let parities = self.groups.values().map(|group| group.list.parities);
+        parities.max().unwrap_or(0)
     }
 
     /// The newest slot of a member in which groups have an append of data.

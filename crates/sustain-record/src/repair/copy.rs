@@ -1,16 +1,18 @@
 //! Writes what a lost member had, slot by slot in their order, from what is computed of it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::append::DraftAppend;
 use super::draft::{APPEND_BYTES_MIN, Hole, SlotDraft};
 use super::marks::{end_note, mark_of, sequence_of, start_note};
 use super::old_members::OldMembers;
-use super::replacement_writer::ReplacementWriter;
+use super::replacement_writer::{OwnHead, ReplacementWriter};
 use super::tally::RepairTally;
 use crate::error::RecordError;
-use crate::format::{AppendPlace, Descriptor, GroupList, Kind, marks_range};
+use crate::format::{
+    AppendPlace, Descriptor, GroupEntry, GroupList, Kind, is_filled_with_zeros, marks_range,
+};
 use crate::reading::bytes::SharedBytes;
 use crate::reading::examine::{Slot, examine};
 use crate::rebuilt::LackingParity;
@@ -23,6 +25,10 @@ pub(super) struct SlotCopy<'a> {
     from: OldMembers<'a>,
     slot_bytes: u32,
     parity: VecDeque<LackingParity>,
+    /// By slot, the first append that the member has there already.
+    own_heads: BTreeMap<u64, OwnHead>,
+    /// The sequence of the first append in the slot behind the one that is written, if it has any.
+    next_sequence: Option<u64>,
     /// The newest append that was written.
     last: Option<Descriptor>,
     /// A recording whose end mark had no room behind its last append.
@@ -35,8 +41,10 @@ impl<'a> SlotCopy<'a> {
     pub(super) fn new(from: OldMembers<'a>, to: &'a mut ReplacementWriter) -> SlotCopy<'a> {
         SlotCopy {
             slot_bytes: to.identity.geometry.slot_bytes,
-            parity: from.lacking_parity(to.member).into(),
+            parity: from.lacking_parity(to.member),
             from,
+            own_heads: BTreeMap::new(),
+            next_sequence: None,
             last: None,
             owed_end: None,
             to,
@@ -44,11 +52,10 @@ impl<'a> SlotCopy<'a> {
         }
     }
 
-    /// Whether the last append that was written is an end mark.
-    pub(super) fn has_ended(&self) -> bool {
-        self.last
-            .as_ref()
-            .is_some_and(|last| last.kind == Kind::End)
+    /// The slot of the end mark that was written last, if nothing lies behind it.
+    pub(super) fn end_slot(&self) -> Option<u64> {
+        let last = self.last.as_ref().filter(|last| last.kind == Kind::End);
+        last.map(|last| last.place.slot_serial)
     }
 
     /// Writes all slots, and returns the serial behind the last one. `observer` is told how many
@@ -60,7 +67,9 @@ impl<'a> SlotCopy<'a> {
         let slot_count = self.to.identity.geometry.slot_count;
         let newest = self.from.found.newest_slot(self.to.member);
         let behind = newest.map_or(0, |newest| newest + 1);
+        let behind = behind.max(self.to.slots_begun);
         let first = behind.saturating_sub(slot_count);
+        self.own_heads = self.to.heads(first..behind)?;
         let mut next = None;
         for slot_serial in first..behind {
             if !observer(slot_serial - first, behind - first) {
@@ -77,8 +86,9 @@ impl<'a> SlotCopy<'a> {
         }
         // What is left of the parity goes behind it, where nothing of an earlier lap lies.
         let mut behind = behind;
-        while behind < slot_count && (!self.parity.is_empty() || self.owed_end.is_some()) {
-            if !observer(behind - first, slot_count) {
+        while self.has_room(behind) && (!self.parity.is_empty() || self.owed_end.is_some()) {
+            let all = slot_count.max(behind - first + 1);
+            if !observer(behind - first, all) {
                 return Ok(None);
             }
             let before = self.last.as_ref().map(|last| last.sequence);
@@ -91,6 +101,19 @@ impl<'a> SlotCopy<'a> {
         }
         self.tally.unprotected_groups += self.parity.len() as u64;
         Ok(Some(behind))
+    }
+
+    /// Whether a slot behind all that is known may be written: nothing that a ring has left whole
+    /// lies there.
+    fn has_room(&self, slot_serial: u64) -> bool {
+        let found = &self.from.found;
+        let Some(lap_before) = slot_serial.checked_sub(self.to.identity.geometry.slot_count) else {
+            return true;
+        };
+        let last = found.in_slot(self.to.member, lap_before).last();
+        let entry = last.and_then(|(id, position)| Some(found.group(id)?.list.entries[position]));
+        let is_whole = |entry: GroupEntry| entry.sequence >= found.whole_from_sequence;
+        !entry.is_some_and(is_whole) && found.whole_from_sequence > 0
     }
 
     /// What can be computed of a slot.
@@ -113,8 +136,10 @@ impl<'a> SlotCopy<'a> {
         for (append, is_whole) in self.appends_in(slot_serial, read.unwrap_or_default()) {
             match append.descriptor.kind {
                 Kind::Data if is_whole => draft.add(append),
-                Kind::Data => {}
-                _ => draft.set_stand_in(append.descriptor),
+                Kind::Parity if append.descriptor.payload_bytes == 0 => {
+                    draft.set_stand_in(append.descriptor);
+                }
+                Kind::Data | Kind::Start | Kind::End | Kind::Parity => {}
             }
         }
         let found = Arc::clone(&self.from.found);
@@ -142,8 +167,11 @@ impl<'a> SlotCopy<'a> {
                 Some(append) => draft.add(append),
                 None => {
                     draft.add_lost(entry.place.slot_offset_bytes, entry.append_bytes);
-                    self.tally.lost_appends += 1;
-                    self.tally.lost_bytes += u64::from(entry.append_bytes);
+                    // Below that a ring has overwritten something elsewhere, too.
+                    if entry.sequence >= found.whole_from_sequence {
+                        self.tally.lost_appends += 1;
+                        self.tally.lost_bytes += u64::from(entry.append_bytes);
+                    }
                 }
             }
         }
@@ -191,7 +219,12 @@ impl<'a> SlotCopy<'a> {
             let entry = group.map(|group| group.list.entries[position]);
             entry.is_some_and(|entry| draft.has(entry.place, entry.sequence))
         });
-        if !is_whole || !is_complete {
+        let next = self.own_heads.get(&(slot_serial + 1));
+        let told_last = next.and_then(|next| next.previous);
+        let told_last = told_last.filter(|told| told.slot_serial == slot_serial);
+        let has_last =
+            told_last.is_none_or(|told| draft.last().map(|last| last.place) >= Some(told));
+        if !is_whole || !is_complete || !has_last || draft.has_holes() {
             return None;
         }
         for (append, _) in own {
@@ -243,6 +276,7 @@ impl<'a> SlotCopy<'a> {
             let start = descriptor.place.slot_offset_bytes as usize;
             let range = start..start + descriptor.append_bytes as usize;
             let bytes = bytes.get(range)?.to_vec();
+            let is_whole = is_whole && is_filled_with_zeros(&descriptor, &bytes);
             Some((DraftAppend { descriptor, bytes }, is_whole))
         });
         append.collect()
@@ -255,34 +289,47 @@ impl<'a> SlotCopy<'a> {
             self.tally.kept_bytes += u64::from(self.slot_bytes);
             return self.pass(&draft);
         }
+        self.next_sequence = next.and_then(|next| Some(next.first()?.sequence));
         self.leave_out_of_earlier(draft.recording());
         self.add_starts(&mut draft)?;
+        let told_last = next.and_then(|next| next.first()?.previous);
+        let told_last = told_last.filter(|told| told.slot_serial == draft.slot_serial);
+        let recording_behind = next.and_then(SlotDraft::recording);
+        // If it is the end mark that the next slot names, its place is kept free.
+        if let (Some(recording), Some(behind), Some(told)) =
+            (draft.recording(), recording_behind, told_last)
+            && recording != behind
+        {
+            self.add_end_at(&mut draft, recording, &[told.slot_offset_bytes])?;
+        }
         self.add_parities(&mut draft)?;
         let owed_end = self.owed_end.take();
         let last = self.last.as_ref().map(|last| last.recording);
         if let Some(recording) = owed_end.filter(|owed| draft.is_empty() && last == Some(*owed)) {
-            self.add_end(&mut draft, recording, None)?;
+            self.add_end_at(&mut draft, recording, &[0])?;
         }
-        let told_last = next.and_then(|next| next.first()?.previous);
-        let told_last = told_last.filter(|told| told.slot_serial == draft.slot_serial);
-        let recording_behind = next.and_then(SlotDraft::recording);
         let in_parity = self.parity.front().map(|lacking| lacking.recording);
-        let recording_behind = recording_behind.or(in_parity);
+        let end_bytes = draft.end_bytes();
         if let Some(recording) = draft.recording()
-            && recording_behind != Some(recording)
+            && recording_behind.or(in_parity) != Some(recording)
             && draft.last().is_some_and(|last| last.kind != Kind::End)
-            && !self.add_end(&mut draft, recording, told_last)?
+            && !self.add_end_at(&mut draft, recording, &[end_bytes])?
         {
             self.owed_end = Some(recording);
         }
         draft.fill(told_last, self.last.as_ref());
         self.pass(&draft)?;
-        let Some(bytes) = draft.bytes() else {
-            return Ok(());
-        };
         let geometry = &self.to.identity.geometry;
         let offset_bytes = geometry.offset_of(slot_start(draft.slot_serial));
-        self.to.write(offset_bytes, &bytes)
+        match draft.bytes() {
+            Some(bytes) => self.to.write(offset_bytes, &bytes),
+            // What is damaged there must not be taken for something.
+            None if self.to.is_continued => {
+                let zeros = vec![0; self.slot_bytes as usize];
+                self.to.write(offset_bytes, &zeros)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Leaves out parity of recordings that the member has come past: all that it has of one lies
@@ -304,6 +351,18 @@ impl<'a> SlotCopy<'a> {
         }
         self.last = draft.last().cloned().or(self.last.take());
         Ok(())
+    }
+
+    /// The sequence of what comes first behind a slot, as far as that is known.
+    fn sequence_behind(&self, slot_serial: u64) -> Option<u64> {
+        let in_groups = self.from.found.sequence_behind(self.to.member, slot_serial);
+        let mut own = self.own_heads.range(slot_serial + 1..);
+        let own = own.next().map(|(_, head)| head.sequence);
+        in_groups
+            .into_iter()
+            .chain(own)
+            .chain(self.next_sequence)
+            .min()
     }
 
     /// Puts starts where appends say that they lay. In a slot behind all that is known, one begins
@@ -328,7 +387,7 @@ impl<'a> SlotCopy<'a> {
             };
             let (before, after) = draft.sequences_at(at_bytes);
             let before = before.or(self.last.as_ref().map(|last| last.sequence));
-            let after = after.or_else(|| found.sequence_behind(self.to.member, draft.slot_serial));
+            let after = after.or_else(|| self.sequence_behind(draft.slot_serial));
             let Some(sequence) = sequence_of(&mark.descriptor, before, after) else {
                 continue;
             };
@@ -342,13 +401,13 @@ impl<'a> SlotCopy<'a> {
         Ok(())
     }
 
-    /// Puts an end mark behind all else in a slot, if another member has one of the recording.
-    /// Returns whether it is not owed any more.
-    fn add_end(
+    /// Puts an end mark at the first of these offsets where there is room, if another member has
+    /// one of the recording. Returns whether it is not owed any more.
+    fn add_end_at(
         &mut self,
         draft: &mut SlotDraft,
         recording: u32,
-        told_last: Option<AppendPlace>,
+        places: &[u32],
     ) -> Result<bool, RecordError> {
         let found = Arc::clone(&self.from.found);
         let Some(mark) = mark_of(&found, recording, Kind::End) else {
@@ -358,7 +417,7 @@ impl<'a> SlotCopy<'a> {
             .last()
             .or(self.last.as_ref())
             .map(|last| last.sequence);
-        let after = found.sequence_behind(self.to.member, draft.slot_serial);
+        let after = self.sequence_behind(draft.slot_serial);
         let Some(sequence) = sequence_of(&mark.descriptor, before, after) else {
             return Ok(true);
         };
@@ -367,13 +426,9 @@ impl<'a> SlotCopy<'a> {
         };
         let with_note = (&mark.descriptor, &note[..]);
         let end_bytes = draft.end_bytes();
-        let told_bytes = told_last.map(|told| told.slot_offset_bytes);
-        let mut places = told_bytes
-            .filter(|told| *told >= end_bytes)
-            .into_iter()
-            .chain([end_bytes]);
-        Ok(places
-            .any(|at_bytes| draft.add_mark((at_bytes, sequence), with_note, self.last.as_ref())))
+        let mut places = places.iter().filter(|place| **place >= end_bytes);
+        let last = self.last.as_ref();
+        Ok(places.any(|place| draft.add_mark((*place, sequence), with_note, last)))
     }
 
     /// Puts parity that groups lack into the holes of a slot, in the order of sequences.
@@ -404,12 +459,7 @@ impl<'a> SlotCopy<'a> {
     fn choose(&self, draft: &SlotDraft, hole: &Hole) -> Option<(usize, u64)> {
         let (before, after) = draft.sequences_at(hole.range.start);
         let before = before.or(self.last.as_ref().map(|last| last.sequence));
-        let behind = || {
-            self.from
-                .found
-                .sequence_behind(self.to.member, draft.slot_serial)
-        };
-        let after = after.or_else(behind);
+        let after = after.or_else(|| self.sequence_behind(draft.slot_serial));
         let candidates = self.parity.iter().take(CHOICES_MAX).enumerate();
         let fitting = candidates.filter_map(|(index, lacking)| {
             let sequence = lacking.last_sequence().max(before.unwrap_or(0)) + 1;

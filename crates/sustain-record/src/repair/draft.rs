@@ -177,6 +177,13 @@ impl SlotDraft {
         starts.map(|start| start.slot_offset_bytes).collect()
     }
 
+    /// Whether something is missing before the last append.
+    pub(super) fn has_holes(&self) -> bool {
+        let ends = [0].into_iter().chain(self.appends.iter().map(end_of));
+        let mut starts = ends.zip(self.appends.iter().map(start_of));
+        starts.any(|(end, start)| end != start)
+    }
+
     /// The end of the last append.
     pub(super) fn end_bytes(&self) -> u32 {
         self.appends.last().map_or(0, end_of)

@@ -9,6 +9,7 @@ mod old_members;
 mod replacement_writer;
 mod tally;
 
+use sustain_document::setting::ACCEPT_LOSS;
 use sustain_host::Roots;
 use sustain_targets::{SimulatedDisk, Stop};
 use uuid::Uuid;
@@ -68,6 +69,7 @@ impl Store {
         observer: &mut dyn FnMut(RepairEvent),
     ) -> Result<Repaired, RecordError> {
         self.check_repairable()?;
+        self.check_loss(onto)?;
         let mut prepares = |event| observer(RepairEvent::Prepares(event));
         let replacement = self.replacement(onto, roots, stop, &mut prepares)?;
         self.repair_with(replacement, stop, observer)
@@ -100,6 +102,27 @@ impl Store {
         Ok(())
     }
 
+    /// Refuses to begin where more members are missing than parity replaces: most likely some were
+    /// not named.
+    fn check_loss(&self, onto: &Onto) -> Result<(), RecordError> {
+        if onto.name.is_empty() {
+            return Err(RecordError::Usage("the new member has no name".to_owned()));
+        }
+        let groups = self.members.iter().find_map(|member| member.groups.clone());
+        let (Some(groups), missing) = (groups, self.not_given().len()) else {
+            return Ok(());
+        };
+        let parities = groups.find(WHY)?.parities().max(self.parities());
+        if onto.accept_loss || missing <= usize::from(parities) {
+            return Ok(());
+        }
+        Err(RecordError::Usage(format!(
+            "{missing} members of the store were not named, and parity replaces {parities}: name \
+             all that are there. If so many are lost, some of what they had is, too: with \
+             {ACCEPT_LOSS} the rest is rebuilt"
+        )))
+    }
+
     fn repair_with(
         &mut self,
         mut replacement: Replacement,
@@ -117,6 +140,7 @@ impl Store {
             identity: AppendIdentity::of(superblock),
             member,
             is_continued: replacement.is_continued,
+            slots_begun: superblock.slots_begun,
         };
         let from = OldMembers::new(self, (groups, found))?;
         let mut copy = SlotCopy::new(from, &mut writer);
@@ -127,7 +151,7 @@ impl Store {
             });
             stop.reason().is_none()
         })?;
-        let (tally, has_ended) = (copy.tally, copy.has_ended());
+        let (tally, end_slot) = (copy.tally, copy.end_slot());
         let Some(behind) = behind else {
             return Err(RecordError::Interrupted(format!(
                 "interrupted before all was on {}: the same command goes on where it ended",
@@ -135,15 +159,19 @@ impl Store {
             )));
         };
         writer.flush()?;
-        // Behind that it may have what no other member knows of.
-        let begun_before = replacement.superblock.slots_begun;
-        let has_ended = has_ended && begun_before <= behind;
-        replacement.superblock.slots_begun = behind.max(begun_before);
-        replacement.superblock.repaired_slots = behind;
-        replacement.superblock.is_being_repaired = false;
-        replacement.superblock.has_ended = has_ended;
-        let end_slot = behind.checked_sub(1).filter(|_| has_ended);
-        replacement.superblock.end_slot = end_slot;
+        if self.was_recorded_to_since()? {
+            return Err(RecordError::Interrupted(format!(
+                "the store was recorded to meanwhile, so {} is not complete yet: the same command \
+                 completes it when the recording has ended",
+                replacement.name
+            )));
+        }
+        let superblock = &mut replacement.superblock;
+        superblock.slots_begun = behind.max(superblock.slots_begun);
+        superblock.repaired_slots = behind;
+        superblock.is_being_repaired = false;
+        superblock.has_ended = end_slot.is_some_and(|slot| slot + 1 == superblock.slots_begun);
+        superblock.end_slot = end_slot;
         replacement.write_superblock(self)?;
         let still_missing = self.not_given().into_iter();
         Ok(Repaired {

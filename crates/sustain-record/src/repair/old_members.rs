@@ -1,6 +1,6 @@
 //! Reads what the members that are there have of groups and marks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -39,10 +39,15 @@ impl<'a> OldMembers<'a> {
     }
 
     /// The parity that groups lack and that may be made again on a member.
-    pub(super) fn lacking_parity(&self, member: usize) -> Vec<LackingParity> {
+    pub(super) fn lacking_parity(&self, member: usize) -> VecDeque<LackingParity> {
         let geometries = self.groups.geometries();
-        self.found
-            .lacking_parity(member, geometries, self.store.parities())
+        let all = self
+            .found
+            .lacking_parity(member, geometries, self.store.parities());
+        // Where a ring has overwritten something elsewhere, nothing is protected any more.
+        let from_sequence = self.found.whole_from_sequence;
+        let is_whole = |lacking: &LackingParity| lacking.last_sequence() >= from_sequence;
+        all.into_iter().filter(is_whole).collect()
     }
 
     /// Reads a stretch of a member in the table; none if nothing of it can be computed, or it

@@ -1,12 +1,26 @@
 //! The new member as it is written, request by request.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use sustain_disk::engine::Operation;
 use sustain_disk::error::{IoFault, RequestError};
 
 use crate::error::RecordError;
-use crate::format::BLOCK_BYTES;
+use crate::format::{AppendPlace, BLOCK_BYTES};
 use crate::member_io::{MemberIo, ReadOrder};
 use crate::walk::AppendIdentity;
+
+/// Slots of which the first blocks are read at once.
+const HEADS_AT_ONCE: usize = 256;
+
+/// The first append of a slot.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OwnHead {
+    pub(super) sequence: u64,
+    /// The append before it on the member.
+    pub(super) previous: Option<AppendPlace>,
+}
 
 /// The member that is written.
 pub(super) struct ReplacementWriter {
@@ -15,9 +29,11 @@ pub(super) struct ReplacementWriter {
     pub(super) identity: AppendIdentity,
     /// Its place in the table of members.
     pub(super) member: usize,
-    /// Whether something of the lost member is on it: an earlier repair was interrupted there, or it
-    /// is the lost member itself.
+    /// Whether something of the lost member is on it: an earlier repair was interrupted there, or
+    /// it is the lost member itself.
     pub(super) is_continued: bool,
+    /// It has begun so many slots itself.
+    pub(super) slots_begun: u64,
 }
 
 impl ReplacementWriter {
@@ -26,6 +42,39 @@ impl ReplacementWriter {
         let flushed = self.io.flush(0);
         self.io.check_engine()?;
         flushed.map_err(|fault| self.failed(Operation::Flush, 0, fault))
+    }
+
+    /// The first append of each of these slots that it has begun already.
+    pub(super) fn heads(
+        &mut self,
+        slots: Range<u64>,
+    ) -> Result<BTreeMap<u64, OwnHead>, RecordError> {
+        let slots: Vec<u64> = slots.filter(|_| self.is_continued).collect();
+        let mut first = BTreeMap::new();
+        for slots in slots.chunks(HEADS_AT_ONCE) {
+            let place = |slot_serial| AppendPlace {
+                slot_serial,
+                slot_offset_bytes: 0,
+            };
+            let order = |slot: &u64| ReadOrder {
+                member: 0,
+                offset_bytes: self.identity.geometry.offset_of(place(*slot)),
+                length_bytes: BLOCK_BYTES,
+            };
+            let orders: Vec<ReadOrder> = slots.iter().map(order).collect();
+            let read = self.io.read_all(&orders);
+            self.io.check_engine()?;
+            first.extend(slots.iter().zip(read).filter_map(|(slot, block)| {
+                let head = self.identity.head_at(place(*slot), &block.ok()?)?;
+                let descriptor = head.descriptor()?;
+                let own = OwnHead {
+                    sequence: descriptor.sequence,
+                    previous: descriptor.previous,
+                };
+                Some((*slot, own))
+            }));
+        }
+        Ok(first)
     }
 
     /// Reads a stretch. Where it cannot be read there are zeros.

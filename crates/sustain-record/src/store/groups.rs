@@ -180,6 +180,7 @@ impl StoreGroups {
         }
         let mut groups = grouped((found.parities, found.data), &shape);
         groups.marks = found.marks;
+        groups.whole_from_sequence = found.whole_from_sequence;
         Ok(groups)
     }
 }

@@ -467,8 +467,9 @@ fn check_complete(missing: &[Missing], count: usize) -> Result<(), RecordError> 
     };
     Err(RecordError::Incomplete(format!(
         "writing to a store needs all of its {count} members, and {} {are} missing: name {them}, \
-         or plug {them} in. What is on the others can be read without {them}. To record \
-         meanwhile, use another store",
+         or plug {them} in. What is on the others can be read without {them}. In a store with \
+         parity, `sustain repair` puts new members in their places. To record meanwhile, use \
+         another store",
         list.join(", ")
     )))
 }

@@ -29,14 +29,16 @@ pub struct Onto {
     pub destroy: Vec<String>,
     /// Whether it may share a disk with other members, which protects nothing then.
     pub same_disk: bool,
+    /// Whether to go on although more members are missing than parity replaces.
+    pub accept_loss: bool,
 }
 
 /// A member that takes the place of a lost one.
 pub(crate) struct Replacement {
     pub(crate) superblock: Superblock,
     pub(crate) name: String,
-    /// Whether something of the lost member is on it: an earlier repair was interrupted there, or it
-    /// is the lost member itself.
+    /// Whether something of the lost member is on it: an earlier repair was interrupted there, or
+    /// it is the lost member itself.
     pub(crate) is_continued: bool,
     target: Target,
     simulated: Option<SimulatedTarget>,
@@ -71,7 +73,8 @@ impl Store {
         let plan = CreatePlan {
             members: vec![onto.name.clone()],
             destroy: onto.destroy.clone(),
-            prewrite: told.is_prewritten,
+            // Whoever is cut off while it is prewritten could not go on.
+            prewrite: false,
             slot_bytes: self.slot_bytes,
             same_disk: onto.same_disk,
             ..CreatePlan::new([onto.name.clone()])
@@ -84,11 +87,14 @@ impl Store {
             .into_iter()
             .for_each(|note| observer(CreateEvent::Note(note)));
         let geometry = geometry_on(&sites[0], told.geometry)?;
-        let superblock = Superblock { geometry, ..told };
+        let superblock = Superblock {
+            geometry,
+            is_prewritten: false,
+            ..told
+        };
         prepare_files(&plan, &sites, &[geometry], stop, observer)?;
-        let is_prewritten = |_: &Target| superblock.is_prewritten;
         let targets = [(&sites[0].target, None)];
-        wipe::wipe(&targets, &[geometry], &is_prewritten)?;
+        wipe::wipe(&targets, &[geometry], &|_| false)?;
         sync_folder(&sites[0])?;
         let site = sites.into_iter().next().expect("there is one");
         let mut replacement = Replacement {
@@ -161,6 +167,26 @@ impl Store {
             is_being_repaired: true,
             ..newest.superblock.clone()
         })
+    }
+
+    /// Whether someone has recorded to the store since it was opened.
+    ///
+    /// # Errors
+    /// [`RecordError::Engine`].
+    pub(crate) fn was_recorded_to_since(&self) -> Result<bool, RecordError> {
+        let mut io = self.io()?;
+        let members = self.members.iter().enumerate();
+        for (position, member) in members.filter(|(_, member)| member.is_there()) {
+            for offset_bytes in member.superblock.geometry.superblock_offsets() {
+                let block = io.read(position, offset_bytes, BLOCK_BYTES);
+                let found = block.ok().and_then(|block| Superblock::decode(&block).ok());
+                if found.is_some_and(|found| found.generation > member.superblock.generation) {
+                    return Ok(true);
+                }
+            }
+        }
+        io.check_engine()?;
+        Ok(self.is_recorded_to() != Some(false))
     }
 
     /// Whether a member is one that is missing.

@@ -33,6 +33,8 @@ pub(super) struct Scanned {
     pub(super) parities: Vec<FoundParity>,
     /// The appends of data that joined a group.
     pub(super) data: Vec<FoundData>,
+    /// Below this sequence a ring has overwritten something on a member.
+    pub(super) whole_from_sequence: u64,
     /// The starts and end marks.
     pub(super) marks: Vec<FoundMark>,
     /// Of each member, the serial that each of its slots has; none for what was never written.
@@ -83,6 +85,16 @@ pub(super) fn scan(
         }
         scanned.parities.extend(read_lists(io, members, walks)?);
     }
+    let has_lapped = |(heads, member): &(&Vec<SlotHead>, &ScannedMember)| {
+        member.next_slot_serial > heads.len() as u64
+    };
+    let lapped = heads.iter().zip(members).filter(has_lapped);
+    let oldest = lapped.filter_map(|(heads, _)| {
+        let begun = heads.iter().filter(|head| head.sequence.is_some());
+        let oldest = begun.min_by_key(|head| head.sequence)?;
+        oldest.sequence.filter(|_| oldest.has_bytes_before)
+    });
+    scanned.whole_from_sequence = oldest.max().unwrap_or(0);
     let serials = heads.into_iter().map(|heads| {
         let serials = heads.into_iter().map(|head| head.serial);
         serials.collect()
@@ -120,6 +132,9 @@ struct SlotHead {
     serial: Option<u64>,
     /// The append before the one that begins the slot.
     previous: Option<AppendPlace>,
+    sequence: Option<u64>,
+    /// Whether the recording had put bytes of a stream on the member before.
+    has_bytes_before: bool,
 }
 
 /// Reads the first block of each slot that was begun on each member.
@@ -161,6 +176,7 @@ fn slot_head(member: &ScannedMember, slot: u64, bytes: Option<Vec<u8>>) -> SlotH
         let place = head.place();
         place.slot_offset_bytes == 0 && place.slot_serial % slot_count == slot
     });
+    let descriptor = head.as_ref().and_then(Head::descriptor);
     // Where it is damaged, the slot is one of the last lap.
     let last_serial = member.next_slot_serial.saturating_sub(1);
     let behind = (last_serial % slot_count + slot_count - slot) % slot_count;
@@ -169,8 +185,19 @@ fn slot_head(member: &ScannedMember, slot: u64, bytes: Option<Vec<u8>>) -> SlotH
             Some(head) => Some(head.place().slot_serial),
             None => last_serial.checked_sub(behind),
         },
-        previous: head.and_then(|head| head.descriptor()?.previous),
+        sequence: descriptor.map(|descriptor| descriptor.sequence),
+        has_bytes_before: descriptor.is_some_and(has_bytes_before),
+        previous: descriptor.and_then(|descriptor| descriptor.previous),
     }
+}
+
+/// Whether a recording had put bytes of a stream on a member before this append.
+fn has_bytes_before(descriptor: &Descriptor) -> bool {
+    let mut positions = descriptor.positions.iter().enumerate();
+    positions.any(|(stream, position)| {
+        let is_own = usize::from(descriptor.stream) == stream;
+        position.member_bytes > u64::from(descriptor.payload_bytes) * u64::from(is_own)
+    })
 }
 
 /// The walk through one slot.

@@ -101,7 +101,7 @@ pub fn check(bench: &mut Bench, given: Given) {
 
 /// Whether every byte of a recording has its account in the store, and no member failed. An account
 /// that fits on no member is in the result alone, and is a hole in the store.
-fn is_accounted(recorded: &Recorded) -> bool {
+pub fn is_accounted(recorded: &Recorded) -> bool {
     let mut streams = recorded.streams.iter().zip(&recorded.shown);
     recorded.failed.is_empty() && streams.all(|(stream, shown)| stream.offered_bytes == *shown)
 }

@@ -8,13 +8,13 @@ use sustain_record::opening::Recording;
 use sustain_record::reading::parts::Parts;
 use sustain_record::reading::readable::readable;
 use sustain_record::reading::scope::Scope;
-use sustain_record::reading::verify::Checkable;
+use sustain_record::reading::verify::{Checkable, verify};
 use sustain_record::store::{Mode, Store};
 use sustain_targets::Stop;
 
 use crate::bench::Bench;
-use crate::check::{Given, ReadBack, View};
-use crate::history::{Append, History};
+use crate::check::{Given, ReadBack, View, is_accounted};
+use crate::history::{Append, History, Recorded};
 use crate::spans::Spans;
 
 /// Checks what parity promises of a store that nothing but the recorder has touched. Returns what
@@ -78,6 +78,10 @@ fn check_repair(bench: &mut Bench) -> Vec<&'static str> {
     }
     // What was on them is there again, whatever was on them only.
     check_what_is_owed(bench, &BTreeSet::new());
+    // Of a ring, what was overwritten in part could not be computed any more.
+    if !bench.plan.recordings.iter().any(|plan| plan.ring) {
+        check_faultless(bench, &lost);
+    }
     if is_protected {
         let mut gone = BTreeSet::new();
         while gone.len() < parities {
@@ -90,6 +94,31 @@ fn check_repair(bench: &mut Bench) -> Vec<&'static str> {
         bench.machine.write_contents(member, 0, &bytes);
     }
     met
+}
+
+/// Checks that `verify` finds no fault after members were rebuilt, if nothing was left that parity did
+/// not protect.
+fn check_faultless(bench: &Bench, rebuilt: &BTreeSet<usize>) {
+    let history = bench.history.borrow();
+    let is_whole = |recorded: &Recorded| {
+        let is_protected = recorded.protected == recorded.shown;
+        recorded.result.is_some() && is_accounted(recorded) && is_protected
+    };
+    let is_protected = |append: &Append| {
+        append.kind != Kind::Data
+            || append.group > 0 && append.gap.is_none()
+            || !rebuilt.contains(&append.member)
+    };
+    if !history.recordings.iter().all(is_whole) || !history.appends.iter().all(is_protected) {
+        return;
+    }
+    let mut store = bench.open_without_all(&BTreeSet::new(), Mode::Read);
+    let listed = store.recordings().expect("the recordings can be listed");
+    let checkable = Checkable::of(&store, &listed);
+    let found = readable(checkable, &Stop::default(), &mut |_| ()).expect("it can be read");
+    let checkable = Checkable::of(&store, &found);
+    let checked = verify(checkable, &mut |_| {}, &Stop::default()).expect("it can be checked");
+    assert!(checked.ok, "a repaired store has faults: {:?}", checked.bad);
 }
 
 /// Leaves an empty disk in the place of a member, or what has been damaged of it.

@@ -22,6 +22,7 @@ fn onto(name: &str) -> Onto {
         name: name.to_owned(),
         destroy: Vec::new(),
         same_disk: true,
+        accept_loss: true,
     }
 }
 

@@ -201,8 +201,9 @@ impl Merge {
             if let Some(position) = descriptor.positions.get(usize::from(stream.number)) {
                 stream.known_bytes = stream.known_bytes.max(position.next_offset_bytes);
                 stream.pending.settle(position.settled_offset_bytes);
-                // Parity that was made again for a lost member repeats what an append before told.
-                if descriptor.kind != Kind::Parity {
+                // Parity and starts that were made again for a lost member repeat what an append
+                // before them told.
+                if matches!(descriptor.kind, Kind::Data | Kind::End) {
                     let room = CONTRADICTIONS_MAX - self.contradictions.len();
                     if falls(&stream.position, position) && room > 0 {
                         self.contradictions.push(Contradiction {

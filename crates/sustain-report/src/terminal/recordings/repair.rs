@@ -34,10 +34,21 @@ pub fn repair_text(document: &RepairDocument, width: usize) -> String {
             appends(document.lost)
         ));
     }
-    if document.unprotected_groups > 0 {
+    if let Some(missing_bytes) = document.missing_bytes.filter(|bytes| *bytes > 0) {
         lines.push(format!(
-            "{} groups of appends lack parity still, because no place was left for it: what is in \
-             them is there, and is lost with the next member that is",
+            "{} of recordings are on none of the members: parity did not protect them, or too much \
+             of it is lost. `sustain verify` names the bytes",
+            position(missing_bytes)
+        ));
+    }
+    if document.unprotected_groups > 0 {
+        let groups = match document.unprotected_groups {
+            1 => "group",
+            _ => "groups",
+        };
+        lines.push(format!(
+            "{} {groups} of appends with less parity than before, because no place was left for \
+             it: what is in them is there, and may be lost with the next member that is",
             document.unprotected_groups
         ));
     }

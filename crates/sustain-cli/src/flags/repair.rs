@@ -13,6 +13,9 @@ Examples:
       /data5, which is a member in its place from then on.
   sustain repair /dev/sdb1 /dev/sdd1 --onto /dev/sde1 --destroy /dev/sde1
       The same with partitions. Everything on /dev/sde1 is lost.
+  sustain repair /data1 /data3 /data4 --onto /data2
+      /data2 failed and works again, was put back to an earlier state, or has bad blocks: what it
+      lacks or what is damaged there is put back, and all else on it stays.
 
 To replace a member that still works, leave it out. The members that are there are only read. If
 the command is interrupted, the same command goes on where it ended. Exit codes: 0 all that the

@@ -107,8 +107,9 @@ impl Store {
             if self.left_alone.contains(&member.index()) {
                 self.notes.push(format!(
                     "{} does not have all that an earlier recording gave it. Nothing is recorded \
-                     on it, so that this can still be computed from the others. Extract what you \
-                     need, then create the store anew to use {} again",
+                     on it, so that this can still be computed from the others. To use it again, \
+                     repair the store onto it: leave {} out of the members, and give it as the \
+                     one that is written",
                     member.name, member.name
                 ));
             }

@@ -1,12 +1,13 @@
 //! Writes what a lost member had, slot by slot in their order, from what is computed of it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::append::DraftAppend;
 use super::draft::{APPEND_BYTES_MIN, Hole, SlotDraft};
 use super::marks::{end_note, mark_of, sequence_of, start_note};
 use super::old_members::OldMembers;
+use super::parity_queue::ParityQueue;
 use super::replacement_writer::{OwnHead, ReplacementWriter};
 use super::tally::RepairTally;
 use crate::error::RecordError;
@@ -15,7 +16,6 @@ use crate::format::{
 };
 use crate::reading::bytes::SharedBytes;
 use crate::reading::examine::{Slot, examine};
-use crate::rebuilt::LackingParity;
 
 /// Of so many appends of parity that come next, the first that fits is taken.
 const CHOICES_MAX: usize = 64;
@@ -24,7 +24,7 @@ const CHOICES_MAX: usize = 64;
 pub(super) struct SlotCopy<'a> {
     from: OldMembers<'a>,
     slot_bytes: u32,
-    parity: VecDeque<LackingParity>,
+    parity: ParityQueue,
     /// By slot, the first append that the member has there already.
     own_heads: BTreeMap<u64, OwnHead>,
     /// The sequence of the first append in the slot behind the one that is written, if it has any.
@@ -41,7 +41,7 @@ impl<'a> SlotCopy<'a> {
     pub(super) fn new(from: OldMembers<'a>, to: &'a mut ReplacementWriter) -> SlotCopy<'a> {
         SlotCopy {
             slot_bytes: to.identity.geometry.slot_bytes,
-            parity: from.lacking_parity(to.member),
+            parity: ParityQueue::new(from.lacking_parity(to.member)),
             from,
             own_heads: BTreeMap::new(),
             next_sequence: None,
@@ -253,8 +253,7 @@ impl<'a> SlotCopy<'a> {
     /// Notes that the member has an append: parity of a group is not put there twice.
     fn leave_out_group(&mut self, append: &Descriptor) {
         if append.kind == Kind::Parity {
-            self.parity
-                .retain(|lacking| lacking.group != append.parity_group);
+            self.parity.remove(append.parity_group);
         }
     }
 
@@ -308,7 +307,7 @@ impl<'a> SlotCopy<'a> {
         if let Some(recording) = owed_end.filter(|owed| draft.is_empty() && last == Some(*owed)) {
             self.add_end_at(&mut draft, recording, &[0])?;
         }
-        let in_parity = self.parity.front().map(|lacking| lacking.recording);
+        let in_parity = self.parity.recording();
         let end_bytes = draft.end_bytes();
         if let Some(recording) = draft.recording()
             && recording_behind.or(in_parity) != Some(recording)
@@ -339,9 +338,7 @@ impl<'a> SlotCopy<'a> {
         let Some(least) = last.max(recording) else {
             return;
         };
-        let before = self.parity.len();
-        self.parity.retain(|lacking| lacking.recording >= least);
-        self.tally.unprotected_groups += (before - self.parity.len()) as u64;
+        self.tally.unprotected_groups += self.parity.leave_out_before(least);
     }
 
     /// Goes on behind a slot that is on the member.
@@ -372,7 +369,7 @@ impl<'a> SlotCopy<'a> {
         let mut recording = draft.recording();
         if recording.is_none() && self.owed_end.is_none() {
             let last = self.last.as_ref();
-            let first = self.parity.front().map(|lacking| lacking.recording);
+            let first = self.parity.recording();
             recording = first.filter(|first| draft.may_be_of(*first, last));
             let is_new = recording > last.map(|last| last.recording);
             starts.extend(is_new.then_some(0));
@@ -440,8 +437,8 @@ impl<'a> SlotCopy<'a> {
                 return Ok(());
             };
             from_bytes = hole.range.start + 1;
-            while let Some((index, sequence)) = self.choose(draft, &hole) {
-                let Some(lacking) = self.parity.remove(index) else {
+            while let Some((group, sequence)) = self.choose(draft, &hole) {
+                let Some(lacking) = self.parity.remove(group) else {
                     break;
                 };
                 if let Some(made) = self.from.make(&lacking)? {
@@ -455,21 +452,20 @@ impl<'a> SlotCopy<'a> {
         }
     }
 
-    /// The parity that goes to the beginning of a hole, and its sequence there.
-    fn choose(&self, draft: &SlotDraft, hole: &Hole) -> Option<(usize, u64)> {
+    /// The group of which parity goes to the beginning of a hole, and its sequence there.
+    fn choose(&self, draft: &SlotDraft, hole: &Hole) -> Option<(u64, u64)> {
         let (before, after) = draft.sequences_at(hole.range.start);
         let before = before.or(self.last.as_ref().map(|last| last.sequence));
         let after = after.or_else(|| self.sequence_behind(draft.slot_serial));
-        let candidates = self.parity.iter().take(CHOICES_MAX).enumerate();
-        let fitting = candidates.filter_map(|(index, lacking)| {
+        let mut candidates = self.parity.iter().take(CHOICES_MAX);
+        candidates.find_map(|lacking| {
             let sequence = lacking.last_sequence().max(before.unwrap_or(0)) + 1;
             let is_in_order = after.is_none_or(|after| sequence < after);
             let is_of_slot = draft.may_be_of(lacking.recording, self.last.as_ref());
             let left_bytes = (hole.range.len() as u32).checked_sub(lacking.append_bytes())?;
             let leaves_place = left_bytes == 0 || left_bytes >= APPEND_BYTES_MIN;
-            (is_in_order && is_of_slot && leaves_place).then_some((index, sequence))
-        });
-        fitting.min_by_key(|(index, _)| *index)
+            (is_in_order && is_of_slot && leaves_place).then_some((lacking.group, sequence))
+        })
     }
 }
 

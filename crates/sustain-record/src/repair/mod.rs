@@ -6,6 +6,7 @@ mod copy;
 mod draft;
 mod marks;
 mod old_members;
+mod parity_queue;
 mod replacement_writer;
 mod tally;
 

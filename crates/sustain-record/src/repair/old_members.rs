@@ -1,6 +1,6 @@
 //! Reads what the members that are there have of groups and marks.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl<'a> OldMembers<'a> {
     }
 
     /// The parity that groups lack and that may be made again on a member.
-    pub(super) fn lacking_parity(&self, member: usize) -> VecDeque<LackingParity> {
+    pub(super) fn lacking_parity(&self, member: usize) -> Vec<LackingParity> {
         let geometries = self.groups.geometries();
         let all = self
             .found

@@ -135,7 +135,7 @@ impl Store {
             })
             .collect();
         if mode == Mode::Record {
-            check_complete(&missing, first.members.len())?;
+            check_complete(&missing, first)?;
         }
         let mut store = Store {
             id: first.store,
@@ -453,7 +453,7 @@ fn end_words(member: &OpenMember, next_slot_serial: u64) -> String {
     format!("{}: {}; {lost}", member.name, shrunk_words(member))
 }
 
-fn check_complete(missing: &[Missing], count: usize) -> Result<(), RecordError> {
+fn check_complete(missing: &[Missing], table: &Superblock) -> Result<(), RecordError> {
     if missing.is_empty() {
         return Ok(());
     }
@@ -465,11 +465,15 @@ fn check_complete(missing: &[Missing], count: usize) -> Result<(), RecordError> 
         1 => ("is", "it"),
         _ => ("are", "them"),
     };
+    let repair = match table.has_parity() {
+        true => ". `sustain repair` puts a new member in the place of a lost one",
+        false => "",
+    };
+    let count = table.members.len();
     Err(RecordError::Incomplete(format!(
         "writing to a store needs all of its {count} members, and {} {are} missing: name {them}, \
-         or plug {them} in. What is on the others can be read without {them}. In a store with \
-         parity, `sustain repair` puts new members in their places. To record meanwhile, use \
-         another store",
+         or plug {them} in. What is on the others can be read without {them}. To record \
+         meanwhile, use another store{repair}",
         list.join(", ")
     )))
 }

@@ -5,7 +5,7 @@ use sustain::disk::clock::Clock;
 use sustain::host::Roots;
 use sustain::record::document::repair_document;
 use sustain::record::repair::RepairEvent;
-use sustain::record::store::{CreateEvent, Mode, Onto, Store};
+use sustain::record::store::{Mode, Onto, Store};
 use sustain::report::terminal::repair_text;
 
 use super::progress::ProgressLine;
@@ -30,29 +30,20 @@ pub(crate) fn run(flags: &RepairFlags) -> anyhow::Result<Exit> {
         accept_loss: flags.accept_loss,
     };
     let slot_bytes = u64::from(store.slot_bytes);
-    let mut preparing = ProgressLine::new("writing the file once beforehand");
-    let mut rebuilding = ProgressLine::new("rebuilding");
+    let mut progress = ProgressLine::new("rebuilding");
     let mut notes = Vec::new();
     let mut observer = |event| match event {
-        RepairEvent::Prepares(CreateEvent::Note(note)) => {
-            preparing.note(&format!("note: {note}"));
+        RepairEvent::Note(note) => {
+            progress.note(&format!("note: {note}"));
             notes.push(note);
         }
-        RepairEvent::Prepares(CreateEvent::Prewrite {
-            bytes_done,
-            bytes_all,
-        }) => preparing.update(bytes_done, Some(bytes_all)),
         RepairEvent::Written {
             slots_done,
             slots_all,
-        } => {
-            preparing.finish();
-            rebuilding.update(slots_done * slot_bytes, Some(slots_all * slot_bytes));
-        }
+        } => progress.update(slots_done * slot_bytes, Some(slots_all * slot_bytes)),
     };
     let repaired = store.repair_onto(&onto, &Roots::default(), &stop, &mut observer);
-    preparing.finish();
-    rebuilding.finish();
+    progress.finish();
     let elapsed_s = Clock::Real.now().since_ns(begun_at) as f64 / 1e9;
     let repaired = repaired?;
     let missing_bytes = match repaired.still_missing.is_empty() {

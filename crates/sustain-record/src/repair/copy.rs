@@ -286,7 +286,8 @@ impl<'a> SlotCopy<'a> {
     fn write(&mut self, mut draft: SlotDraft, next: Option<&SlotDraft>) -> Result<(), RecordError> {
         if draft.is_kept() {
             self.tally.kept_bytes += u64::from(self.slot_bytes);
-            return self.pass(&draft);
+            self.pass(&draft);
+            return Ok(());
         }
         self.next_sequence = next.and_then(|next| Some(next.first()?.sequence));
         self.leave_out_of_earlier(draft.recording());
@@ -299,25 +300,25 @@ impl<'a> SlotCopy<'a> {
             (draft.recording(), recording_behind, told_last)
             && recording != behind
         {
-            self.add_end_at(&mut draft, recording, &[told.slot_offset_bytes])?;
+            self.add_end_at(&mut draft, recording, told.slot_offset_bytes)?;
         }
         self.add_parities(&mut draft)?;
         let owed_end = self.owed_end.take();
         let last = self.last.as_ref().map(|last| last.recording);
         if let Some(recording) = owed_end.filter(|owed| draft.is_empty() && last == Some(*owed)) {
-            self.add_end_at(&mut draft, recording, &[0])?;
+            self.add_end_at(&mut draft, recording, 0)?;
         }
         let in_parity = self.parity.recording();
         let end_bytes = draft.end_bytes();
         if let Some(recording) = draft.recording()
             && recording_behind.or(in_parity) != Some(recording)
             && draft.last().is_some_and(|last| last.kind != Kind::End)
-            && !self.add_end_at(&mut draft, recording, &[end_bytes])?
+            && !self.add_end_at(&mut draft, recording, end_bytes)?
         {
             self.owed_end = Some(recording);
         }
         draft.fill(told_last, self.last.as_ref());
-        self.pass(&draft)?;
+        self.pass(&draft);
         let geometry = &self.to.identity.geometry;
         let offset_bytes = geometry.offset_of(slot_start(draft.slot_serial));
         match draft.bytes() {
@@ -342,12 +343,11 @@ impl<'a> SlotCopy<'a> {
     }
 
     /// Goes on behind a slot that is on the member.
-    fn pass(&mut self, draft: &SlotDraft) -> Result<(), RecordError> {
+    fn pass(&mut self, draft: &SlotDraft) {
         for append in draft.appends() {
             self.tally.count(&append.descriptor);
         }
         self.last = draft.last().cloned().or(self.last.take());
-        Ok(())
     }
 
     /// The sequence of what comes first behind a slot, as far as that is known.
@@ -398,13 +398,13 @@ impl<'a> SlotCopy<'a> {
         Ok(())
     }
 
-    /// Puts an end mark at the first of these offsets where there is room, if another member has
-    /// one of the recording. Returns whether it is not owed any more.
+    /// Puts an end mark at an offset behind all else in a slot, if there is room and another member
+    /// has one of the recording. Returns whether it is not owed any more.
     fn add_end_at(
         &mut self,
         draft: &mut SlotDraft,
         recording: u32,
-        places: &[u32],
+        at_bytes: u32,
     ) -> Result<bool, RecordError> {
         let found = Arc::clone(&self.from.found);
         let Some(mark) = mark_of(&found, recording, Kind::End) else {
@@ -422,10 +422,8 @@ impl<'a> SlotCopy<'a> {
             return Ok(true);
         };
         let with_note = (&mark.descriptor, &note[..]);
-        let end_bytes = draft.end_bytes();
-        let mut places = places.iter().filter(|place| **place >= end_bytes);
-        let last = self.last.as_ref();
-        Ok(places.any(|place| draft.add_mark((*place, sequence), with_note, last)))
+        let is_behind = at_bytes >= draft.end_bytes();
+        Ok(is_behind && draft.add_mark((at_bytes, sequence), with_note, self.last.as_ref()))
     }
 
     /// Puts parity that groups lack into the holes of a slot, in the order of sequences.

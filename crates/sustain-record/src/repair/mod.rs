@@ -29,8 +29,8 @@ const WHY: &str = "a member is rebuilt from the others";
 /// Events while a member is rebuilt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RepairEvent {
-    /// The new member is being prepared.
-    Prepares(CreateEvent),
+    /// A note for the user. Notes come before anything is written.
+    Note(String),
     /// So many slots of so many are written.
     Written {
         /// Slots so far.
@@ -71,7 +71,11 @@ impl Store {
     ) -> Result<Repaired, RecordError> {
         self.check_repairable()?;
         self.check_loss(onto)?;
-        let mut prepares = |event| observer(RepairEvent::Prepares(event));
+        let mut prepares = |event| {
+            if let CreateEvent::Note(note) = event {
+                observer(RepairEvent::Note(note));
+            }
+        };
         let replacement = self.replacement(onto, roots, stop, &mut prepares)?;
         self.repair_with(replacement, stop, observer)
     }

@@ -177,7 +177,8 @@ pub struct ListedStream {
     pub bytes: u64,
     /// Bytes that were written to members.
     pub recorded_bytes: u64,
-    /// Frames begun.
+    /// Frames begun. Where the stream ends within a frame, that frame is counted too; `list
+    /// --frames` calls it cut.
     pub frames: u64,
     /// Bytes that the recorder lost, or gave up with a member that did not write them. Their loss
     /// is recorded.

@@ -30,8 +30,9 @@ The first Ctrl-C ends the recording cleanly: everything read so far is written, 
 lies in the pipes of the sources at that moment. A member that has not answered a request for 5 s
 counts as slow. Until it answers, new data goes to the other members, and what was on its way to
 it is written to them as well. At the end the recorder waits for slow members until nothing has
-completed for 30 s, then gives them up and names them. SIGUSR1 prints the status line at once, as
-a line that stays.
+completed for 30 s, then gives them up and names them. The result is complete then, but while the
+file system of such a member is frozen, the kernel keeps the process until it is thawed. SIGUSR1
+prints the status line at once, as a line that stays.
 
 Exit codes: 0 everything is recorded; 1 bytes were lost, the store became full or a member failed;
 2 usage error, a refused member, or a store that was full from the start; 130 on a second Ctrl-C.";

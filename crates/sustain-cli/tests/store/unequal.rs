@@ -24,7 +24,15 @@ fn create(place: &Place, small_bytes: u64) -> Ran {
 fn a_range_that_is_overwritten_in_part_gives_the_rest() {
     let place = Place::new();
     let created = create(&place, 3 * MIB);
-    assert!(unwrapped(&created.stdout).contains("a ring keeps about the last"));
+    let told = unwrapped(&created.stdout);
+    assert!(
+        told.contains("fast enough for their larger parts"),
+        "{told}"
+    );
+    assert!(
+        told.contains("small is the smallest and is overwritten first"),
+        "{told}"
+    );
     let content = content(60_000_000);
     std::fs::write(place.path("in"), &content).unwrap();
     let mut command = place.command(&["record", "--ring", "large", "small"]);

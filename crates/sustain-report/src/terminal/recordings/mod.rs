@@ -65,8 +65,9 @@ pub fn create_text(document: &CreateDocument, width: usize) -> String {
     text
 }
 
-/// Members of one ring get equal shares as long as they keep up, so that the smallest comes round
-/// first. Said where that costs at least a tenth of the room.
+/// Members of one ring take parts by their sizes as long as their rates allow that. A stream that
+/// needs the full rate of them all gives equally fast ones equal parts, so that the smallest comes
+/// round first. Said where that costs at least a tenth of the room.
 fn kept_by_ring(document: &CreateDocument) -> Option<String> {
     let smallest = document.members.iter().min_by_key(|one| one.data_bytes)?;
     let kept_bytes = smallest
@@ -75,8 +76,11 @@ fn kept_by_ring(document: &CreateDocument) -> Option<String> {
     let data_bytes = document.data_bytes;
     (kept_bytes < data_bytes - data_bytes / 10).then(|| {
         format!(
-            "the members differ in size: a ring keeps about the last {} whole, because {} is the \
-             smallest and is overwritten first; give all members the same size to use all of them",
+            "the members differ in size: a ring keeps about the last {} of a stream as long as the \
+             larger members are fast enough for their larger parts. A stream that needs the full \
+             rate of all members fills equally fast ones at the same pace: of that a ring keeps \
+             about the last {} whole, because {} is the smallest and is overwritten first",
+            position(data_bytes),
             position(kept_bytes),
             without_controls(&smallest.name)
         )

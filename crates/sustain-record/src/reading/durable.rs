@@ -29,6 +29,17 @@ pub(super) fn was_durable_in_part(recording: &Recording, stream: u16, stretch: R
     torn_bytes < stretch.end - stretch.start
 }
 
+/// The beginning of a stretch that was durable, if any of it was. None where the recording was
+/// recovered: then it is known of each byte whether it was durable.
+pub(super) fn durable_beginning(
+    recording: &Recording,
+    stream: u16,
+    stretch: Range<u64>,
+) -> Option<Range<u64>> {
+    let durable = stretch.start..stretch.end.min(settled_bytes(recording, stream));
+    (recording.open_end && !durable.is_empty()).then_some(durable)
+}
+
 fn settled_bytes(recording: &Recording, stream: u16) -> u64 {
     let known = recording.streams.get(usize::from(stream));
     known.map_or(0, |known| known.settled_bytes)

@@ -17,7 +17,7 @@ use crate::member_io::MemberIo;
 use crate::opening::Recording;
 use crate::reading::bytes::SharedBytes;
 use crate::reading::checkable::Checkable;
-use crate::reading::durable::{was_durable, was_durable_in_part};
+use crate::reading::durable::{durable_beginning, was_durable, was_durable_in_part};
 use crate::reading::examine::{Slot, examine};
 use crate::reading::merge::CheckedPart;
 use crate::reading::part::{HoleReason, Origin};
@@ -40,6 +40,19 @@ struct SuspectBytes {
     trace: Trace,
     /// What is lost on no other member; none if that is no question.
     doubt: Option<Doubt>,
+    /// Whether another member may be the one that has lost it. What the others tell comes first.
+    may_be_of_other: bool,
+}
+
+impl SuspectBytes {
+    /// One that is a trace, whatever other members have.
+    fn certain(trace: Trace) -> SuspectBytes {
+        SuspectBytes {
+            trace,
+            doubt: None,
+            may_be_of_other: false,
+        }
+    }
 }
 
 /// What was being written over on members and is not whole any more.
@@ -74,7 +87,21 @@ pub(super) fn traces(
     io.check_engine()?;
     drop(io);
     let mut traces = Vec::new();
+    let mut left = Vec::new();
     for of_member in suspects {
+        let (later, first) = of_member
+            .into_iter()
+            .partition(|suspect: &SuspectBytes| suspect.may_be_of_other);
+        confirm(store, first, &mut traces, observer)?;
+        left.push(later);
+    }
+    let mut recordings = store.recordings.to_vec();
+    traces.iter().for_each(|trace| trace.apply(&mut recordings));
+    let store = Checkable {
+        recordings: &recordings,
+        ..store
+    };
+    for of_member in left {
         confirm(store, of_member, &mut traces, observer)?;
     }
     Ok(traces)
@@ -88,7 +115,7 @@ fn confirm(
     observer: &mut dyn FnMut(u64),
 ) -> Result<(), RecordError> {
     let mut with_start = BTreeSet::new();
-    for SuspectBytes { trace, doubt } in suspects.into_iter().rev() {
+    for SuspectBytes { trace, doubt, .. } in suspects.into_iter().rev() {
         if let Trace::Start(start) = &trace {
             if with_start.contains(&start.recording_id) {
                 continue;
@@ -290,7 +317,7 @@ impl<'a> Seeker<'a> {
                     recording_id: recording.id,
                     sequence: first.sequence,
                 };
-                self.suspects.push(SuspectBytes { trace, doubt: None });
+                self.suspects.push(SuspectBytes::certain(trace));
             }
         }
     }
@@ -327,7 +354,7 @@ impl<'a> Seeker<'a> {
             was_durable(recording, stream, handed_out.clone())
                 || is_flushed && was_durable_in_part(recording, stream, handed_out)
         };
-        let mut stretches = Vec::new();
+        let (mut stretches, mut uncertain) = (Vec::new(), Vec::new());
         for stream in 0..next.descriptor.positions.len() {
             let before = last.map(|last| position(last, stream)).unwrap_or_default();
             let after = position(next, stream);
@@ -343,19 +370,32 @@ impl<'a> Seeker<'a> {
             // The account of a gap has no bytes, and may have been on another member.
             let has_missed = after.member_bytes > before.member_bytes.saturating_add(own_bytes)
                 || after.gap_bytes > before.gap_bytes.saturating_add(own_gap_bytes);
-            if has_missed && is_durable(stream as u16, handed_out) {
-                let bytes = before.settled_offset_bytes..handed_out_end;
-                stretches.push((stream as u16, bytes));
+            let stream = stream as u16;
+            if has_missed && is_durable(stream, handed_out.clone()) {
+                stretches.push((stream, before.settled_offset_bytes..handed_out_end));
+            } else if has_missed {
+                let durable = durable_beginning(recording, stream, handed_out);
+                uncertain.extend(durable.map(|bytes| (stream, bytes)));
             }
         }
-        if lost_start || !stretches.is_empty() {
-            let doubt = (!lost_start).then(|| Doubt::missing(self.member, stretches));
-            let descriptor = &next.descriptor;
-            let streams = 0..descriptor.positions.len();
-            let positions = streams.map(|stream| descriptor.position_before(stream));
-            let positions = positions.collect();
-            let (place, sequence) = (descriptor.place, descriptor.sequence);
-            self.start_at(next, place, sequence, Some(positions), doubt);
+        if !lost_start && stretches.is_empty() && uncertain.is_empty() {
+            return;
+        }
+        let may_be_of_other = !lost_start && stretches.is_empty();
+        let stretches = if may_be_of_other {
+            uncertain
+        } else {
+            stretches
+        };
+        let doubt = (!lost_start).then(|| Doubt::missing(self.member, stretches));
+        let descriptor = &next.descriptor;
+        let streams = 0..descriptor.positions.len();
+        let positions = streams.map(|stream| descriptor.position_before(stream));
+        let positions = positions.collect();
+        let (place, sequence) = (descriptor.place, descriptor.sequence);
+        self.start_at(next, place, sequence, Some(positions), doubt);
+        if let Some(suspect) = self.suspects.last_mut() {
+            suspect.may_be_of_other = may_be_of_other;
         }
     }
 
@@ -388,7 +428,11 @@ impl<'a> Seeker<'a> {
             positions,
         };
         let trace = Trace::Start(start);
-        self.suspects.push(SuspectBytes { trace, doubt });
+        self.suspects.push(SuspectBytes {
+            trace,
+            doubt,
+            may_be_of_other: false,
+        });
     }
 
     /// The end mark of the recording of an append is not whole here, or not there.
@@ -397,7 +441,7 @@ impl<'a> Seeker<'a> {
             recording_id: origin.descriptor.recording_id,
             member: self.member,
         };
-        self.suspects.push(SuspectBytes { trace, doubt: None });
+        self.suspects.push(SuspectBytes::certain(trace));
     }
 }
 
@@ -412,15 +456,15 @@ fn place_behind(origin: &Origin) -> AppendPlace {
 
 impl Trace {
     /// What lies before a start counts as written over.
-    pub(super) fn apply(self, recordings: &mut [Recording]) {
+    pub(super) fn apply(&self, recordings: &mut [Recording]) {
         match self {
             Trace::Start(start) => start.apply(recordings),
             Trace::End {
                 recording_id,
                 member,
             } => {
-                let recording = recordings.iter_mut().find(|one| one.id == recording_id);
-                let extent = recording.and_then(|one| one.per_member[member].as_mut());
+                let recording = recordings.iter_mut().find(|one| one.id == *recording_id);
+                let extent = recording.and_then(|one| one.per_member[*member].as_mut());
                 if let Some(extent) = extent {
                     extent.end_is_overwritten = true;
                 }
@@ -429,9 +473,9 @@ impl Trace {
                 recording_id,
                 sequence,
             } => {
-                let recording = recordings.iter_mut().find(|one| one.id == recording_id);
+                let recording = recordings.iter_mut().find(|one| one.id == *recording_id);
                 if let Some(recording) = recording {
-                    recording.count_as_gone(sequence);
+                    recording.count_as_gone(*sequence);
                 }
             }
         }

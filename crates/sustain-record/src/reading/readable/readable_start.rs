@@ -20,7 +20,7 @@ pub(super) struct ReadableStart {
 
 impl ReadableStart {
     /// Lets the recording begin there, if it began before.
-    pub(super) fn apply(self, recordings: &mut [Recording]) {
+    pub(super) fn apply(&self, recordings: &mut [Recording]) {
         let mut recordings = recordings.iter_mut();
         let Some(recording) = recordings.find(|one| one.id == self.recording_id) else {
             return;

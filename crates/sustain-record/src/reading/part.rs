@@ -35,7 +35,7 @@ pub enum StreamPart {
         first_time_ns: i64,
         /// When its last byte arrived, in nanoseconds since 1970.
         last_time_ns: i64,
-        /// Number of lost frames.
+        /// Number of frames lost in the whole gap. Any of them may be in this piece of it.
         frames: u64,
     },
     /// Bytes that should be on a member and are not there, or are damaged.

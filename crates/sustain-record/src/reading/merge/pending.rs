@@ -349,10 +349,7 @@ impl RangeState {
                     start: start + skip as u32,
                 }
             }
-            RangeState::Gap(gap) => RangeState::Gap(Gap {
-                frames: if part.end == whole.end { gap.frames } else { 0 },
-                ..*gap
-            }),
+            RangeState::Gap(gap) => RangeState::Gap(*gap),
             RangeState::Lost(why, origin) => RangeState::Lost(*why, origin.clone()),
         }
     }

@@ -1,11 +1,13 @@
 //! Checks the result of a recording against what its sources offered and its members took.
 
+use std::collections::BTreeSet;
+
 use sustain_disk::driver::Ending;
 use sustain_record::format::BLOCK_BYTES;
 use sustain_record::recorder::{MemberState, RecordingProgress, StreamStanding};
 
 use crate::bench::Bench;
-use crate::history::Recorded;
+use crate::history::{Append, Recorded};
 use crate::inlet::StreamFacts;
 use crate::plan::{MemberPlan, RecordingPlan};
 
@@ -18,6 +20,14 @@ pub fn check_result(bench: &Bench, number: usize) {
     let Some((standing, ending)) = &recorded.result else {
         return;
     };
+    let current = history.recordings.len() - 1;
+    let of_it = |append: &&Append| append.recording == current;
+    let given: BTreeSet<usize> = history
+        .appends
+        .iter()
+        .filter(of_it)
+        .map(|append| append.member)
+        .collect();
     let has_room = is_durable_at_end(bench, recorded, standing, *ending);
     for stream in &recorded.streams {
         let shown = standing
@@ -34,7 +44,13 @@ pub fn check_result(bench: &Bench, number: usize) {
             );
         }
     }
-    check_ending(bench, recorded, &bench.plan.recordings[number], *ending);
+    // A member that lacks what it had before is left alone: it gets not even a start.
+    let members = standing.members.iter().enumerate();
+    let mut takes_any = members
+        .filter(|(index, member)| member.state != MemberState::Failed && given.contains(index));
+    let all_failed = takes_any.next().is_none();
+    let plan = &bench.plan.recordings[number];
+    check_ending(bench, recorded, plan, (*ending, all_failed));
 }
 
 /// Checks a stream's account at the end of a recording.
@@ -89,8 +105,12 @@ fn is_durable_at_end(
 }
 
 /// Checks why a recording ended against what could have ended it.
-fn check_ending(bench: &Bench, recorded: &Recorded, plan: &RecordingPlan, ending: Ending) {
-    let all_failed = recorded.failed.len() == bench.disks.len();
+fn check_ending(
+    bench: &Bench,
+    recorded: &Recorded,
+    plan: &RecordingPlan,
+    (ending, all_failed): (Ending, bool),
+) {
     match ending {
         Ending::Error => assert!(all_failed, "one member is enough to go on"),
         Ending::Full => {

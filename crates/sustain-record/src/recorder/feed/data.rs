@@ -120,7 +120,9 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// Gives up everything that was accepted and not written, and accounts for it as gaps.
     pub(super) fn end_without_room(&mut self, now: Timestamp) {
-        let all_failed = !self.members.iter().any(MemberWriter::works);
+        // One that is left alone takes nothing, and is no room that has become full.
+        let takes_any = |member: &MemberWriter| member.works() && !member.setup.is_left_alone;
+        let all_failed = !self.members.iter().any(takes_any);
         let ending = match self.ending {
             _ if all_failed => Ending::Error,
             // It had gone on without space, until its sources ended.

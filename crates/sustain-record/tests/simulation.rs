@@ -106,7 +106,7 @@ const RINGS: Family = Family {
 };
 
 /// Others that have found what none of those does.
-const SEEDS_THAT_FAILED: [u64; 24] = [
+const SEEDS_THAT_FAILED: [u64; 25] = [
     2357,
     6234,
     8320,
@@ -130,6 +130,7 @@ const SEEDS_THAT_FAILED: [u64; 24] = [
     170_000_854,
     190_000_666,
     190_000_736,
+    825_542,
     230_001_719,
 ];
 /// The same of rings that are cut.
@@ -141,14 +142,14 @@ const RINGS_THAT_FAILED: [u64; 11] = [
 const SPLITS_THAT_FAILED: [u64; 6] = [31_899, 32_885, 36_994, 39_003, 401_439, 405_776];
 /// The same of pins: a recording was split while the end of one was told, or ended while one was
 /// being freed, or had one freed in the last slot that it left.
-const PINS_THAT_FAILED: [u64; 4] = [475, 102_193, 202_975, 603_220];
+const PINS_THAT_FAILED: [u64; 5] = [475, 102_193, 202_975, 603_220, 815_986];
 /// The same of pins that are cut.
 const CUT_PINS_THAT_FAILED: [u64; 7] = [908, 1200, 2194, 23_502, 104_543, 603_220, 709_294];
 /// The same with parity.
-const PARITY_THAT_FAILED: [u64; 32] = [
+const PARITY_THAT_FAILED: [u64; 34] = [
     287, 472, 770, 788, 975, 1158, 3310, 5572, 6315, 14_877, 15_209, 20_193, 20_270, 20_449,
     22_010, 23_356, 1189, 102, 108, 236, 1488, 1913, 2197, 1592, 140, 1718, 3020, 3029, 4250, 4926,
-    5660, 5821,
+    5660, 5821, 6121, 3092,
 ];
 
 /// No seed takes nearly so long: whoever does hangs.

@@ -173,7 +173,10 @@ pub(crate) fn grouped(
 
 /// Finds out what can be computed of the members that are not there, and of those that lack some of
 /// what they were given.
-pub(crate) fn computed(found: &FoundGroups, is_there: &[bool]) -> Computed {
+///
+/// Of members that are there, what they lack of `crashed` is left out: the number of a recording
+/// that a crash has ended, which took from all members what was not durable.
+pub(crate) fn computed(found: &FoundGroups, is_there: &[bool], crashed: Option<u32>) -> Computed {
     let mut computed = Computed::default();
     let mut groups = Vec::new();
     for (id, group) in &found.groups {
@@ -181,7 +184,11 @@ pub(crate) fn computed(found: &FoundGroups, is_there: &[bool]) -> Computed {
         let missing = entries
             .filter(|(_, entry)| !is_there[usize::from(entry.member)] && found.is_left(entry));
         let missing: Vec<usize> = missing.map(|(position, _)| position).collect();
-        let lacking = found.lacking.get(id).map_or(&[][..], Vec::as_slice);
+        let lacking = found
+            .lacking
+            .get(id)
+            .filter(|_| Some(group.recording) != crashed);
+        let lacking = lacking.map_or(&[][..], Vec::as_slice);
         let without = group.broken(lacking);
         if without.is_enough() {
             let all: Vec<usize> = missing.iter().chain(lacking).copied().collect();
@@ -384,11 +391,15 @@ impl FoundGroups {
         self.groups.iter().map(|(id, group)| (*id, group))
     }
 
-    /// The members that are there and lack appends of data that they were given.
-    pub(crate) fn members_that_lack(&self) -> BTreeSet<usize> {
+    /// The members that are there and lack appends of data that they were given; `crashed` as in
+    /// [`computed`].
+    pub(crate) fn members_that_lack(&self, crashed: Option<u32>) -> BTreeSet<usize> {
         let entries = self.lacking.iter().flat_map(|(id, positions)| {
-            let entries = &self.groups[id].list.entries;
-            positions.iter().map(|position| &entries[*position])
+            let group = &self.groups[id];
+            let positions = positions
+                .iter()
+                .filter(move |_| Some(group.recording) != crashed);
+            positions.map(|position| &group.list.entries[*position])
         });
         entries.map(|entry| usize::from(entry.member)).collect()
     }

@@ -27,14 +27,15 @@ impl Store {
         }
         self.has_looked_for_lacking = true;
         let found = groups.find(WHY)?;
-        let lacking = found.members_that_lack();
+        let crashed = crashed(recordings);
+        let lacking = found.members_that_lack(crashed);
         if lacking.is_empty() {
             return Ok(false);
         }
         let mut is_there = vec![false; self.members.len() + self.missing.len()];
         let there = self.members.iter().filter(|member| member.is_there());
         there.for_each(|member| is_there[member.index()] = true);
-        let computed = computed(&found, &is_there);
+        let computed = computed(&found, &is_there, crashed);
         let sources: Vec<&OpenMember> = self
             .members
             .iter()
@@ -102,7 +103,8 @@ impl Store {
         if !self.may_lack(&recordings) {
             return Ok(());
         }
-        self.left_alone = self.groups_of(&table).find(WHY)?.members_that_lack();
+        let found = self.groups_of(&table).find(WHY)?;
+        self.left_alone = found.members_that_lack(crashed(&recordings));
         for member in &self.members {
             if self.left_alone.contains(&member.index()) {
                 self.notes.push(format!(
@@ -123,9 +125,7 @@ impl Store {
     }
 
     /// Whether some member that is there may have failed in one of these recordings: it has no end
-    /// mark of one that has ended, or is older than the others. Where nothing has ended the newest
-    /// recording, a crash has taken from all members what was not durable; to put it in would hide
-    /// what a ring has left there of the lap before.
+    /// mark of one that has ended, or is older than the others.
     fn may_lack(&self, recordings: &[Recording]) -> bool {
         let there = || {
             self.members
@@ -142,7 +142,14 @@ impl Store {
             })
         };
         let mut ended = recordings.iter().filter(|recording| !recording.open_end);
-        let is_at_rest = recordings.first().is_none_or(|newest| !newest.open_end);
-        is_at_rest && (there().any(is_old) || ended.any(lacks_end))
+        there().any(is_old) || ended.any(lacks_end)
     }
+}
+
+/// The number of the newest recording, if nothing has ended it: a crash has taken from all members
+/// what was not durable of it. To put that in would hide what a ring has left there of the lap
+/// before.
+fn crashed(recordings: &[Recording]) -> Option<u32> {
+    let newest = recordings.first()?;
+    newest.open_end.then_some(newest.number)
 }

@@ -11,9 +11,7 @@ use super::parity_queue::ParityQueue;
 use super::replacement_writer::{OwnHead, ReplacementWriter};
 use super::tally::RepairTally;
 use crate::error::RecordError;
-use crate::format::{
-    AppendPlace, Descriptor, GroupEntry, GroupList, Kind, is_filled_with_zeros, marks_range,
-};
+use crate::format::{AppendPlace, Descriptor, GroupList, Kind, is_filled_with_zeros, marks_range};
 use crate::reading::bytes::SharedBytes;
 use crate::reading::examine::{Slot, examine};
 
@@ -29,6 +27,8 @@ pub(super) struct SlotCopy<'a> {
     own_heads: BTreeMap<u64, OwnHead>,
     /// The sequence of the first append in the slot behind the one that is written, if it has any.
     next_sequence: Option<u64>,
+    /// By slot, the newest sequence of data whose parity was written there, or was there already.
+    protected_sequences: BTreeMap<u64, u64>,
     /// The newest append that was written.
     last: Option<Descriptor>,
     /// A recording whose end mark had no room behind its last append.
@@ -44,6 +44,7 @@ impl<'a> SlotCopy<'a> {
             parity: ParityQueue::new(from.lacking_parity(to.member)),
             from,
             own_heads: BTreeMap::new(),
+            protected_sequences: BTreeMap::new(),
             next_sequence: None,
             last: None,
             owed_end: None,
@@ -67,7 +68,7 @@ impl<'a> SlotCopy<'a> {
         let slot_count = self.to.identity.geometry.slot_count;
         let newest = self.from.found.newest_slot(self.to.member);
         let behind = newest.map_or(0, |newest| newest + 1);
-        let behind = behind.max(self.to.slots_begun);
+        let behind = self.to.behind_own(behind.max(self.to.slots_begun))?;
         let first = behind.saturating_sub(slot_count);
         self.own_heads = self.to.heads(first..behind)?;
         let mut next = None;
@@ -112,8 +113,10 @@ impl<'a> SlotCopy<'a> {
         };
         let last = found.in_slot(self.to.member, lap_before).last();
         let entry = last.and_then(|(id, position)| Some(found.group(id)?.list.entries[position]));
-        let is_whole = |entry: GroupEntry| entry.sequence >= found.whole_from_sequence;
-        !entry.is_some_and(is_whole) && found.whole_from_sequence > 0
+        let protected = self.protected_sequences.get(&lap_before).copied();
+        let newest = entry.map(|entry| entry.sequence).max(protected);
+        newest.is_none_or(|newest| newest < found.whole_from_sequence)
+            && found.whole_from_sequence > 0
     }
 
     /// What can be computed of a slot.
@@ -296,8 +299,9 @@ impl<'a> SlotCopy<'a> {
         let told_last = told_last.filter(|told| told.slot_serial == draft.slot_serial);
         let recording_behind = next.and_then(SlotDraft::recording);
         // If it is the end mark that the next slot names, its place is kept free.
+        let going_on = self.last.as_ref().map(|last| last.recording);
         if let (Some(recording), Some(behind), Some(told)) =
-            (draft.recording(), recording_behind, told_last)
+            (draft.recording().or(going_on), recording_behind, told_last)
             && recording != behind
         {
             self.add_end_at(&mut draft, recording, told.slot_offset_bytes)?;
@@ -346,8 +350,23 @@ impl<'a> SlotCopy<'a> {
     fn pass(&mut self, draft: &SlotDraft) {
         for append in draft.appends() {
             self.tally.count(&append.descriptor);
+            self.note_protected(&append.descriptor);
         }
         self.last = draft.last().cloned().or(self.last.take());
+    }
+
+    fn note_protected(&mut self, append: &Descriptor) {
+        if append.kind != Kind::Parity || is_filler(append) {
+            return;
+        }
+        let group = self.from.found.group(append.parity_group);
+        let of_group = group.and_then(|group| group.list.entries.last());
+        let newest = of_group.map_or(append.sequence, |entry| entry.sequence);
+        let of_slot = self
+            .protected_sequences
+            .entry(append.place.slot_serial)
+            .or_default();
+        *of_slot = newest.max(*of_slot);
     }
 
     /// The sequence of what comes first behind a slot, as far as that is known.

@@ -330,7 +330,9 @@ impl SlotDraft {
         });
         match goes_on {
             Some(last) => self.add_filler(0..APPEND_BYTES_MIN, last),
-            None if stand_in.start.is_some() => self.add(DraftAppend {
+            // Where the recording had put bytes on the member before, all that lies between is of
+            // it: else it would be lost behind many slots in which nothing is.
+            None if stand_in.start.is_some() || !begins_with(&stand_in) => self.add(DraftAppend {
                 bytes: encode_append(&stand_in, &[], &[]),
                 descriptor: stand_in,
             }),

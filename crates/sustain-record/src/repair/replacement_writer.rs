@@ -9,6 +9,7 @@ use sustain_disk::error::{IoFault, RequestError};
 use crate::error::RecordError;
 use crate::format::{AppendPlace, BLOCK_BYTES};
 use crate::member_io::{MemberIo, ReadOrder};
+use crate::opening::PATIENCE_SLOTS;
 use crate::walk::AppendIdentity;
 
 /// Slots of which the first blocks are read at once.
@@ -42,6 +43,19 @@ impl ReplacementWriter {
         let flushed = self.io.flush(0);
         self.io.check_engine()?;
         flushed.map_err(|fault| self.failed(Operation::Flush, 0, fault))
+    }
+
+    /// The slot behind all that the member has begun already, from this one on: its superblock may
+    /// tell of fewer.
+    pub(super) fn behind_own(&mut self, behind: u64) -> Result<u64, RecordError> {
+        let mut behind = behind;
+        loop {
+            let heads = self.heads(behind..behind + PATIENCE_SLOTS)?;
+            match heads.last_key_value() {
+                Some((newest, _)) => behind = newest + 1,
+                None => return Ok(behind),
+            }
+        }
     }
 
     /// The first append of each of these slots that it has begun already.

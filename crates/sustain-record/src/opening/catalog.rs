@@ -226,7 +226,7 @@ fn recording(
         open_end: chapters
             .iter()
             .all(|chapter| chapter.last.kind != Kind::End),
-        readable_from_sequence: readable.map(|first| first.sequence),
+        readable_from_sequence: readable.map(first_sequence),
         per_member,
         under_way: false,
         is_gone_from_a_member: false,
@@ -265,6 +265,14 @@ fn first_readable<'a>(chapters: &[&'a Chapter], has_empty: bool) -> Option<&'a D
     // What lies before the youngest of the oldest appends is on some members, but not on all.
     let firsts = overwritten().map(|chapter| &chapter.first);
     firsts.max_by_key(|first| first.sequence)
+}
+
+/// The sequence of the first append that can be read, given the append that tells of it. What
+/// stands in for appends that are not known has the sequence of one before the next that is, and
+/// tells how far the streams had come behind that one.
+fn first_sequence(readable: &Descriptor) -> u64 {
+    let stands_in = readable.kind == Kind::Parity && readable.payload_bytes == 0;
+    readable.sequence + u64::from(stands_in)
 }
 
 fn summary(

@@ -50,7 +50,7 @@ impl Restorer {
     ) -> Result<Option<RestoredSlot>, RecordError> {
         let of_scope = &members[member];
         // Of a member that is computed from the others, starts and parity are always missing.
-        let has_holes = of_scope.rebuilt.is_none() && has_holes(slot, appends, told_last);
+        let has_holes = of_scope.is_there() && has_holes(slot, appends, told_last);
         if !has_holes && appends.iter().all(is_whole) {
             return Ok(None);
         }
@@ -92,7 +92,7 @@ impl Restorer {
                 into.copy_from_slice(computed);
                 at_bytes.push(start);
                 let place = lost.entry().place;
-                if of_scope.rebuilt.is_none() {
+                if of_scope.is_there() {
                     self.groups
                         .note_restored(of_scope.index, place, computed.len() as u32);
                 }

@@ -98,6 +98,12 @@ pub struct ScopeMember {
 }
 
 impl ScopeMember {
+    /// Whether the member is there, even if it lacks a part of what it was given.
+    pub(super) fn is_there(&self) -> bool {
+        let rebuilt = self.rebuilt.as_ref();
+        rebuilt.is_none_or(|rebuilt| rebuilt.is_there())
+    }
+
     pub(super) fn slot_bytes(&self) -> usize {
         self.identity.geometry.slot_bytes as usize
     }

@@ -174,9 +174,9 @@ pub(crate) fn grouped(
 /// Finds out what can be computed of the members that are not there, and of those that lack some of
 /// what they were given.
 ///
-/// Of members that are there, what they lack of `crashed` is left out: the number of a recording
+/// Of members that are there, what they lack of `crashed` is left out: the numbers of recordings
 /// that a crash has ended, which took from all members what was not durable.
-pub(crate) fn computed(found: &FoundGroups, is_there: &[bool], crashed: Option<u32>) -> Computed {
+pub(crate) fn computed(found: &FoundGroups, is_there: &[bool], crashed: &[u32]) -> Computed {
     let mut computed = Computed::default();
     let mut groups = Vec::new();
     for (id, group) in &found.groups {
@@ -187,7 +187,7 @@ pub(crate) fn computed(found: &FoundGroups, is_there: &[bool], crashed: Option<u
         let lacking = found
             .lacking
             .get(id)
-            .filter(|_| Some(group.recording) != crashed);
+            .filter(|_| !crashed.contains(&group.recording));
         let lacking = lacking.map_or(&[][..], Vec::as_slice);
         let without = group.broken(lacking);
         if without.is_enough() {
@@ -393,12 +393,12 @@ impl FoundGroups {
 
     /// The members that are there and lack appends of data that they were given; `crashed` as in
     /// [`computed`].
-    pub(crate) fn members_that_lack(&self, crashed: Option<u32>) -> BTreeSet<usize> {
+    pub(crate) fn members_that_lack(&self, crashed: &[u32]) -> BTreeSet<usize> {
         let entries = self.lacking.iter().flat_map(|(id, positions)| {
             let group = &self.groups[id];
             let positions = positions
                 .iter()
-                .filter(move |_| Some(group.recording) != crashed);
+                .filter(|_| !crashed.contains(&group.recording));
             positions.map(|position| &group.list.entries[*position])
         });
         entries.map(|entry| usize::from(entry.member)).collect()

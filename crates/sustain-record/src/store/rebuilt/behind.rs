@@ -28,14 +28,14 @@ impl Store {
         self.has_looked_for_lacking = true;
         let found = groups.find(WHY)?;
         let crashed = crashed(recordings);
-        let lacking = found.members_that_lack(crashed);
+        let lacking = found.members_that_lack(&crashed);
         if lacking.is_empty() {
             return Ok(false);
         }
         let mut is_there = vec![false; self.members.len() + self.missing.len()];
         let there = self.members.iter().filter(|member| member.is_there());
         there.for_each(|member| is_there[member.index()] = true);
-        let computed = computed(&found, &is_there, crashed);
+        let computed = computed(&found, &is_there, &crashed);
         let sources: Vec<&OpenMember> = self
             .members
             .iter()
@@ -104,7 +104,7 @@ impl Store {
             return Ok(());
         }
         let found = self.groups_of(&table).find(WHY)?;
-        self.left_alone = found.members_that_lack(crashed(&recordings));
+        self.left_alone = found.members_that_lack(&crashed(&recordings));
         for member in &self.members {
             if self.left_alone.contains(&member.index()) {
                 self.notes.push(format!(
@@ -141,15 +141,17 @@ impl Store {
                 extent.is_some_and(|extent: StreamExtent| !extent.has_end)
             })
         };
-        let mut ended = recordings.iter().filter(|recording| !recording.open_end);
+        let mut ended = recordings
+            .iter()
+            .filter(|recording| !recording.is_crashed());
         there().any(is_old) || ended.any(lacks_end)
     }
 }
 
-/// The number of the newest recording, if nothing has ended it: a crash has taken from all members
-/// what was not durable of it. To put that in would hide what a ring has left there of the lap
-/// before.
-fn crashed(recordings: &[Recording]) -> Option<u32> {
-    let newest = recordings.first()?;
-    newest.open_end.then_some(newest.number)
+/// The numbers of the recordings that a crash has ended, recovered ones included: it has taken from
+/// all members what was not durable of them. To put that in would hide what a ring has left there
+/// of the lap before, and what recovering has found lost would be there again, and not all of it.
+fn crashed(recordings: &[Recording]) -> Vec<u32> {
+    let crashed = recordings.iter().filter(|recording| recording.is_crashed());
+    crashed.map(|recording| recording.number).collect()
 }

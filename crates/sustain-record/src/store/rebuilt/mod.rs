@@ -108,7 +108,7 @@ impl Store {
         for member in &self.members {
             is_there[member.index()] = true;
         }
-        let computed = computed(&*groups.find(&why)?, &is_there, None);
+        let computed = computed(&*groups.find(&why)?, &is_there, &[]);
         let missing = self.missing.clone();
         let mut rebuilt = Vec::new();
         for missing in missing {

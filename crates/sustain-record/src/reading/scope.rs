@@ -93,6 +93,8 @@ pub struct ScopeMember {
     /// The newest append of it. What is found behind that has come since, and what came since on
     /// other members is not read either.
     pub last: AppendPlace,
+    /// The same as others tell of it, if it is not found.
+    pub told_last: AppendPlace,
     /// Whether that is the end mark.
     pub has_end: bool,
 }
@@ -111,8 +113,8 @@ impl ScopeMember {
     /// The last append of a slot, as what lies behind it tells: the first append of the next slot,
     /// given its bytes, or where the recording ends on the member. None if that is damaged.
     pub(super) fn told_last(&self, slot_serial: u64, behind: &[u8]) -> Option<AppendPlace> {
-        if self.last.slot_serial == slot_serial {
-            return Some(self.last);
+        if self.told_last.slot_serial == slot_serial {
+            return Some(self.told_last);
         }
         let head = behind
             .get(..BLOCK_BYTES)
@@ -173,6 +175,7 @@ impl Scope {
                 .iter()
                 .filter_map(|member| {
                     let extent = recording.per_member.get(member.index())?.as_ref()?;
+                    let told_last = extent.lost_last.max(Some(extent.last))?;
                     Some(ScopeMember {
                         index: member.index(),
                         name: member.name.clone(),
@@ -182,8 +185,9 @@ impl Scope {
                         is_computed: member.is_computed_at(extent.last.slot_serial),
                         identity: member.identity(),
                         course: member.superblock.course(),
-                        slots: extent.first.slot_serial..extent.last.slot_serial + 1,
+                        slots: extent.first.slot_serial..told_last.slot_serial + 1,
                         last: extent.last,
+                        told_last,
                         has_end: extent.has_end,
                     })
                 })

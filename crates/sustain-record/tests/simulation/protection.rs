@@ -11,6 +11,7 @@ use sustain_record::reading::scope::Scope;
 use sustain_record::reading::verify::{Checkable, verify};
 use sustain_record::store::{Mode, Store};
 use sustain_targets::Stop;
+use uuid::Uuid;
 
 use crate::bench::Bench;
 use crate::check::{Given, ReadBack, View, is_accounted};
@@ -41,7 +42,7 @@ fn check_protection(bench: &mut Bench) -> Vec<&'static str> {
     while gone.len() < parities {
         gone.insert(bench.draw.below(bench.disks.len() as u64) as usize);
     }
-    check_what_is_owed(bench, &gone);
+    check_what_is_owed(bench, &gone, &BTreeMap::new());
     met
 }
 
@@ -57,6 +58,7 @@ fn check_repair(bench: &mut Bench) -> Vec<&'static str> {
     while lost.len() < parities {
         lost.insert(bench.draw.below(bench.disks.len() as u64) as usize);
     }
+    let begins = begins(bench);
     let mut before = Vec::new();
     for member in &lost {
         let capacity_bytes = bench.plan.members[*member].capacity_bytes as usize;
@@ -77,7 +79,7 @@ fn check_repair(bench: &mut Bench) -> Vec<&'static str> {
         left.remove(member);
     }
     // What was on them is there again, whatever was on them only.
-    check_what_is_owed(bench, &BTreeSet::new());
+    check_what_is_owed(bench, &BTreeSet::new(), &begins);
     // Of a ring, what was overwritten in part could not be computed any more.
     if !bench.plan.recordings.iter().any(|plan| plan.ring) {
         check_faultless(bench, &lost);
@@ -87,7 +89,7 @@ fn check_repair(bench: &mut Bench) -> Vec<&'static str> {
         while gone.len() < parities {
             gone.insert(bench.draw.below(bench.disks.len() as u64) as usize);
         }
-        check_what_is_owed(bench, &gone);
+        check_what_is_owed(bench, &gone, &begins);
         met.push("members are gone after others were rebuilt");
     }
     for (member, bytes) in before {
@@ -140,8 +142,19 @@ fn leave_little(bench: &mut Bench, member: usize, mut bytes: Vec<u8>) {
     bench.machine.write_contents(member, 0, &bytes);
 }
 
-/// Reads a store without some members, and checks that all that was protected comes back.
-fn check_what_is_owed(bench: &Bench, gone: &BTreeSet<usize>) {
+/// Where recordings begin in a ring, by sequence, before anything of the store is lost.
+fn begins(bench: &Bench) -> BTreeMap<Uuid, u64> {
+    let mut store = bench.open_without_all(&BTreeSet::new(), Mode::Read);
+    let listed = store.recordings().expect("the recordings can be listed");
+    let begins = listed
+        .iter()
+        .filter_map(|one| Some((one.id, one.readable_from_sequence?)));
+    begins.collect()
+}
+
+/// Reads a store without some members, and checks that all that was protected comes back, from where
+/// recordings begin in a ring.
+fn check_what_is_owed(bench: &Bench, gone: &BTreeSet<usize>, begins: &BTreeMap<Uuid, u64>) {
     let mut store = bench.open_without_all(gone, Mode::Read);
     let listed = store.recordings().expect("the recordings can be listed");
     let found = readable(
@@ -175,7 +188,8 @@ fn check_what_is_owed(bench: &Bench, gone: &BTreeSet<usize>) {
         });
         let computed_from = firsts.max().unwrap_or(0);
         let readable_from = recording.and_then(|one| one.readable_from_sequence);
-        let from_sequence = computed_from.max(readable_from.unwrap_or(0));
+        let began = begins.get(&recorded.id).copied();
+        let from_sequence = computed_from.max(readable_from.max(began).unwrap_or(0));
         for (stream, read) in streams.iter().enumerate() {
             let is_owed = |append: &&Append| {
                 append.recording == index
@@ -228,7 +242,7 @@ fn check_restoring(bench: &mut Bench) -> Vec<&'static str> {
             bench.machine.write_contents(member, at, &bytes);
         }
     }
-    check_what_is_owed(bench, &BTreeSet::new());
+    check_what_is_owed(bench, &BTreeSet::new(), &BTreeMap::new());
     // Where stretches overlap, the first one has what was there.
     for (member, at, bytes) in before.into_iter().rev() {
         bench.machine.write_contents(member, at, &bytes);

@@ -113,6 +113,10 @@ pub struct ListedRecording {
     pub running: Option<bool>,
     /// Whether old data was overwritten when the members were full.
     pub ring: bool,
+    /// How many members may be lost without loss of data that was protected: each group of appends
+    /// was to have so many of parity. 0 without parity; null if no start can be read.
+    #[serde(default)]
+    pub parity: Option<u16>,
     /// Its streams, in the order of their numbers.
     pub streams: Vec<ListedStream>,
     /// The marks that users set in it, as far as they can be read; the newest of them if there are

@@ -30,6 +30,9 @@ What the output means:
       signal: Ctrl-C or `control stop`; split: the next recording went on; failed: it could not
       go on; running: it is being recorded; open end: a crash or a kill; recovered: sustain
       recover has noted where such a recording ends.
+  parity
+      How many members may be lost without loss of what was protected. Left out if no recording has
+      any.
   bytes, frames
       The length of each stream. What is lost or missing is counted in it.
   lost

@@ -54,6 +54,8 @@ fn any_two_of_four_unequal_members_may_be_gone() {
     let result = json_of(&place.read("r"));
     assert_eq!(result["plan"]["parity"], 2);
     assert_eq!(result["streams"][0]["protected_bytes"], 20_000_001);
+    let listed = document(&place, 0, &[&["list"], &MEMBERS[..]].concat());
+    assert_eq!(listed["recordings"][0]["parity"], 2);
     for (first, second) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
         let left = without(&[MEMBERS[first], MEMBERS[second]]);
         assert!(

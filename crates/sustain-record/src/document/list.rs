@@ -113,6 +113,7 @@ fn listed_recording(
         ended: ended(recording),
         running,
         ring: recording.ring,
+        parity: recording.parities,
         streams: (0..)
             .zip(&recording.streams)
             .filter(|(_, stream)| !stream.is_marks())

@@ -18,6 +18,9 @@ pub struct StartNote {
     pub tool: String,
     /// Whether old slots are overwritten when the members are full.
     pub ring: bool,
+    /// How many appends of parity each group was to have; 0 without parity.
+    #[serde(rename = "parity", default, skip_serializing_if = "is_zero")]
+    pub parities: u16,
     /// The streams, in the order of their numbers.
     pub streams: Vec<StreamNote>,
     /// The start of the recording before on this member.
@@ -52,6 +55,14 @@ pub struct EarlierNote {
     pub ring: bool,
     /// Its streams, in the order of their numbers.
     pub streams: Vec<StreamNote>,
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes fields by reference"
+)]
+fn is_zero(count: &u16) -> bool {
+    *count == 0
 }
 
 /// UUIDs as RFC 9562 writes them.
@@ -211,6 +222,7 @@ mod tests {
             started_ns: 1_700_000_000_000_000_000,
             tool: "sustain 0.2.0".into(),
             ring: true,
+            parities: 0,
             streams: vec![StreamNote {
                 name: "camera".into(),
                 framing: "none".into(),
@@ -344,6 +356,7 @@ mod tests {
                 started_ns,
                 tool: tool.clone(),
                 ring,
+                parities: 0,
                 streams: streams
                     .into_iter()
                     .map(|(name, framing, source)| StreamNote { name, framing, source })

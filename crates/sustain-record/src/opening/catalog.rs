@@ -219,6 +219,7 @@ fn recording(
         id: chapters[0].recording_id,
         started_ns,
         ring: start.as_ref().is_some_and(|start| start.ring),
+        parities: parities(&chapters),
         streams: (0..count)
             .map(|stream| summary(&chapters, stream, notes.get(stream), readable, started_ns))
             .collect(),
@@ -233,6 +234,13 @@ fn recording(
         pin: None,
         lacks_end_of_pin: false,
     }
+}
+
+/// The appends of parity of each group, as its own starts tell: what a later ring tells of it has
+/// no such figure.
+fn parities(chapters: &[&Chapter]) -> Option<u16> {
+    let starts = chapters.iter().filter_map(|chapter| chapter.start.as_ref());
+    starts.map(|start| start.parities).max()
 }
 
 /// Whether an end mark became durable. Where the start is gone on its member, those of other

@@ -17,6 +17,9 @@ pub struct Recording {
     pub started_ns: Option<i64>,
     /// Whether old slots were written over when the members were full.
     pub ring: bool,
+    /// How many appends of parity each of its groups was to have; none if no start that tells of it
+    /// can be read.
+    pub parities: Option<u16>,
     /// Its streams, in the order of their numbers.
     pub streams: Vec<StreamSummary>,
     /// What its end says, if that can be read.

@@ -180,6 +180,7 @@ mod tests {
             started_ns: 0,
             tool: String::new(),
             ring: true,
+            parities: 0,
             streams: Vec::new(),
             previous_start: None,
             follows_end: None,

@@ -233,6 +233,7 @@ pub fn start() -> StartNote {
         started_ns: FIRST_TIME_NS,
         tool: "sustain 0.1.0".into(),
         ring: false,
+        parities: 0,
         streams: vec![
             StreamNote {
                 name: "log".into(),

@@ -187,6 +187,7 @@ impl Image {
             started_ns: 500 + i64::from(self.recording),
             tool: "a test".to_owned(),
             ring: self.ring,
+            parities: 0,
             streams: (0..self.positions.len()).map(stream).collect(),
             previous_start: self.members[member].start.map(Into::into),
             follows_end: None,

@@ -237,6 +237,7 @@ mod tests {
             under_way: false,
             is_gone_from_a_member: false,
             pin: None,
+            parities: None,
             lacks_end_of_pin: false,
         }
     }

@@ -336,6 +336,10 @@ fn start_note(setup: &RecordSetup, member: &MemberSetup) -> StartNote {
         started_ns: setup.unix_clock.unix_ns(setup.start),
         tool: setup.tool.clone(),
         ring: setup.ring,
+        parities: setup
+            .parity
+            .as_ref()
+            .map_or(0, |parity| parity.parities as u16),
         streams: streams.collect(),
         previous_start: member.previous_start.map(PlaceNote::from),
         follows_end: Some(member.follows_end),

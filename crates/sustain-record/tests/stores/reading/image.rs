@@ -285,6 +285,7 @@ impl Image {
             started_ns: STARTED_NS,
             tool: "test".to_owned(),
             ring: self.is_ring,
+            parities: 0,
             streams: streams.collect(),
             previous_start: None,
             follows_end: self.follows_end,

@@ -207,6 +207,7 @@ fn list_table(document: &ListDocument, width: usize) -> String {
         "started (UTC)",
         "last byte",
         "ended",
+        "parity",
         "stream",
         "bytes",
         "frames",
@@ -216,20 +217,21 @@ fn list_table(document: &ListDocument, width: usize) -> String {
     let streams = || document.recordings.iter().flat_map(|one| &one.streams);
     let is_shown = |column: &usize| match *column {
         LAST_BYTE => is_full,
+        PARITY => document.recordings.iter().any(has_parity),
         FRAMES => streams().any(has_frames),
         MISSING => streams().any(|stream| stream.hole_bytes > 0),
         _ => true,
     };
     let shown: Vec<usize> = (0..header.len()).filter(is_shown).collect();
-    let cells = |row: [String; 9]| shown.iter().map(move |column| row[*column].clone());
+    let cells = |row: [String; 10]| shown.iter().map(move |column| row[*column].clone());
     table.set_header(cells(header.map(str::to_owned)));
     for recording in &document.recordings {
         for (index, stream) in recording.streams.iter().enumerate() {
             table.add_row(cells(list_row(recording, index, stream)));
         }
         if recording.streams.is_empty() {
-            let mut row = <[String; 9]>::default();
-            row[..4].clone_from_slice(&recording_cells(recording));
+            let mut row = <[String; 10]>::default();
+            row[..5].clone_from_slice(&recording_cells(recording));
             table.add_row(cells(row));
         }
     }
@@ -240,12 +242,17 @@ fn list_table(document: &ListDocument, width: usize) -> String {
 
 /// The columns of the list that are left out where nothing is in them, or the terminal is narrow.
 const LAST_BYTE: usize = 2;
-const FRAMES: usize = 6;
-const MISSING: usize = 8;
+const PARITY: usize = 4;
+const FRAMES: usize = 7;
+const MISSING: usize = 9;
 /// The columns with figures, which end at one line.
-const FIGURES: [usize; 5] = [0, 5, FRAMES, 7, MISSING];
+const FIGURES: [usize; 6] = [0, PARITY, 6, FRAMES, 8, MISSING];
 
-fn recording_cells(recording: &ListedRecording) -> [String; 4] {
+fn has_parity(recording: &ListedRecording) -> bool {
+    recording.parity > Some(0)
+}
+
+fn recording_cells(recording: &ListedRecording) -> [String; 5] {
     [
         recording.recording.to_string(),
         recording
@@ -254,14 +261,17 @@ fn recording_cells(recording: &ListedRecording) -> [String; 4] {
             .map_or_else(|| "?".to_owned(), seconds_of),
         String::new(),
         state_words(recording),
+        recording
+            .parity
+            .map_or_else(|| "?".to_owned(), |parity| parity.to_string()),
     ]
 }
 
-fn list_row(recording: &ListedRecording, index: usize, stream: &ListedStream) -> [String; 9] {
-    let [number, started, _, ended] = if index == 0 {
+fn list_row(recording: &ListedRecording, index: usize, stream: &ListedStream) -> [String; 10] {
+    let [number, started, _, ended, parity] = if index == 0 {
         recording_cells(recording)
     } else {
-        <[String; 4]>::default()
+        <[String; 5]>::default()
     };
     [
         number,
@@ -271,6 +281,7 @@ fn list_row(recording: &ListedRecording, index: usize, stream: &ListedStream) ->
             .as_deref()
             .map_or_else(String::new, seconds_of),
         ended,
+        parity,
         without_controls(&stream.name),
         position(stream.bytes),
         if has_frames(stream) {
@@ -325,11 +336,14 @@ fn lost_words(stream: &ListedStream) -> String {
 fn list_blocks(document: &ListDocument) -> String {
     let mut text = String::new();
     for recording in &document.recordings {
-        let [number, started, _, ended] = recording_cells(recording);
+        let [number, started, _, ended, parity] = recording_cells(recording);
         let _ = writeln!(
             text,
             "recording {number}\n  started    {started}\n  ended      {ended}"
         );
+        if has_parity(recording) {
+            let _ = writeln!(text, "  parity     {parity}");
+        }
         for stream in &recording.streams {
             let _ = writeln!(text, "  stream     {}", without_controls(&stream.name));
             let _ = writeln!(text, "    bytes    {}", position(stream.bytes));

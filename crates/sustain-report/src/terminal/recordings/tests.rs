@@ -57,6 +57,7 @@ fn recording(
         ended,
         running: None,
         ring: false,
+        parity: Some(0),
         streams,
         marks: Vec::new(),
         marks_made: 0,

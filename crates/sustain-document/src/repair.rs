@@ -15,8 +15,7 @@ pub struct RepairDocument {
     pub store: String,
     /// The member that was rebuilt.
     pub member: RepairedMember,
-    /// Appends of data that are on the new member now: computed from the others, or written by an
-    /// earlier repair that was interrupted.
+    /// Appends of data that are on the new member now: computed from the others, or there already.
     pub data: RepairedAppends,
     /// Appends of parity that groups lacked and that were made again.
     pub parity: RepairedAppends,
@@ -29,7 +28,7 @@ pub struct RepairDocument {
     pub missing_bytes: Option<u64>,
     /// Groups of appends that lack parity still, because no place was left for it.
     pub unprotected_groups: u64,
-    /// Bytes of slots that an earlier repair had written, which was interrupted.
+    /// Bytes of slots that were whole on the member already.
     pub kept_bytes: u64,
     /// How long it took, in seconds.
     pub elapsed_s: f64,

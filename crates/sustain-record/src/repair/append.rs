@@ -4,7 +4,7 @@
 use uuid::Uuid;
 
 use crate::format::{
-    AppendPlace, CONTROL_STREAM, Descriptor, PieceChecksums, append_bytes_for, crc32c,
+    AppendPlace, CONTROL_STREAM, Descriptor, Kind, PieceChecksums, append_bytes_for, crc32c,
     encode_append,
 };
 
@@ -104,6 +104,11 @@ pub(super) fn member_bytes_before(descriptor: &Descriptor, stream: usize) -> u64
         .unwrap_or_default()
         .member_bytes
         .saturating_sub(own_bytes)
+}
+
+/// Whether an append has nothing, and only fills a place.
+pub(super) fn is_filler(descriptor: &Descriptor) -> bool {
+    descriptor.kind == Kind::Parity && descriptor.parity_group == 0
 }
 
 /// Whether an append is the first of its recording on the member that has bytes of a stream.

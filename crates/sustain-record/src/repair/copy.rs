@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::append::DraftAppend;
+use super::append::{DraftAppend, is_filler};
 use super::draft::{APPEND_BYTES_MIN, Hole, SlotDraft};
 use super::marks::{end_note, mark_of, sequence_of, start_note};
 use super::old_members::OldMembers;
 use super::parity_queue::ParityQueue;
+use super::protected_slots::ProtectedSlots;
 use super::replacement_writer::{OwnHead, ReplacementWriter};
 use super::tally::RepairTally;
 use crate::error::RecordError;
@@ -27,8 +28,7 @@ pub(super) struct SlotCopy<'a> {
     own_heads: BTreeMap<u64, OwnHead>,
     /// The sequence of the first append in the slot behind the one that is written, if it has any.
     next_sequence: Option<u64>,
-    /// By slot, the newest sequence of data whose parity was written there, or was there already.
-    protected_sequences: BTreeMap<u64, u64>,
+    protected: ProtectedSlots,
     /// The newest append that was written.
     last: Option<Descriptor>,
     /// A recording whose end mark had no room behind its last append.
@@ -44,7 +44,7 @@ impl<'a> SlotCopy<'a> {
             parity: ParityQueue::new(from.lacking_parity(to.member)),
             from,
             own_heads: BTreeMap::new(),
-            protected_sequences: BTreeMap::new(),
+            protected: ProtectedSlots::default(),
             next_sequence: None,
             last: None,
             owed_end: None,
@@ -113,7 +113,7 @@ impl<'a> SlotCopy<'a> {
         };
         let last = found.in_slot(self.to.member, lap_before).last();
         let entry = last.and_then(|(id, position)| Some(found.group(id)?.list.entries[position]));
-        let protected = self.protected_sequences.get(&lap_before).copied();
+        let protected = self.protected.newest_in(lap_before);
         let newest = entry.map(|entry| entry.sequence).max(protected);
         newest.is_none_or(|newest| newest < found.whole_from_sequence)
             && found.whole_from_sequence > 0
@@ -326,7 +326,10 @@ impl<'a> SlotCopy<'a> {
         let geometry = &self.to.identity.geometry;
         let offset_bytes = geometry.offset_of(slot_start(draft.slot_serial));
         match draft.bytes() {
-            Some(bytes) => self.to.write(offset_bytes, &bytes),
+            Some(bytes) => {
+                self.tally.written_bytes += u64::from(self.slot_bytes);
+                self.to.write(offset_bytes, &bytes)
+            }
             // What is damaged there must not be taken for something.
             None if self.to.is_continued => {
                 let zeros = vec![0; self.slot_bytes as usize];
@@ -350,23 +353,9 @@ impl<'a> SlotCopy<'a> {
     fn pass(&mut self, draft: &SlotDraft) {
         for append in draft.appends() {
             self.tally.count(&append.descriptor);
-            self.note_protected(&append.descriptor);
+            self.protected.note(&append.descriptor, &self.from.found);
         }
         self.last = draft.last().cloned().or(self.last.take());
-    }
-
-    fn note_protected(&mut self, append: &Descriptor) {
-        if append.kind != Kind::Parity || is_filler(append) {
-            return;
-        }
-        let group = self.from.found.group(append.parity_group);
-        let of_group = group.and_then(|group| group.list.entries.last());
-        let newest = of_group.map_or(append.sequence, |entry| entry.sequence);
-        let of_slot = self
-            .protected_sequences
-            .entry(append.place.slot_serial)
-            .or_default();
-        *of_slot = newest.max(*of_slot);
     }
 
     /// The sequence of what comes first behind a slot, as far as that is known.
@@ -484,11 +473,6 @@ impl<'a> SlotCopy<'a> {
             (is_in_order && is_of_slot && leaves_place).then_some((lacking.group, sequence))
         })
     }
-}
-
-/// Whether an append has nothing, and only fills a place.
-fn is_filler(descriptor: &Descriptor) -> bool {
-    descriptor.kind == Kind::Parity && descriptor.parity_group == 0
 }
 
 fn slot_start(slot_serial: u64) -> AppendPlace {

@@ -7,6 +7,7 @@ mod draft;
 mod marks;
 mod old_members;
 mod parity_queue;
+mod protected_slots;
 mod replacement_writer;
 mod tally;
 

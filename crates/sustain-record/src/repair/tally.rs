@@ -20,8 +20,10 @@ pub struct RepairTally {
     pub lost_bytes: u64,
     /// Groups that lack parity and for which no place was left.
     pub unprotected_groups: u64,
-    /// Of the bytes that are there, how many an earlier repair had written, which was interrupted.
+    /// Slots that were whole on the member already, in bytes.
     pub kept_bytes: u64,
+    /// Slots that were written, in bytes.
+    pub written_bytes: u64,
 }
 
 impl RepairTally {

@@ -23,7 +23,7 @@ pub fn repair_text(document: &RepairDocument, width: usize) -> String {
     ];
     if document.kept_bytes > 0 {
         lines.push(format!(
-            "{} of that had been written before, by a repair that was interrupted",
+            "{} in slots that were whole there already stayed as they were",
             position(document.kept_bytes)
         ));
     }

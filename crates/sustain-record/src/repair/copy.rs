@@ -183,8 +183,11 @@ impl<'a> SlotCopy<'a> {
             let is_data = append.descriptor.kind == Kind::Data;
             let is_filler = is_filler(&append.descriptor);
             if is_data || is_whole && !is_filler && self.fits(&append) {
-                self.leave_out_group(&append.descriptor);
+                let descriptor = append.descriptor.clone();
                 draft.add(append);
+                if draft.has(descriptor.place, descriptor.sequence) {
+                    self.leave_out_group(&descriptor);
+                }
             }
         }
         Ok(draft)

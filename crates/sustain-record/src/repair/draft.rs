@@ -328,15 +328,24 @@ impl SlotDraft {
             let is_same = last.recording_id == stand_in.recording_id;
             last.kind != Kind::End && (is_same || stand_in.start.is_none())
         });
-        match goes_on {
-            Some(last) => self.add_filler(0..APPEND_BYTES_MIN, last),
-            // Where the recording had put bytes on the member before, all that lies between is of
-            // it: else it would be lost behind many slots in which nothing is.
-            None if stand_in.start.is_some() || !begins_with(&stand_in) => self.add(DraftAppend {
+        if let Some(last) = goes_on {
+            self.add_filler(0..APPEND_BYTES_MIN, last);
+        }
+        let is_begun = self
+            .appends
+            .first()
+            .is_some_and(|first| start_of(first) == 0);
+        let is_of_other = goes_on.is_some_and(|last| last.recording_id != stand_in.recording_id);
+        if is_begun || is_of_other {
+            return;
+        }
+        // Where the recording had put bytes on the member before, all that lies between is of it:
+        // else it would be lost behind many slots in which nothing is.
+        if stand_in.start.is_some() || !begins_with(&stand_in) {
+            self.add(DraftAppend {
                 bytes: encode_append(&stand_in, &[], &[]),
                 descriptor: stand_in,
-            }),
-            None => {}
+            });
         }
     }
 

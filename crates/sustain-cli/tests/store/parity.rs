@@ -5,10 +5,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use sustain::record::Mode;
+use sustain::{RecordOptions, Recorder, Roots, Store};
 
-use crate::recorded::{content, document};
+use crate::recorded::{AT_MOST, content, document};
 use crate::support::{Place, json_of, ran, unwrapped};
 
 const MEMBERS: [&str; 4] = ["a", "b", "c", "d"];
@@ -68,6 +71,38 @@ fn any_two_of_four_unequal_members_may_be_gone() {
     assert_eq!(checked["recordings"][0]["streams"][0]["hole_bytes"], 0);
     let beyond = place.run(&["extract", "d", "-o", "less"]);
     assert_eq!(beyond.expect(1).stdout, "");
+}
+
+#[test]
+fn the_library_waits_until_bytes_are_durable_and_protected() {
+    let place = Place::new();
+    create(&place, [40, 40, 40, 40], "1");
+    let paths = MEMBERS.map(|name| place.path(name).to_str().unwrap().to_owned());
+    let content = content(3_000_000);
+    for (parities, at_most) in [(None, AT_MOST), (Some(0), Duration::ZERO)] {
+        let store = Store::open(&paths, Mode::Record, &Roots::default()).unwrap();
+        let options = RecordOptions {
+            parities,
+            ..RecordOptions::default()
+        };
+        let mut recorder = Recorder::start(store, ["main"], options).unwrap();
+        let mut writer = recorder.writer("main").unwrap();
+        for piece in content.chunks(100_000) {
+            let mut filling = writer.lend().unwrap();
+            filling.spare_mut()[..piece.len()].copy_from_slice(piece);
+            filling.take(piece.len(), &[], writer.now_ns());
+            writer.commit(filling);
+        }
+        let board = recorder.board();
+        assert!(board.wait_durable(0, 3_000_000, AT_MOST));
+        assert_eq!(
+            board.wait_protected(0, 3_000_000, at_most),
+            parities.is_none()
+        );
+        assert!(!board.wait_durable(0, 3_000_001, Duration::ZERO));
+        drop(writer);
+        recorder.finish().unwrap();
+    }
 }
 
 /// The file of a member is cut off while it is recorded to: nothing of it can be read any more.

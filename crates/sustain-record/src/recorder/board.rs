@@ -229,6 +229,27 @@ impl RecordingBoard {
             )
     }
 
+    /// Waits until all of a stream below this offset is durable, or is a gap whose account is;
+    /// until the recording is over; or until the time has passed. `stream` counts from 0, in the
+    /// order of [`RecordingProgress::streams`]. Returns whether it is so.
+    pub fn wait_durable(&self, stream: usize, offset_bytes: u64, at_most: Duration) -> bool {
+        let is_durable = |standing: &RecordingProgress| {
+            let stream = standing.streams.get(stream);
+            stream.is_some_and(|stream| stream.settled_bytes >= offset_bytes)
+        };
+        is_durable(&self.wait_for(is_durable, at_most))
+    }
+
+    /// As [`RecordingBoard::wait_durable`], until it can be read although as many members are gone
+    /// as each group has appends of parity. Without parity that is never so.
+    pub fn wait_protected(&self, stream: usize, offset_bytes: u64, at_most: Duration) -> bool {
+        let is_protected = |standing: &RecordingProgress| {
+            let stream = standing.streams.get(stream);
+            stream.is_some_and(|stream| stream.protected_settled_bytes >= Some(offset_bytes))
+        };
+        is_protected(&self.wait_for(is_protected, at_most))
+    }
+
     pub(super) fn write(&self, change: impl FnOnce(&mut RecordingProgress)) {
         change(&mut self.lock().standing);
         self.changed.notify_all();

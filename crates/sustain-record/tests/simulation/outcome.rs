@@ -83,7 +83,7 @@ fn is_durable_at_end(
 ) -> bool {
     let history = bench.history.borrow();
     let current = history.recordings.len() - 1;
-    let mut appends = history
+    let appends = history
         .appends
         .iter()
         .filter(|append| append.recording == current);
@@ -94,12 +94,18 @@ fn is_durable_at_end(
     let was_full = ending == Ending::Full || pins_keep_all(recorded);
     let had_room = !was_full || (is_kept && recorded.failed.is_empty() && has_begun);
     // There is no space either if the other members were full before,
-    let has_survivor = appends.any(|append| !recorded.failed.contains(&append.member));
-    // or if a failed member left more gaps than the others can hold.
+    let has_survivor = appends
+        .clone()
+        .any(|append| !recorded.failed.contains(&append.member));
+    // or if a failed member left more gaps than the others can hold. What is left alone holds none.
+    let given: BTreeSet<usize> = appends.map(|append| append.member).collect();
+    let mut members = standing.members.iter().enumerate();
     let is_out_of_room = !recorded.failed.is_empty()
-        && standing.members.iter().all(|member| {
+        && members.all(|(index, member)| {
             let free_bytes = member.free_bytes.unwrap_or(u64::MAX);
-            member.state == MemberState::Failed || free_bytes < 4 * BLOCK_BYTES as u64
+            member.state == MemberState::Failed
+                || free_bytes < 4 * BLOCK_BYTES as u64
+                || !given.contains(&index)
         });
     had_room && has_survivor && !is_out_of_room
 }

@@ -34,7 +34,6 @@ pub mod record;
 pub mod recover;
 pub mod repair;
 pub mod revolutions;
-pub mod scrub;
 pub mod setting;
 pub mod share;
 pub mod status;

@@ -23,7 +23,6 @@ use sustain_document::reader::Document;
 use sustain_document::record::RecordResult;
 use sustain_document::recover::RecoverDocument;
 use sustain_document::repair::RepairDocument;
-use sustain_document::scrub::ScrubDocument;
 use sustain_document::status::StatusLine;
 use sustain_document::sweep::SweepResult;
 use sustain_document::unpin::UnpinDocument;
@@ -67,7 +66,7 @@ fn requests() -> Published {
     }
 }
 
-fn all() -> [Published; 19] {
+fn all() -> [Published; 18] {
     [
         published::<MeasureResult>("measure"),
         published::<DiagnoseResult>("diagnose"),
@@ -85,7 +84,6 @@ fn all() -> [Published; 19] {
         published::<VerifyDocument>("verify"),
         published::<RecoverDocument>("recover"),
         published::<RepairDocument>("repair"),
-        published::<ScrubDocument>("scrub"),
         published::<UnpinDocument>("unpin"),
         published::<DevicesDocument>("devices"),
     ]

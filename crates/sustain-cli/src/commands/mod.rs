@@ -21,7 +21,6 @@ pub(crate) mod recover;
 pub(crate) mod repair;
 pub(crate) mod report;
 mod say;
-pub(crate) mod scrub;
 mod standard_streams;
 mod status_file;
 mod stores;

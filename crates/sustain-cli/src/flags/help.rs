@@ -78,10 +78,9 @@ pub(crate) fn see_also(command: &str) -> &'static [&'static str] {
         "list" => &["record", "extract", "mount", "verify"],
         "extract" => &["record", "list", "mount", "verify"],
         "mount" => &["record", "list", "extract", "verify"],
-        "verify" => &["record", "list", "recover", "repair", "scrub", "extract"],
+        "verify" => &["record", "list", "recover", "repair", "extract"],
         "recover" => &["record", "verify", "list"],
-        "repair" => &["create", "scrub", "verify", "extract", "record"],
-        "scrub" => &["verify", "repair"],
+        "repair" => &["create", "verify", "extract", "record"],
         "unpin" => &["control", "list", "record"],
         "report" => &[
             "measure", "diagnose", "profile", "sweep", "compare", "record",

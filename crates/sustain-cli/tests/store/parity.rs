@@ -258,46 +258,6 @@ fn a_member_that_was_left_behind_or_is_damaged_is_repaired_onto_itself() {
 }
 
 #[test]
-fn scrub_puts_back_what_is_damaged_on_several_members() {
-    let place = Place::new();
-    create(&place, [40, 40, 40, 40], "1");
-    let content = content(50_000_000);
-    fs::write(place.path("in"), &content).unwrap();
-    let record = [&["record", "--from", "in"], &MEMBERS[..]].concat();
-    place.run(&record).expect(0);
-    let scrub = [&["scrub"], &MEMBERS[..]].concat();
-    let verify = [&["verify"], &MEMBERS[..]].concat();
-    let bytes = |name| fs::read(place.path(name)).unwrap();
-    let before = MEMBERS.map(bytes);
-    let scrubbed = document(&place, 0, &scrub);
-    assert_eq!(scrubbed["bad_places"], 0);
-    assert!(MEMBERS.map(bytes) == before, "a whole store is not written");
-
-    damage(&place, "a", (3 << 20) + 70_000, 1);
-    damage(&place, "c", (7 << 20) + 4096, 300_000);
-    place.run(&verify).expect(1);
-    let scrubbed = document(&place, 0, &scrub);
-    assert!(scrubbed["bad_places"].as_u64() >= Some(2), "{scrubbed}");
-    let members = scrubbed["members"].as_array().unwrap().iter();
-    let names: Vec<&str> = members
-        .filter_map(|one| one["member"]["name"].as_str())
-        .collect();
-    assert_eq!(names, ["a", "c"]);
-    assert_eq!(scrubbed["check"]["ok"], true);
-    place.run(&verify).expect(0);
-    for gone in MEMBERS {
-        assert!(extracted(&place, &without(&[gone])) == content, "{gone}");
-    }
-
-    let told = unwrapped(&place.refusal(&["scrub", "a", "b", "c"]));
-    assert!(told.contains("members of the store are missing"), "{told}");
-    let plain = ["create", "p", "--size", "40MiB", "--no-prewrite"];
-    place.run(&plain).expect(0);
-    let told = unwrapped(&place.refusal(&["scrub", "p"]));
-    assert!(told.contains("the store has no parity"), "{told}");
-}
-
-#[test]
 fn what_no_parity_protected_is_told_after_a_repair() {
     let place = Place::new();
     for name in MEMBERS {

@@ -257,6 +257,25 @@ fn a_member_that_was_left_behind_or_is_damaged_is_repaired_onto_itself() {
     }
 }
 
+/// Parity that is damaged is made again in its place, also at the end of a slot, where too
+/// little is left for another append.
+#[test]
+fn parity_in_every_slot_has_its_place_again() {
+    let place = Place::new();
+    create(&place, [40, 40, 40, 40], "1");
+    fs::write(place.path("in"), content(50_000_000)).unwrap();
+    let record = [&["record", "--from", "in"], &MEMBERS[..]].concat();
+    place.run(&record).expect(0);
+    for slot in 1..20 {
+        damage(&place, "b", (slot << 20) + 700_000, 1);
+    }
+    let repaired = repair(&place, &without(&["b"]), "b");
+    assert_eq!(repaired["unprotected_groups"], 0, "{repaired}");
+    let verify = [&["verify"], &MEMBERS[..]].concat();
+    let told = place.run(&verify).expect(0).stdout;
+    assert!(told.contains("any one member: all of it"), "{told}");
+}
+
 #[test]
 fn what_no_parity_protected_is_told_after_a_repair() {
     let place = Place::new();

@@ -5,8 +5,11 @@ use uuid::Uuid;
 
 use crate::format::{
     AppendPlace, CONTROL_STREAM, Descriptor, Kind, PieceChecksums, append_bytes_for, crc32c,
-    encode_append,
+    encode_append, is_filled_with_zeros,
 };
+use crate::reading::bytes::SharedBytes;
+use crate::reading::examine::{Slot, examine};
+use crate::walk::AppendIdentity;
 
 /// An append in a draft.
 #[derive(Debug, Clone)]
@@ -83,6 +86,32 @@ impl Beside<'_> {
         let after = self.after.map(|after| member_bytes_before(after, stream));
         before.or(after).unwrap_or(0)
     }
+}
+
+/// The appends in the bytes of a slot of this member, and whether each is whole.
+pub(super) fn appends_in(
+    (member, identity): (usize, &AppendIdentity),
+    slot_serial: u64,
+    bytes: Vec<u8>,
+) -> Vec<(DraftAppend, bool)> {
+    let bytes = SharedBytes::from(bytes);
+    let slot = Slot {
+        member,
+        serial: slot_serial,
+        bytes: &bytes,
+        unreadable: &[],
+        restored_at_bytes: &[],
+    };
+    let append = examine(identity, slot).into_iter().filter_map(|one| {
+        let is_whole = one.damaged.is_empty() && one.origin.sealed && one.origin.marks.is_some();
+        let descriptor = one.origin.descriptor.clone();
+        let start = descriptor.place.slot_offset_bytes as usize;
+        let range = start..start + descriptor.append_bytes as usize;
+        let bytes = bytes.get(range)?.to_vec();
+        let is_whole = is_whole && is_filled_with_zeros(&descriptor, &bytes);
+        Some((DraftAppend { descriptor, bytes }, is_whole))
+    });
+    append.collect()
 }
 
 pub(super) fn start_of(append: &DraftAppend) -> u32 {

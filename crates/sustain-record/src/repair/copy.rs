@@ -1,9 +1,9 @@
 //! Writes what a lost member had, slot by slot in their order, from what is computed of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use super::append::{DraftAppend, is_filler};
+use super::append::{DraftAppend, appends_in, is_filler};
 use super::draft::{APPEND_BYTES_MIN, Hole, SlotDraft};
 use super::marks::{end_note, mark_of, sequence_of, start_note};
 use super::old_members::OldMembers;
@@ -12,9 +12,7 @@ use super::protected_slots::ProtectedSlots;
 use super::replacement_writer::{OwnHead, ReplacementWriter};
 use super::tally::RepairTally;
 use crate::error::RecordError;
-use crate::format::{AppendPlace, Descriptor, GroupList, Kind, is_filled_with_zeros, marks_range};
-use crate::reading::bytes::SharedBytes;
-use crate::reading::examine::{Slot, examine};
+use crate::format::{AppendPlace, Descriptor, Kind};
 
 /// Of so many appends of parity that come next, the first that fits is taken.
 const CHOICES_MAX: usize = 64;
@@ -29,6 +27,8 @@ pub(super) struct SlotCopy<'a> {
     /// The sequence of the first append in the slot behind the one that is written, if it has any.
     next_sequence: Option<u64>,
     protected: ProtectedSlots,
+    /// The groups of which parity was made again.
+    made_groups: HashSet<u64>,
     /// The newest append that was written.
     last: Option<Descriptor>,
     /// A recording whose end mark had no room behind its last append.
@@ -45,6 +45,7 @@ impl<'a> SlotCopy<'a> {
             from,
             own_heads: BTreeMap::new(),
             protected: ProtectedSlots::default(),
+            made_groups: HashSet::new(),
             next_sequence: None,
             last: None,
             owed_end: None,
@@ -136,7 +137,11 @@ impl<'a> SlotCopy<'a> {
         let length_bytes = self.slot_bytes as usize;
         // What cannot be read at once is computed append by append.
         let read = self.from.read(self.to.member, offset_bytes, length_bytes)?;
-        for (append, is_whole) in self.appends_in(slot_serial, read.unwrap_or_default()) {
+        for (append, is_whole) in appends_in(
+            (self.to.member, &self.to.identity),
+            slot_serial,
+            read.unwrap_or_default(),
+        ) {
             match append.descriptor.kind {
                 Kind::Data if is_whole => draft.add(append),
                 Kind::Parity if append.descriptor.payload_bytes == 0 => {
@@ -178,11 +183,20 @@ impl<'a> SlotCopy<'a> {
                 }
             }
         }
-        // Whatever else the member has is kept. Pieces of damaged data may still be read.
+        self.keep_own(&mut draft, own);
+        Ok(draft)
+    }
+
+    /// Keeps whatever else the member has in a slot. Pieces of damaged data may still be read.
+    fn keep_own(&mut self, draft: &mut SlotDraft, own: Vec<(DraftAppend, bool)>) {
         for (append, is_whole) in own {
             let is_data = append.descriptor.kind == Kind::Data;
             let is_filler = is_filler(&append.descriptor);
-            if is_data || is_whole && !is_filler && self.fits(&append) {
+            if append.descriptor.kind == Kind::Parity && !is_filler && !is_whole {
+                draft.add_damaged_parity(append);
+                continue;
+            }
+            if is_data || is_whole && !is_filler && self.from.fits(&append) {
                 let descriptor = append.descriptor.clone();
                 draft.add(append);
                 if draft.has(descriptor.place, descriptor.sequence) {
@@ -190,7 +204,6 @@ impl<'a> SlotCopy<'a> {
                 }
             }
         }
-        Ok(draft)
     }
 
     /// The appends that the member has in a slot already, and whether each is whole; none if it has
@@ -207,12 +220,16 @@ impl<'a> SlotCopy<'a> {
         let bytes = self.to.read(offset_bytes, self.slot_bytes as usize)?;
         let head = self.to.identity.head(&bytes);
         let is_newer = head.is_some_and(|head| head.place().slot_serial > slot_serial);
-        Ok((!is_newer).then(|| self.appends_in(slot_serial, bytes)))
+        Ok(
+            (!is_newer)
+                .then(|| appends_in((self.to.member, &self.to.identity), slot_serial, bytes)),
+        )
     }
 
     /// A slot as the member has it, if that is whole and all that can be computed of it is there.
     fn kept(&mut self, slot_serial: u64, own: &[(DraftAppend, bool)]) -> Option<SlotDraft> {
-        let is_whole = |(append, is_whole): &(DraftAppend, bool)| *is_whole && self.fits(append);
+        let is_whole =
+            |(append, is_whole): &(DraftAppend, bool)| *is_whole && self.from.fits(append);
         let is_whole = !own.is_empty() && own.iter().all(is_whole);
         let mut draft = SlotDraft::new(self.to.identity.member, slot_serial, self.slot_bytes);
         for (append, _) in own {
@@ -240,51 +257,11 @@ impl<'a> SlotCopy<'a> {
         Some(draft)
     }
 
-    /// Whether an append that the member has fits what the others have: while it was away, parity
-    /// may have been made again.
-    fn fits(&self, append: &DraftAppend) -> bool {
-        let descriptor = &append.descriptor;
-        if descriptor.kind != Kind::Parity || is_filler(descriptor) {
-            return true;
-        }
-        let list = append.bytes.get(marks_range(descriptor));
-        let list = list.and_then(|list| GroupList::decode(list).ok());
-        let number = usize::from(descriptor.parity_role).saturating_sub(1);
-        match self.from.found.group(descriptor.parity_group) {
-            Some(group) => list.as_ref() == Some(&group.list) && !group.has_parity(number),
-            None => list.is_some(),
-        }
-    }
-
     /// Notes that the member has an append: parity of a group is not put there twice.
     fn leave_out_group(&mut self, append: &Descriptor) {
         if append.kind == Kind::Parity {
             self.parity.remove(append.parity_group);
         }
-    }
-
-    /// The appends in the bytes of a slot, and whether each is whole.
-    fn appends_in(&self, slot_serial: u64, bytes: Vec<u8>) -> Vec<(DraftAppend, bool)> {
-        let bytes = SharedBytes::from(bytes);
-        let slot = Slot {
-            member: self.to.member,
-            serial: slot_serial,
-            bytes: &bytes,
-            unreadable: &[],
-            restored_at_bytes: &[],
-        };
-        let found = examine(&self.to.identity, slot).into_iter();
-        let append = found.filter_map(|one| {
-            let is_whole =
-                one.damaged.is_empty() && one.origin.sealed && one.origin.marks.is_some();
-            let descriptor = one.origin.descriptor.clone();
-            let start = descriptor.place.slot_offset_bytes as usize;
-            let range = start..start + descriptor.append_bytes as usize;
-            let bytes = bytes.get(range)?.to_vec();
-            let is_whole = is_whole && is_filled_with_zeros(&descriptor, &bytes);
-            Some((DraftAppend { descriptor, bytes }, is_whole))
-        });
-        append.collect()
     }
 
     /// Completes a slot with marks and parity, and writes it. `next` is the slot behind it, as far
@@ -309,6 +286,7 @@ impl<'a> SlotCopy<'a> {
         {
             self.add_end_at(&mut draft, recording, told.slot_offset_bytes)?;
         }
+        self.add_damaged_parity(&mut draft)?;
         self.add_parities(&mut draft)?;
         let owed_end = self.owed_end.take();
         let last = self.last.as_ref().map(|last| last.recording);
@@ -437,6 +415,37 @@ impl<'a> SlotCopy<'a> {
         Ok(is_behind && draft.add_mark((at_bytes, sequence), with_note, self.last.as_ref()))
     }
 
+    /// Makes damaged parity of a slot again in its place, before parity of other groups takes that.
+    /// What cannot be made is put back: the rest of it may still protect something.
+    fn add_damaged_parity(&mut self, draft: &mut SlotDraft) -> Result<(), RecordError> {
+        for damaged in draft.take_damaged_parity() {
+            let (group, place) = (damaged.descriptor.parity_group, damaged.descriptor.place);
+            let number = usize::from(damaged.descriptor.parity_role).saturating_sub(1);
+            let Some(lacking) = self.parity.get(group).cloned() else {
+                let found = self.from.found.group(group);
+                let is_elsewhere = found.is_some_and(|group| group.has_parity(number));
+                if !is_elsewhere && !self.made_groups.contains(&group) {
+                    draft.add(damaged);
+                }
+                continue;
+            };
+            match self.from.make(&lacking)? {
+                Some(made) => {
+                    let sequence = damaged.descriptor.sequence;
+                    let hole = Hole::of(&damaged);
+                    let id = (group, lacking.number, sequence);
+                    draft.add_parity(&hole, &made, id, self.last.as_ref());
+                    if draft.has(place, sequence) {
+                        self.parity.remove(group);
+                        self.made_groups.insert(group);
+                    }
+                }
+                None => draft.add(damaged),
+            }
+        }
+        Ok(())
+    }
+
     /// Puts parity that groups lack into the holes of a slot, in the order of sequences.
     fn add_parities(&mut self, draft: &mut SlotDraft) -> Result<(), RecordError> {
         let mut from_bytes = 0;
@@ -453,6 +462,7 @@ impl<'a> SlotCopy<'a> {
                 if let Some(made) = self.from.make(&lacking)? {
                     let id = (lacking.group, lacking.number, sequence);
                     draft.add_parity(&hole, &made, id, self.last.as_ref());
+                    self.made_groups.insert(lacking.group);
                     from_bytes = hole.range.start + lacking.append_bytes();
                     break;
                 }
@@ -472,7 +482,8 @@ impl<'a> SlotCopy<'a> {
             let is_in_order = after.is_none_or(|after| sequence < after);
             let is_of_slot = draft.may_be_of(lacking.recording, self.last.as_ref());
             let left_bytes = (hole.range.len() as u32).checked_sub(lacking.append_bytes())?;
-            let leaves_place = left_bytes == 0 || left_bytes >= APPEND_BYTES_MIN;
+            // At the end of a slot nothing has to follow.
+            let leaves_place = left_bytes == 0 || left_bytes >= APPEND_BYTES_MIN || hole.is_last();
             (is_in_order && is_of_slot && leaves_place).then_some((lacking.group, sequence))
         })
     }

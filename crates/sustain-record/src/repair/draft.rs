@@ -27,6 +27,8 @@ pub(super) struct SlotDraft {
     appends: Vec<DraftAppend>,
     /// Where appends lay that cannot be computed. Nothing may take their place, so that it shows.
     lost: Vec<Range<u32>>,
+    /// Damaged parity that the member has.
+    damaged_parity: Vec<DraftAppend>,
     /// What stands at the beginning if nothing else does.
     stand_in: Option<Descriptor>,
     /// Whether the member has it like this already.
@@ -41,6 +43,21 @@ pub(super) struct Hole {
     after: Option<usize>,
 }
 
+impl Hole {
+    /// The place of an append.
+    pub(super) fn of(append: &DraftAppend) -> Hole {
+        Hole {
+            range: start_of(append)..end_of(append),
+            after: None,
+        }
+    }
+
+    /// Whether nothing is behind it in the slot.
+    pub(super) fn is_last(&self) -> bool {
+        self.after.is_none()
+    }
+}
+
 impl SlotDraft {
     /// A slot of a member with this UUID.
     pub(super) fn new(member: Uuid, slot_serial: u64, slot_bytes: u32) -> SlotDraft {
@@ -50,6 +67,7 @@ impl SlotDraft {
             slot_bytes,
             appends: Vec::new(),
             lost: Vec::new(),
+            damaged_parity: Vec::new(),
             stand_in: None,
             is_kept: false,
         }
@@ -78,6 +96,16 @@ impl SlotDraft {
     /// Notes what stands at the beginning if nothing else does.
     pub(super) fn set_stand_in(&mut self, stand_in: Descriptor) {
         self.stand_in = Some(stand_in);
+    }
+
+    /// Notes parity that the member has and that is damaged.
+    pub(super) fn add_damaged_parity(&mut self, parity: DraftAppend) {
+        self.damaged_parity.push(parity);
+    }
+
+    /// Returns that parity, which may go back where it lay.
+    pub(super) fn take_damaged_parity(&mut self) -> Vec<DraftAppend> {
+        std::mem::take(&mut self.damaged_parity)
     }
 
     /// Notes that the member has it like this already.

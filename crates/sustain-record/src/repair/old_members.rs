@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::append::{DraftAppend, is_filler};
 use crate::error::RecordError;
-use crate::format::{payload_range, verify_payload};
+use crate::format::{GroupList, Kind, marks_range, payload_range, verify_payload};
 use crate::member_io::{MemberIo, ReadOrder};
 use crate::rebuilt::{
     FoundGroups, FoundMark, LackingParity, MadeParity, WantedAppend, WantedParity,
@@ -84,6 +85,22 @@ impl<'a> OldMembers<'a> {
         };
         let (io, from) = (&mut self.io, (&*self.groups, self.store));
         wanted.compute(|source, range| read_part(io, from, source, range))
+    }
+
+    /// Whether an append that the member has fits what the others have: while it was away, parity
+    /// may have been made again.
+    pub(super) fn fits(&self, append: &DraftAppend) -> bool {
+        let descriptor = &append.descriptor;
+        if descriptor.kind != Kind::Parity || is_filler(descriptor) {
+            return true;
+        }
+        let list = append.bytes.get(marks_range(descriptor));
+        let list = list.and_then(|list| GroupList::decode(list).ok());
+        let number = usize::from(descriptor.parity_role).saturating_sub(1);
+        match self.found.group(descriptor.parity_group) {
+            Some(group) => list.as_ref() == Some(&group.list) && !group.has_parity(number),
+            None => list.is_some(),
+        }
     }
 
     /// Makes parity again; none if some of its data is lost.

@@ -42,6 +42,12 @@ impl ParityQueue {
         self.iter().next().map(|lacking| lacking.recording)
     }
 
+    /// That of a group.
+    pub(super) fn get(&self, group: u64) -> Option<&LackingParity> {
+        let sequence = self.by_group.get(&group)?;
+        self.in_order.get(&(*sequence, group))
+    }
+
     /// Takes out that of a group.
     pub(super) fn remove(&mut self, group: u64) -> Option<LackingParity> {
         let sequence = self.by_group.remove(&group)?;

@@ -307,10 +307,7 @@ impl<'a> SlotCopy<'a> {
         let geometry = &self.to.identity.geometry;
         let offset_bytes = geometry.offset_of(slot_start(draft.slot_serial));
         match draft.bytes() {
-            Some(bytes) => {
-                self.tally.written_bytes += u64::from(self.slot_bytes);
-                self.to.write(offset_bytes, &bytes)
-            }
+            Some(bytes) => self.to.write(offset_bytes, &bytes),
             // What is damaged there must not be taken for something.
             None if self.to.is_continued => {
                 let zeros = vec![0; self.slot_bytes as usize];

@@ -22,8 +22,6 @@ pub struct RepairTally {
     pub unprotected_groups: u64,
     /// Slots that were whole on the member already, in bytes.
     pub kept_bytes: u64,
-    /// Slots that were written, in bytes.
-    pub written_bytes: u64,
 }
 
 impl RepairTally {

@@ -20,6 +20,8 @@ use super::stand_in;
 /// Pieces that are computed at the same time.
 pub(super) const PIECES_MAX: usize = 4;
 const IO_ERROR: IoFault = IoFault::Kernel(rustix::io::Errno::IO.raw_os_error());
+/// What is read where what was computed is not the append that lay there.
+static NOTHING: [u8; PIECE_BYTES] = [0; PIECE_BYTES];
 const READ_ONLY: IoFault = IoFault::Kernel(rustix::io::Errno::ROFS.raw_os_error());
 
 /// Where requests of a target go.
@@ -318,6 +320,10 @@ impl RebuildingEngine {
             Some(Err(_)) | None => None,
         };
         let bytes = found.map(|buffer| &buffer.bytes()[..piece.piece.length]);
+        let bytes = bytes.map(|bytes| match piece.piece.may_be(bytes) {
+            true => bytes,
+            false => &NOTHING[..piece.piece.length],
+        });
         if let (Some(bytes), Some(job)) = (bytes, self.jobs.get_mut(&piece.job)) {
             match (piece.piece.stands_at, &self.routes[job.request.target]) {
                 (Some(place), Route::Rebuilt { member, .. }) => {

@@ -79,6 +79,8 @@ struct ComputedAppend {
     offset_bytes: u64,
     append_bytes: u32,
     place: AppendPlace,
+    /// The checksum in its descriptor, as its group tells it.
+    descriptor_crc: u32,
     /// Its group, and its position in that.
     group: usize,
     position: usize,
@@ -180,6 +182,7 @@ fn appends_on(geometry: &Geometry, computed: &Computed, member: usize) -> Vec<Co
             offset_bytes: geometry.offset_of(entry.place),
             append_bytes: entry.append_bytes,
             place: entry.place,
+            descriptor_crc: entry.descriptor_crc,
             group,
             position,
         })

@@ -8,7 +8,7 @@ use sustain_parity::{ParityError, Recovery, Sums};
 
 use super::groups::{BrokenGroup, GroupPart};
 use super::{ComputedAppend, RebuiltMember, StandIn};
-use crate::format::{AppendPlace, BLOCK_BYTES};
+use crate::format::{AppendPlace, BLOCK_BYTES, Descriptor};
 
 /// The longest piece. Several are in flight at once, each with a buffer for every read that it
 /// takes.
@@ -111,6 +111,17 @@ impl RebuiltMember {
             .iter()
             .map(|one| one.start.max(range.start)..one.end.min(range.end));
         within.filter(|one| !one.is_empty()).collect()
+    }
+}
+
+impl ComputedPiece {
+    /// Whether these bytes, which were computed, may be those of the append. A part of its group
+    /// that is not what it was in the sum is not always found out by checksums of what is computed:
+    /// they are linear, so the sum of an odd number of whole descriptors has a right one. But it is
+    /// not the one that the list of the group names.
+    pub(super) fn may_be(&self, bytes: &[u8]) -> bool {
+        let is_whole = self.from == 0 && bytes.len() >= BLOCK_BYTES;
+        !is_whole || Descriptor::checksum_in(bytes) == self.append.descriptor_crc
     }
 }
 

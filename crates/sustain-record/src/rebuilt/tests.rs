@@ -126,6 +126,9 @@ fn what_contradicts_the_store_or_its_group_is_left_out() {
     assert_eq!(computed.groups[0].parities.len(), 1);
 }
 
+/// What disks are full of, from which appends are computed.
+const FILLS: [u8; 2] = [5, 6];
+
 /// A member with these appends, each the second of a group of two: the first is on disk 0, and the
 /// sum on disk 1, at the same offset.
 fn member(appends: &[(AppendPlace, u32)]) -> RebuiltMember {
@@ -151,6 +154,7 @@ fn member(appends: &[(AppendPlace, u32)]) -> RebuiltMember {
             offset_bytes: geometry.offset_of(*place),
             append_bytes: *append_bytes,
             place: *place,
+            descriptor_crc: u32::from_le_bytes([FILLS[0] ^ FILLS[1]; 4]),
             group,
             position: 1,
         })
@@ -269,7 +273,7 @@ fn driven(engine: &mut dyn Engine, requests: Vec<Request>, clock: &Clock) -> Vec
 #[test]
 fn requests_of_members_that_are_there_pass_and_others_are_computed() {
     let clock = Clock::simulated();
-    let machine = disks([5, 6], &clock);
+    let machine = disks(FILLS, &clock);
     let append = (place(2, 0), 4 * BLOCK);
     let mut engine = over(machine, append, &clock);
     let mut pool = BufferPool::new(8, 1 << 16).unwrap();
@@ -332,4 +336,26 @@ fn requests_of_members_that_are_there_pass_and_others_are_computed() {
         vec![0; 4096],
     ];
     assert!(bytes(3) == expected.concat());
+}
+
+#[test]
+fn what_is_computed_and_is_not_what_the_list_names_reads_as_nothing() {
+    let clock = Clock::simulated();
+    // The first disk lost what it had in the sum.
+    let machine = disks([4, 6], &clock);
+    let append = (place(2, 0), 4 * BLOCK);
+    let mut engine = over(machine, append, &clock);
+    let mut pool = BufferPool::new(1, 1 << 16).unwrap();
+    let mut buffer = pool.take().unwrap();
+    buffer.bytes_mut().fill(9);
+    let request = Request {
+        operation: Operation::Read,
+        offset_bytes: geometry().offset_of(append.0),
+        vectors: Vectors::One(Vector::new(buffer, 0, 4 * BLOCK as usize)),
+        ..Request::flush(0)
+    };
+    let done = driven(&mut engine, vec![request], &clock);
+    assert_eq!(done[0].error, None);
+    let vectors = done[0].request.vectors.as_slice();
+    assert!(vectors[0].bytes().iter().all(|byte| *byte == 0));
 }

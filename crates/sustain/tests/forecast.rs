@@ -6,39 +6,22 @@
     reason = "a test that cannot go on should stop where it is"
 )]
 
-use std::path::Path;
+mod simulated_recording;
 
-use sustain_disk::buffer::{Buffer, BufferPool};
-use sustain_disk::clock::{Clock, Timestamp, UnixClock};
-use sustain_disk::driver::{Driver, DriverSetup, Ending, QueueSetup};
-use sustain_disk::engine::{SharedMachine, SimulatedEngine, SimulatedTarget};
-use sustain_disk::meter::IntervalRule;
-use sustain_disk::simulated::{Machine, MachineFile};
-use sustain_disk::target::{Direction, Target, TargetKind};
+use sustain_disk::driver::Ending;
+use sustain_disk::target::Direction;
 use sustain_document::profile::ProfileResult;
 use sustain_experiments::profile::{ProfilePlan, profile};
 use sustain_host::Roots;
 use sustain_load::Stop;
 use sustain_record::forecast::{Forecast, ForecastMember, SpaceUse};
-use sustain_record::recorder::{
-    Durability, Filling, Inlet, LimitedBy, MemberSetup, Patience, PayloadMemory, Polled,
-    RecordFeed, RecordSetup, RecordingProgress, ScatterWindow, StreamSetup,
-};
-use sustain_record::store::{Mode, Store, create_simulated};
-use sustain_targets::SimulatedDisk;
+use sustain_record::recorder::{LimitedBy, RecordingProgress};
 
-const APPEND_BYTES: usize = 64 << 10;
-const SLOT_BYTES: u32 = 256 << 10;
-const BUFFERS: usize = 32;
-const DEPTH: u32 = 8;
+use simulated_recording::Recording;
+
 /// Appends come whole, so over a second a source seems up to a fiftieth faster or slower than it
 /// is.
 const NEAR: f64 = 0.03;
-
-const WINDOW: ScatterWindow = ScatterWindow {
-    depth: DEPTH,
-    time_ns: 100_000_000,
-};
 
 /// A disk whose zones, of 8 MB each, give 3 MB/s and 0.4 MB/s less from one to the next.
 fn disk(zones: u32) -> String {
@@ -66,128 +49,17 @@ fn profiled(zones: u32, size_bytes: Option<u64>) -> ProfileResult {
     profile(&plan, &Roots::default(), &Stop::default(), &mut |_| {}).unwrap()
 }
 
-/// A source with as much as is taken, or with so many bytes per second.
-struct Endless {
-    clock: Clock,
-    rate_bytes_per_s: Option<f64>,
-    pool: BufferPool,
-    offset_bytes: u64,
-    is_closed: bool,
-}
-
-impl Endless {
-    fn filled(&mut self, buffer: Buffer, now: Timestamp) -> Polled {
-        let mut filling = Filling::new(buffer, &self.clock);
-        let (count, _) = filling.take(filling.room_bytes(), &[], 0);
-        let filled = filling.finish(0, self.offset_bytes, None, now);
-        self.offset_bytes += count as u64;
-        Polled::Append(filled)
-    }
-}
-
-impl Inlet for Endless {
-    fn poll(&mut self, now: Timestamp) -> Polled {
-        if self.is_closed {
-            return Polled::Ended(Ending::Full);
-        }
-        let due_s = self
-            .rate_bytes_per_s
-            .map(|rate| self.offset_bytes as f64 / rate);
-        let due_at = Timestamp(due_s.map_or(0, |due_s| (due_s * 1e9) as u64));
-        if due_at > now {
-            return Polled::Nothing(Some(due_at));
-        }
-        match self.pool.take() {
-            Some(buffer) => self.filled(buffer, now),
-            None => Polled::Nothing(None),
-        }
-    }
-
-    fn give_back(&mut self, _stream: u16, memory: PayloadMemory) {
-        if let PayloadMemory::Lent(buffer) = memory {
-            self.pool.give(buffer);
-        }
-    }
-
-    fn close(&mut self) {
-        self.is_closed = true;
-    }
-
-    fn buffer_fill(&self) -> f64 {
-        0.0
-    }
-}
-
 /// How a recording stood on a store on a disk with so many zones, until it was full.
 fn recorded(zones: u32, rate_bytes_per_s: Option<f64>) -> Vec<RecordingProgress> {
-    let clock = Clock::simulated();
-    let file = MachineFile::parse(&disk(zones), Path::new("machine.toml")).unwrap();
-    let capacity_bytes = file.disks[0].capacity_bytes;
-    let machine = [SharedMachine::with_contents(Machine::new(&file, 1), &clock)];
-    let simulated = SimulatedTarget {
-        machine: 0,
-        disk: 0,
-    };
-    let disks = [SimulatedDisk {
-        target: Target {
-            name: "hda".to_owned(),
-            kind: TargetKind::Simulated,
-            file: None,
-            capacity_bytes: Some(capacity_bytes),
-            alignment_bytes: 512,
-            device: None,
-            lock: None,
-        },
-        simulated,
-    }];
-    create_simulated(&disks, &machine, &clock, SLOT_BYTES).unwrap();
-    let store = Store::open_simulated(&disks, &machine, &clock, Mode::Record).unwrap();
-    let start = clock.now();
-    let setup = RecordSetup {
-        store: store.id,
-        members: MemberSetup::of_store(&store),
-        streams: vec![StreamSetup::plain("main")],
-        recording: store.next_recording(),
-        recording_id: store.id,
-        first_sequence: store.first_sequence(),
-        ring: false,
-        outlasts_pins: false,
-        earlier: Vec::new(),
-        durability: Durability::default(),
-        parity: None,
-        window: WINDOW,
-        patience: Patience::default(),
-        unix_clock: UnixClock::fixed(start, 0),
-        start,
-        tool: "test".to_owned(),
-    };
-    let source = Endless {
-        clock: clock.clone(),
+    let recording = Recording {
+        machine: disk(zones),
         rate_bytes_per_s,
-        pool: BufferPool::new(BUFFERS, APPEND_BYTES).unwrap(),
-        offset_bytes: 0,
-        is_closed: false,
+        time_s: None,
+        parities: 0,
+        append_bytes: 64 << 10,
     };
-    let mut feed = RecordFeed::new(setup, source).unwrap();
-    let board = feed.board();
-    let engine = SimulatedEngine::new(machine.to_vec(), vec![simulated], clock.clone());
-    let queues = [QueueSetup {
-        targets: vec![0],
-        depth: DEPTH + 2,
-    }];
-    let driver_setup = DriverSetup {
-        start,
-        interval: IntervalRule::Time(1_000_000_000),
-        report_every_ns: 100_000_000,
-        flush_at_end: false,
-    };
-    let mut driver = Driver::new(Box::new(engine), clock.clone(), &queues, driver_setup);
-    let mut standings = Vec::new();
-    let ran = driver.run(&mut feed, &mut |_| standings.push(board.read()));
-    ran.unwrap();
-    feed.close(clock.now());
-    assert_eq!(feed.ending(), Some(Ending::Full));
-    standings.push(board.read());
+    let (standings, ended) = recording.run();
+    assert_eq!(ended, Some(Ending::Full));
     standings
 }
 

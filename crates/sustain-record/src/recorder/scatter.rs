@@ -57,7 +57,7 @@ impl ScatterCandidate {
     }
 
     /// One append may always be in flight, however slow the member is.
-    fn has_room(&self, bytes: u64, window: ScatterWindow) -> bool {
+    pub fn has_room(&self, bytes: u64, window: ScatterWindow) -> bool {
         let in_time = self.in_flight == 0 || self.finish_ns(bytes) <= window.time_ns as f64;
         self.is_open && self.in_flight < window.depth && in_time
     }

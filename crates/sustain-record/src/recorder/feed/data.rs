@@ -59,6 +59,7 @@ impl<I: Inlet> RecordFeed<I> {
                 None
             }
             None => {
+                self.note_held_up(bytes, now);
                 self.end_if_out_of_room(bytes, now);
                 None
             }

@@ -8,6 +8,7 @@ use sustain_disk::driver::Ending;
 use sustain_disk::error::Error;
 use uuid::Uuid;
 
+use super::memory::FeedMemory;
 use super::{RecordFeed, RecordSetup, standing};
 use crate::format::{EarlierNote, StreamNote};
 use crate::recorder::earlier::Earlier;
@@ -64,13 +65,17 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     /// The recorder of the recording that follows this one, of which it takes over the sources'
-    /// side, the board, the memory for marks, the rates of frames that were declared, and when the
-    /// last frames came.
+    /// side, the board, the memory for marks and parity, the rates of frames that were declared,
+    /// and when the last frames came.
     pub(in crate::recorder) fn follow(self, setup: RecordSetup) -> RecordFeed<I> {
         let (board, inlet) = (Arc::clone(&self.board), self.inlet);
         let start_ns = setup.unix_clock.unix_ns(setup.start);
         // A member that still has some of it takes no part in the next recording.
-        let mut next = RecordFeed::with_controls(setup, inlet, board, self.controls);
+        let memory = FeedMemory {
+            controls: self.controls,
+            sums: self.protection.map(|protection| protection.memory),
+        };
+        let mut next = RecordFeed::with_memory(setup, inlet, board, memory);
         next.frame_meters = self.frame_meters;
         let meters = next.frame_meters.iter_mut().flatten();
         meters.for_each(|meter| meter.begin_at(start_ns));

@@ -31,6 +31,8 @@ mod duty;
 mod failing;
 mod follow;
 mod given_up;
+mod groups;
+mod memory;
 mod parity;
 mod pin_refusals;
 mod pin_room;
@@ -43,6 +45,7 @@ mod slow;
 mod standing;
 
 pub(super) use duty::{start_bytes_max, start_room_bytes};
+use memory::FeedMemory;
 use retry::Retry;
 pub use setup::{Durability, RecordSetup, StreamSetup};
 pub use slow::Patience;
@@ -180,21 +183,18 @@ impl<I: Inlet> RecordFeed<I> {
     /// A recorder over the driver's targets, which are the members in their order.
     ///
     /// # Errors
-    /// [`Error::Memory`] without memory for marks.
+    /// [`Error::Memory`] without memory for marks and parity.
     pub fn new(setup: RecordSetup, inlet: I) -> Result<RecordFeed<I>, Error> {
         let board = Arc::new(RecordingBoard::new(standing::first(&setup)));
-        let members = setup.members.iter();
-        let controls = members
-            .map(|_| BufferPool::new(CONTROLS_PER_MEMBER, CONTROL_BYTES))
-            .collect::<Result<_, Error>>()?;
-        Ok(RecordFeed::with_controls(setup, inlet, board, controls))
+        let memory = FeedMemory::new(&setup)?;
+        Ok(RecordFeed::with_memory(setup, inlet, board, memory))
     }
 
-    fn with_controls(
+    fn with_memory(
         setup: RecordSetup,
         inlet: I,
         board: Arc<RecordingBoard>,
-        controls: Vec<BufferPool>,
+        memory: FeedMemory,
     ) -> RecordFeed<I> {
         let streams = setup.streams.len();
         let members: Vec<MemberWriter> = setup
@@ -219,7 +219,8 @@ impl<I: Inlet> RecordFeed<I> {
             frame_meters: (0..streams).map(|_| None).collect(),
             declared_frames_per_s: Vec::new(),
             pinning: Pinning::default(),
-            protection: setup.parity.map(|parity| Protection::new(parity, streams)),
+            protection: (setup.parity.zip(memory.sums))
+                .map(|(parity, sums)| Protection::new(parity, sums, streams)),
             next_sequence: setup.first_sequence,
             board_at: setup.start,
             board_lost_bytes: 0,
@@ -235,7 +236,7 @@ impl<I: Inlet> RecordFeed<I> {
             in_flight: BTreeMap::new(),
             data_in_flight: 0,
             next_token: 0,
-            controls,
+            controls: memory.controls,
             ending: None,
             is_cut: false,
             is_inlet_empty: false,

@@ -5,14 +5,13 @@ use sustain_disk::clock::Timestamp;
 use sustain_disk::engine::{Completion, Operation, Request, Vectors};
 
 use super::duty::member_offset;
+use super::groups::GroupChoice;
 use super::{RecordFeed, RequestPurpose};
-use crate::format::{AppendPlace, CONTROL_STREAM, Descriptor, GroupEntry, GroupList, Kind, crc32c};
+use crate::format::{AppendPlace, CONTROL_STREAM, Descriptor, GroupEntry, Kind, crc32c};
 use crate::recorder::filled::{Filled, PayloadMemory};
 use crate::recorder::inlet::Inlet;
 use crate::recorder::member::{MemberState, MemberWriter, Unflushed};
-use crate::recorder::parity::{
-    GroupChange, GroupStretch, GroupSums, OPEN_GROUPS_MAX, ParityAppend,
-};
+use crate::recorder::parity::{GroupChange, GroupStretch, GroupSums, ParityAppend};
 use crate::recorder::scatter::{ScatterCandidate, choose};
 use crate::recorder::write;
 
@@ -20,95 +19,7 @@ use crate::recorder::write;
 /// parity is flushed with the data, or soon after.
 const INTERVAL_PART: u64 = 4;
 
-/// The group that an append is to join: an open one, or one that it begins.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct GroupChoice(Option<u64>);
-
-impl GroupChoice {
-    /// The group's number, if this is the append that is placed.
-    pub(super) fn of(self, sequence: u64) -> u64 {
-        self.0.unwrap_or(sequence)
-    }
-}
-
 impl<I: Inlet> RecordFeed<I> {
-    /// How many appends of data a group can have with the members that answer now; 0 if they are
-    /// too few for any parity.
-    fn group_width(&self, now: Timestamp) -> usize {
-        let Some(protection) = &self.protection else {
-            return 0;
-        };
-        let members = self.members.iter().enumerate();
-        let able = members.filter(|(index, member)| {
-            // One that still writes its start takes its part soon.
-            let takes = self.has_room_in_groups(member);
-            takes && !member.is_slow && !self.stands_still(*index, now)
-        });
-        let most = able.count().saturating_sub(protection.setup.parities);
-        most.min(GroupList::ENTRIES_MAX)
-    }
-
-    fn has_room_in_groups(&self, member: &MemberWriter) -> bool {
-        let append_bytes = self.setup.parity.map_or(0, |parity| parity.append_bytes);
-        member.state == MemberState::Active && member.has_room_for_data(append_bytes)
-    }
-
-    /// Whether so many members are full that what comes could not be protected any more. Where too
-    /// few are left because others have failed, the recording goes on without.
-    pub(super) fn lacks_protected_room(&self) -> bool {
-        let Some(parity) = self.setup.parity.filter(|_| !self.setup.ring) else {
-            return false;
-        };
-        let members = || self.members.iter();
-        let working = members().filter(|member| member.works() && !member.setup.is_left_alone);
-        let working = working.count();
-        let with_room = members().filter(|member| self.has_room_in_groups(member));
-        working > parity.parities && with_room.count() <= parity.parities
-    }
-
-    /// Whether data may go to this member: not while it is in all groups that may be open.
-    pub(super) fn may_join_group(&self, queue: usize, now: Timestamp) -> bool {
-        let Some(protection) = &self.protection else {
-            return true;
-        };
-        if self.lacks_protected_room() {
-            return false;
-        }
-        let may_begin = protection.groups.open().count() < OPEN_GROUPS_MAX;
-        protection.groups.open_without(queue).is_some()
-            || may_begin && protection.memory.has(protection.setup.parities)
-            || self.group_width(now) == 0
-            || self.has_member_that_waits(now)
-    }
-
-    /// Whether memory for parity may be held up for long. Then data goes on without.
-    fn has_member_that_waits(&self, now: Timestamp) -> bool {
-        let mut members = self.members.iter().enumerate();
-        members.any(|(index, member)| {
-            member.works() && (member.is_slow || self.stands_still(index, now))
-        })
-    }
-
-    /// The group for an append that is placed on this member now; none if it goes without.
-    pub(super) fn choose_group(
-        &self,
-        queue: usize,
-        bytes: u32,
-        now: Timestamp,
-    ) -> Option<GroupChoice> {
-        let protection = self.protection.as_ref()?;
-        if bytes > protection.setup.append_bytes {
-            return None;
-        }
-        if let Some(group) = protection.groups.open_without(queue) {
-            return Some(GroupChoice(Some(group)));
-        }
-        let may_begin = protection.groups.open().count() < OPEN_GROUPS_MAX
-            && protection.memory.has(protection.setup.parities)
-            && self.group_width(now) > 0;
-        may_begin.then_some(GroupChoice(None))
-    }
-
     /// Adds an append to the group that was chosen for it.
     pub(super) fn join_group(
         &mut self,
@@ -118,7 +29,8 @@ impl<I: Inlet> RecordFeed<I> {
         vectors: &Vectors,
         now: Timestamp,
     ) {
-        let width = self.group_width(now);
+        self.note_waiting_parity(now);
+        let wanted = self.wanted_width(now);
         let Some(protection) = &mut self.protection else {
             return;
         };
@@ -148,13 +60,15 @@ impl<I: Inlet> RecordFeed<I> {
         };
         protection.stretches.insert(descriptor.sequence, stretch);
         protection.groups.join(choice.0, queue, descriptor.sequence);
-        if protection.groups.width(group) >= width {
+        let width = protection.groups.width(group);
+        if width >= protection.widths.next(wanted) {
+            protection.widths.count(wanted, width);
             self.close_group(group);
         }
     }
 
     /// Turns the sums of an open group into parity that waits for members.
-    fn close_group(&mut self, group: u64) {
+    pub(super) fn close_group(&mut self, group: u64) {
         let Some(protection) = &mut self.protection else {
             return;
         };
@@ -296,7 +210,7 @@ impl<I: Inlet> RecordFeed<I> {
         self.members[queue].previous = Some(place);
         let memory = parity.memory.take();
         let vectors = memory.map_or(Vectors::None, |memory| {
-            write::compose(PayloadMemory::Copied(memory), &descriptor, &parity.list)
+            write::compose(PayloadMemory::Own(memory), &descriptor, &parity.list)
         });
         if let Some(protection) = &mut self.protection {
             let groups = &mut protection.groups;
@@ -333,8 +247,8 @@ impl<I: Inlet> RecordFeed<I> {
         let start_ns = self.setup.start;
         let member = &mut self.members[queue];
         member.landed(place, bytes);
-        let memory = match write::take_apart(completion.request.vectors, false) {
-            Some(PayloadMemory::Copied(memory)) => Some(memory),
+        let memory = match write::take_apart(completion.request.vectors, true) {
+            Some(PayloadMemory::Own(memory)) => Some(memory),
             _ => None,
         };
         if has_failed || !member.works() {

@@ -8,13 +8,16 @@
 
 mod groups;
 mod sums;
+mod width;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use sustain_disk::clock::Timestamp;
+use sustain_disk::error::Error;
 
 pub(in crate::recorder) use groups::{GroupChange, Groups};
 pub(in crate::recorder) use sums::{GroupSums, ParityAppend, SumPool};
+pub(in crate::recorder) use width::{WholeWidths, width_at_full_rate};
 
 use super::ledger::Ledger;
 use super::member::Unflushed;
@@ -47,6 +50,16 @@ impl ParitySetup {
         append_bytes_for(self.append_bytes, list_bytes)
     }
 
+    /// Memory for the sums of all groups that are open or wait.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub(in crate::recorder) fn memory(&self) -> Result<SumPool, Error> {
+        let length_bytes = self.parity_bytes() as usize;
+        let waiting = (WAITING_BYTES_MAX / length_bytes + 1).min(WAITING_MAX);
+        SumPool::new(self.parities * (OPEN_GROUPS_MAX + waiting), length_bytes)
+    }
+
     /// Slots that a member keeps free of data, so that the parity of all that is open finds a place
     /// when the store is full.
     pub(in crate::recorder) fn kept_slots(&self, slot_bytes: u32, slot_count: u64) -> u64 {
@@ -73,6 +86,10 @@ pub(in crate::recorder) struct Protection {
     /// Parity that waits for a member.
     pub(in crate::recorder) waiting: VecDeque<ParityAppend>,
     pub(in crate::recorder) memory: SumPool,
+    /// Of the groups that close because they are full.
+    pub(in crate::recorder) widths: WholeWidths,
+    /// Groups are narrower until then, because they hold up fast members.
+    pub(in crate::recorder) narrow_until: Option<Timestamp>,
     /// What appends of data account for whose groups are not decided, by their sequence.
     pub(in crate::recorder) stretches: BTreeMap<u64, GroupStretch>,
     /// Appends whose members have failed before a flush, and that may be covered all the same.
@@ -82,16 +99,19 @@ pub(in crate::recorder) struct Protection {
 }
 
 impl Protection {
-    pub(in crate::recorder) fn new(setup: ParitySetup, streams: usize) -> Protection {
-        let length_bytes = setup.parity_bytes() as usize;
-        let waiting = (WAITING_BYTES_MAX / length_bytes + 1).min(WAITING_MAX);
-        let most = setup.parities * (OPEN_GROUPS_MAX + waiting);
+    pub(in crate::recorder) fn new(
+        setup: ParitySetup,
+        memory: SumPool,
+        streams: usize,
+    ) -> Protection {
         Protection {
             setup,
             groups: Groups::new(setup.parities),
             sums: BTreeMap::new(),
             waiting: VecDeque::new(),
-            memory: SumPool::new(most, length_bytes),
+            memory,
+            widths: WholeWidths::default(),
+            narrow_until: None,
             stretches: BTreeMap::new(),
             uncertain: BTreeMap::new(),
             ledgers: vec![Ledger::default(); streams],

@@ -3,28 +3,29 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use sustain_disk::buffer::AlignedBytes;
+use sustain_disk::buffer::{Buffer, BufferPool};
 use sustain_disk::clock::Timestamp;
 use sustain_disk::engine::Vectors;
+use sustain_disk::error::Error;
 use sustain_parity::Sums;
 
 use crate::format::{BLOCK_BYTES, GroupEntry, GroupList, PieceChecksums, append_bytes_for};
 
 /// Memory for one append of parity. As bytes it is what lies behind the descriptor.
 #[derive(Debug)]
-struct SumMemory(AlignedBytes);
+struct SumMemory(Buffer);
 
 impl Deref for SumMemory {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.0[BLOCK_BYTES..]
+        &self.0.bytes()[BLOCK_BYTES..]
     }
 }
 
 impl DerefMut for SumMemory {
     fn deref_mut(&mut self) -> &mut [u8] {
-        &mut self.0[BLOCK_BYTES..]
+        &mut self.0.bytes_mut()[BLOCK_BYTES..]
     }
 }
 
@@ -51,12 +52,12 @@ pub(in crate::recorder) struct ParityAppend {
     /// The checksums of the sum.
     pub(in crate::recorder) checksums: Vec<u32>,
     /// The memory with the sum; none while a request has it.
-    pub(in crate::recorder) memory: Option<AlignedBytes>,
+    pub(in crate::recorder) memory: Option<Buffer>,
 }
 
 impl GroupSums {
     /// Sums of nothing, in as much memory as the group is to have parity.
-    pub(in crate::recorder) fn new(memory: Vec<AlignedBytes>, now: Timestamp) -> GroupSums {
+    pub(in crate::recorder) fn new(memory: Vec<Buffer>, now: Timestamp) -> GroupSums {
         let numbers: Vec<usize> = (0..memory.len()).collect();
         let memory = memory.into_iter().map(SumMemory).collect();
         GroupSums {
@@ -110,42 +111,41 @@ impl ParityAppend {
     }
 }
 
-/// The memory for sums. It is found when it is needed first.
+/// The memory for sums. It is taken from the kernel when it is touched first, in huge pages where
+/// there are some: scattered pages would make a device cut each write in two.
 #[derive(Debug)]
 pub(in crate::recorder) struct SumPool {
-    free: Vec<AlignedBytes>,
-    /// How many more may be found.
-    left: usize,
-    length_bytes: usize,
+    buffers: BufferPool,
+    /// How many of them are not lent.
+    free: usize,
 }
 
 impl SumPool {
-    /// At most `most` pieces of this length.
-    pub(in crate::recorder) fn new(most: usize, length_bytes: usize) -> SumPool {
-        SumPool {
-            free: Vec::new(),
-            left: most,
-            length_bytes,
-        }
+    /// So many pieces of this length.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub(in crate::recorder) fn new(count: usize, length_bytes: usize) -> Result<SumPool, Error> {
+        Ok(SumPool {
+            buffers: BufferPool::new(count, length_bytes)?,
+            free: count,
+        })
     }
 
     /// Whether there are so many pieces.
     pub(in crate::recorder) fn has(&self, count: usize) -> bool {
-        self.free.len() + self.left >= count
+        self.free >= count
     }
 
     /// Takes so many pieces; none if there are not as many.
-    pub(in crate::recorder) fn take(&mut self, count: usize) -> Option<Vec<AlignedBytes>> {
-        while self.free.len() < count && self.left > 0 {
-            self.left -= 1;
-            self.free.push(AlignedBytes::new(self.length_bytes).ok()?);
-        }
-        let from = self.free.len().checked_sub(count)?;
-        Some(self.free.split_off(from))
+    pub(in crate::recorder) fn take(&mut self, count: usize) -> Option<Vec<Buffer>> {
+        self.free = self.free.checked_sub(count)?;
+        (0..count).map(|_| self.buffers.take()).collect()
     }
 
     /// Takes a piece back.
-    pub(in crate::recorder) fn give(&mut self, memory: AlignedBytes) {
-        self.free.push(memory);
+    pub(in crate::recorder) fn give(&mut self, memory: Buffer) {
+        self.free += 1;
+        self.buffers.give(memory);
     }
 }

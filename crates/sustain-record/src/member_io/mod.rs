@@ -13,12 +13,15 @@ use sustain_disk::error::IoFault;
 use crate::error::RecordError;
 use crate::format::BLOCK_BYTES;
 
+mod ahead;
 mod open;
 mod orders;
 mod patience;
 mod steps;
 
-use orders::OrderPart;
+use ahead::Ahead;
+pub(crate) use ahead::AheadId;
+use orders::{IO_ERROR, OrderPart};
 pub use orders::{ReadOrder, WriteOrder};
 pub use patience::on_long_wait;
 pub(crate) use patience::{
@@ -31,7 +34,6 @@ const IN_FLIGHT_PER_MEMBER: usize = 4;
 const IN_FLIGHT_MAX: usize = 64;
 /// How long one wait lasts before the next begins. A disk may take its time.
 const WAIT_NS: u64 = 3_600_000_000_000;
-const IO_ERROR: IoFault = IoFault::Kernel(rustix::io::Errno::IO.raw_os_error());
 
 /// Blocking access to members, by their index in the list that this was opened with.
 ///
@@ -44,6 +46,8 @@ pub struct MemberIo {
     clock: Clock,
     pool: BufferPool,
     in_flight_max: usize,
+    /// What goes on beside.
+    ahead: Ahead,
     /// The names of the members in messages.
     names: Vec<String>,
     bytes_read: Vec<u64>,
@@ -219,6 +223,54 @@ impl MemberIo {
         answers
     }
 
+    /// Begins to read a stretch of a member, which goes on while the caller does something else.
+    pub(crate) fn begin_read(&mut self, order: ReadOrder) -> AheadId {
+        let id = self.ahead.read(order);
+        self.submit_ahead();
+        id
+    }
+
+    /// Begins to write whole blocks to a member. Nothing orders them with others: whoever reads
+    /// them, or flushes the member, fetches this before.
+    ///
+    /// # Panics
+    /// If these are not whole blocks.
+    pub(crate) fn begin_write(
+        &mut self,
+        member: usize,
+        offset_bytes: u64,
+        bytes: Vec<u8>,
+    ) -> AheadId {
+        let id = self.ahead.write(member, offset_bytes, bytes);
+        self.submit_ahead();
+        id
+    }
+
+    /// Waits for what was begun, and returns what was read; nothing of a write.
+    ///
+    /// # Errors
+    /// The same as of [`MemberIo::read`].
+    pub(crate) fn fetch(&mut self, id: AheadId) -> Result<Vec<u8>, IoFault> {
+        if self.ahead.is_under_way(id) && !self.is_broken {
+            let driven = self.drive(&[], Some(id), &mut |_, _| Request::flush(0), &mut |_, _| ());
+            self.is_broken = driven.is_err();
+            self.failure = driven.err();
+        }
+        self.ahead.fetch(id)
+    }
+
+    /// Lets go of a read that was begun and is not wanted any more.
+    pub(crate) fn forget(&mut self, id: AheadId) {
+        self.ahead.forget(id);
+    }
+
+    fn submit_ahead(&mut self) {
+        let now = self.clock.now();
+        if let Some(engine) = &mut self.engine {
+            self.ahead.submit(engine.as_mut(), now);
+        }
+    }
+
     /// Makes durable what was written to a member.
     ///
     /// # Errors
@@ -270,7 +322,7 @@ impl MemberIo {
     ) {
         let mut is_complete = vec![false; parts.len()];
         if !self.is_broken {
-            let driven = self.drive(parts, &mut begin, &mut |index, done| {
+            let driven = self.drive(parts, None, &mut begin, &mut |index, done| {
                 is_complete[index] = true;
                 end(&parts[index], done);
             });
@@ -287,6 +339,7 @@ impl MemberIo {
     fn drive(
         &mut self,
         parts: &[OrderPart],
+        awaited: Option<AheadId>,
         begin: &mut dyn FnMut(&OrderPart, &mut BufferPool) -> Request,
         end: &mut PartEnd<'_>,
     ) -> Result<(), RecordError> {
@@ -294,9 +347,12 @@ impl MemberIo {
         let mut submitted = 0;
         let mut completions = Vec::new();
         let mut answered_at = self.clock.now();
-        let patience_ns = self.patience_for(parts);
         let mut is_reported = false;
-        while submitted < parts.len() || !under_way.is_empty() {
+        while submitted < parts.len()
+            || !under_way.is_empty()
+            || awaited.is_some_and(|id| self.ahead.is_under_way(id))
+        {
+            let patience_ns = self.patience_for(parts);
             let engine = self.engine.as_mut().expect("it is not broken");
             while submitted < parts.len() && under_way.len() < self.in_flight_max {
                 let mut request = begin(&parts[submitted], &mut self.pool);
@@ -305,6 +361,7 @@ impl MemberIo {
                 under_way.insert(submitted, self.clock.now());
                 submitted += 1;
             }
+            self.ahead.submit(engine.as_mut(), self.clock.now());
             let waits_ns = patience_ns.unwrap_or(WAIT_NS);
             let until = answered_at
                 + if is_reported {
@@ -324,6 +381,9 @@ impl MemberIo {
                 self.report_wait(parts, &under_way, now);
             }
             for completion in completions.drain(..) {
+                let Some(completion) = self.ahead.take(completion) else {
+                    continue;
+                };
                 let index = completion.request.token as usize;
                 under_way.remove(&index);
                 let errno = completion.error;
@@ -351,7 +411,7 @@ impl MemberIo {
         now: Timestamp,
     ) -> RecordError {
         std::mem::forget(self.engine.take());
-        let (part, begun_at) = oldest(parts, under_way);
+        let (part, begun_at) = self.oldest(parts, under_way);
         let name = &self.names[part.member];
         let words = words_of_silence(
             part.operation,
@@ -362,9 +422,23 @@ impl MemberIo {
         RecordError::Silent(words)
     }
 
+    /// The request that has been waited for longest.
+    fn oldest<'a>(
+        &'a self,
+        parts: &'a [OrderPart],
+        under_way: &BTreeMap<usize, Timestamp>,
+    ) -> (&'a OrderPart, Timestamp) {
+        let under_way = under_way
+            .iter()
+            .map(|(index, begun_at)| (&parts[*index], *begun_at));
+        let ahead = self.ahead.oldest().map(|one| (&one.part, one.begun_at));
+        let oldest = under_way.chain(ahead).min_by_key(|(_, begun_at)| *begun_at);
+        oldest.expect("nothing is waited for but requests")
+    }
+
     fn patience_for(&self, parts: &[OrderPart]) -> Option<u64> {
         let is_read = |part: &OrderPart| part.operation == Operation::Read;
-        let times = if parts.iter().all(is_read) {
+        let times = if parts.iter().all(is_read) && !self.ahead.writes() {
             READS_ARE_GIVEN
         } else {
             1
@@ -379,7 +453,7 @@ impl MemberIo {
         under_way: &BTreeMap<usize, Timestamp>,
         now: Timestamp,
     ) {
-        let (part, begun_at) = oldest(parts, under_way);
+        let (part, begun_at) = self.oldest(parts, under_way);
         let until = self.patience_for(parts).map_or_else(
             || "it is waited for".to_owned(),
             |patience_ns| format!("it is given up after {} s", patience_ns / 1_000_000_000),
@@ -393,15 +467,6 @@ impl MemberIo {
             now.since_s(begun_at),
         ));
     }
-}
-
-fn oldest<'a>(
-    parts: &'a [OrderPart],
-    under_way: &BTreeMap<usize, Timestamp>,
-) -> (&'a OrderPart, Timestamp) {
-    let oldest = under_way.iter().min_by_key(|(_, begun_at)| **begun_at);
-    let (index, begun_at) = oldest.expect("nothing is waited for but requests");
-    (&parts[*index], *begun_at)
 }
 
 fn in_flight_max(members: usize) -> usize {

@@ -10,6 +10,7 @@ use sustain_disk::engine::{
 use sustain_disk::error::Error;
 use sustain_disk::target::Target;
 
+use super::ahead::{AHEAD_MAX, Ahead};
 use super::orders::BUFFER_BYTES;
 use super::{IN_FLIGHT_PER_MEMBER, MemberIo, in_flight_max};
 use crate::rebuilt::Driven;
@@ -78,6 +79,7 @@ impl MemberIo {
             clock,
             pool: BufferPool::new(in_flight_max, BUFFER_BYTES)?,
             in_flight_max,
+            ahead: Ahead::new()?,
             bytes_read: vec![0; names.len()],
             names,
             patience_ns: None,
@@ -90,7 +92,7 @@ impl MemberIo {
 fn limits_for(members: usize) -> Limits {
     Limits {
         depth: IN_FLIGHT_PER_MEMBER as u32,
-        in_flight_max: in_flight_max(members) as u32,
+        in_flight_max: (in_flight_max(members) + AHEAD_MAX) as u32,
     }
 }
 

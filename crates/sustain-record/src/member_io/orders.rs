@@ -3,13 +3,17 @@
 
 use sustain_disk::buffer::Buffer;
 use sustain_disk::engine::{Operation, Request, Vector, Vectors};
+use sustain_disk::error::IoFault;
 
 /// Most reads here are of one block. For larger buffers the kernel would use huge pages, which take
 /// milliseconds to find where the host of a virtual machine has to find them as well.
 pub(super) const BUFFER_BYTES: usize = 128 << 10;
 
+/// What is told of a request that came back short, or not at all.
+pub(super) const IO_ERROR: IoFault = IoFault::Kernel(rustix::io::Errno::IO.raw_os_error());
+
 /// A stretch of a member to read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ReadOrder {
     /// Index of the member.
     pub member: usize,

@@ -1,11 +1,11 @@
 //! Writes what a lost member had, slot by slot in their order, from what is computed of it.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::append::{DraftAppend, appends_in, is_filler};
-use super::draft::{APPEND_BYTES_MIN, Hole, SlotDraft};
-use super::marks::{end_note, mark_of, sequence_of, start_note};
+use super::draft::SlotDraft;
 use super::old_members::OldMembers;
 use super::parity_queue::ParityQueue;
 use super::protected_slots::ProtectedSlots;
@@ -13,33 +13,41 @@ use super::replacement_writer::{OwnHead, ReplacementWriter};
 use super::tally::RepairTally;
 use crate::error::RecordError;
 use crate::format::{AppendPlace, Descriptor, Kind};
+use crate::member_io::MemberIo;
 
-/// Of so many appends of parity that come next, the first that fits is taken.
-const CHOICES_MAX: usize = 64;
+/// So much is read ahead, of the member itself and of parity, or one slot and one append more.
+const AHEAD_BYTES: u64 = 8 << 20;
 
 /// Rebuilds one member.
 pub(super) struct SlotCopy<'a> {
-    from: OldMembers<'a>,
+    /// All members, and the one that is written.
+    pub(super) io: MemberIo,
+    pub(super) from: OldMembers<'a>,
     slot_bytes: u32,
-    parity: ParityQueue,
+    pub(super) parity: ParityQueue,
     /// By slot, the first append that the member has there already.
-    own_heads: BTreeMap<u64, OwnHead>,
+    pub(super) own_heads: BTreeMap<u64, OwnHead>,
     /// The sequence of the first append in the slot behind the one that is written, if it has any.
-    next_sequence: Option<u64>,
+    pub(super) next_sequence: Option<u64>,
     protected: ProtectedSlots,
     /// The groups of which parity was made again.
-    made_groups: HashSet<u64>,
+    pub(super) made_groups: HashSet<u64>,
     /// The newest append that was written.
-    last: Option<Descriptor>,
+    pub(super) last: Option<Descriptor>,
     /// A recording whose end mark had no room behind its last append.
-    owed_end: Option<u32>,
-    to: &'a mut ReplacementWriter,
+    pub(super) owed_end: Option<u32>,
+    pub(super) to: &'a mut ReplacementWriter,
     pub(super) tally: RepairTally,
 }
 
 impl<'a> SlotCopy<'a> {
-    pub(super) fn new(from: OldMembers<'a>, to: &'a mut ReplacementWriter) -> SlotCopy<'a> {
+    pub(super) fn new(
+        io: MemberIo,
+        from: OldMembers<'a>,
+        to: &'a mut ReplacementWriter,
+    ) -> SlotCopy<'a> {
         SlotCopy {
+            io,
             slot_bytes: to.identity.geometry.slot_bytes,
             parity: ParityQueue::new(from.lacking_parity(to.member)),
             from,
@@ -69,14 +77,17 @@ impl<'a> SlotCopy<'a> {
         let slot_count = self.to.identity.geometry.slot_count;
         let newest = self.from.found.newest_slot(self.to.member);
         let behind = newest.map_or(0, |newest| newest + 1);
-        let behind = self.to.behind_own(behind.max(self.to.slots_begun))?;
+        let behind = self
+            .to
+            .behind_own(&mut self.io, behind.max(self.to.slots_begun))?;
         let first = behind.saturating_sub(slot_count);
-        self.own_heads = self.to.heads(first..behind)?;
+        self.own_heads = self.to.heads(&mut self.io, first..behind)?;
         let mut next = None;
         for slot_serial in first..behind {
             if !observer(slot_serial - first, behind - first) {
                 return Ok(None);
             }
+            self.read_ahead(slot_serial + u64::from(next.is_some())..behind);
             let draft = match next.take() {
                 Some(draft) => draft,
                 None => self.draft(slot_serial)?,
@@ -89,6 +100,7 @@ impl<'a> SlotCopy<'a> {
         // What is left of the parity goes behind it, where nothing of an earlier lap lies.
         let mut behind = behind;
         while self.has_room(behind) && (!self.parity.is_empty() || self.owed_end.is_some()) {
+            self.read_ahead(behind..behind + 1);
             let all = slot_count.max(behind - first + 1);
             if !observer(behind - first, all) {
                 return Ok(None);
@@ -120,6 +132,33 @@ impl<'a> SlotCopy<'a> {
             && found.whole_from_sequence > 0
     }
 
+    /// Makes durable what was written.
+    pub(super) fn flush(&mut self) -> Result<(), RecordError> {
+        self.to.flush(&mut self.io)
+    }
+
+    /// Where a slot lies on the member.
+    fn range_of(&self, slot_serial: u64) -> Range<u64> {
+        let start = self.to.identity.geometry.offset_of(slot_start(slot_serial));
+        start..start + u64::from(self.slot_bytes)
+    }
+
+    /// Begins to read what is wanted for a slot, for those behind it, and for the parity that comes
+    /// next.
+    fn read_ahead(&mut self, slots: Range<u64>) {
+        let count = (AHEAD_BYTES / u64::from(self.slot_bytes)).max(1);
+        let slots = slots.take(count as usize + 1);
+        let stretches: Vec<Range<u64>> = slots.map(|slot| self.range_of(slot)).collect();
+        let mut bytes = 0;
+        let lacking = self.parity.iter().take_while(|lacking| {
+            let is_wanted = bytes < AHEAD_BYTES;
+            bytes += u64::from(lacking.append_bytes());
+            is_wanted
+        });
+        let wanted = (self.to.member, &stretches[..]);
+        self.from.read_ahead(&mut self.io, wanted, lacking);
+    }
+
     /// What can be computed of a slot.
     fn draft(&mut self, slot_serial: u64) -> Result<SlotDraft, RecordError> {
         let mut draft = SlotDraft::new(self.to.identity.member, slot_serial, self.slot_bytes);
@@ -133,10 +172,9 @@ impl<'a> SlotCopy<'a> {
         if let Some(kept) = self.kept(slot_serial, &own) {
             return Ok(kept);
         }
-        let offset_bytes = self.to.identity.geometry.offset_of(slot_start(slot_serial));
-        let length_bytes = self.slot_bytes as usize;
         // What cannot be read at once is computed append by append.
-        let read = self.from.read(self.to.member, offset_bytes, length_bytes)?;
+        let range = self.range_of(slot_serial);
+        let read = self.from.read(&mut self.io, self.to.member, &range)?;
         for (append, is_whole) in appends_in(
             (self.to.member, &self.to.identity),
             slot_serial,
@@ -166,7 +204,7 @@ impl<'a> SlotCopy<'a> {
                 draft.add(append.clone());
                 continue;
             }
-            let computed = self.from.compute(group_id, position)?;
+            let computed = self.from.compute(&mut self.io, group_id, position)?;
             let append = computed.and_then(|bytes| {
                 let (descriptor, _) = Descriptor::decode(&bytes).ok()?;
                 Some(DraftAppend { descriptor, bytes })
@@ -217,7 +255,9 @@ impl<'a> SlotCopy<'a> {
         }
         let identity = &self.to.identity;
         let offset_bytes = identity.geometry.offset_of(slot_start(slot_serial));
-        let bytes = self.to.read(offset_bytes, self.slot_bytes as usize)?;
+        let bytes = self
+            .to
+            .read(&mut self.io, offset_bytes, self.slot_bytes as usize)?;
         let head = self.to.identity.head(&bytes);
         let is_newer = head.is_some_and(|head| head.place().slot_serial > slot_serial);
         Ok(
@@ -307,11 +347,11 @@ impl<'a> SlotCopy<'a> {
         let geometry = &self.to.identity.geometry;
         let offset_bytes = geometry.offset_of(slot_start(draft.slot_serial));
         match draft.bytes() {
-            Some(bytes) => self.to.write(offset_bytes, &bytes),
+            Some(bytes) => self.to.write(&mut self.io, offset_bytes, bytes),
             // What is damaged there must not be taken for something.
             None if self.to.is_continued => {
                 let zeros = vec![0; self.slot_bytes as usize];
-                self.to.write(offset_bytes, &zeros)
+                self.to.write(&mut self.io, offset_bytes, zeros)
             }
             None => Ok(()),
         }
@@ -334,155 +374,6 @@ impl<'a> SlotCopy<'a> {
             self.protected.note(&append.descriptor, &self.from.found);
         }
         self.last = draft.last().cloned().or(self.last.take());
-    }
-
-    /// The sequence of what comes first behind a slot, as far as that is known.
-    fn sequence_behind(&self, slot_serial: u64) -> Option<u64> {
-        let in_groups = self.from.found.sequence_behind(self.to.member, slot_serial);
-        let mut own = self.own_heads.range(slot_serial + 1..);
-        let own = own.next().map(|(_, head)| head.sequence);
-        in_groups
-            .into_iter()
-            .chain(own)
-            .chain(self.next_sequence)
-            .min()
-    }
-
-    /// Puts starts where appends say that they lay. In a slot behind all that is known, one begins
-    /// a recording of which only parity is left.
-    fn add_starts(&mut self, draft: &mut SlotDraft) -> Result<(), RecordError> {
-        let mut starts = draft.starts();
-        let mut recording = draft.recording();
-        if recording.is_none() && self.owed_end.is_none() {
-            let last = self.last.as_ref();
-            let first = self.parity.recording();
-            recording = first.filter(|first| draft.may_be_of(*first, last));
-            let is_new = recording > last.map(|last| last.recording);
-            starts.extend(is_new.then_some(0));
-        }
-        let Some(recording) = recording else {
-            return Ok(());
-        };
-        for at_bytes in starts {
-            let found = Arc::clone(&self.from.found);
-            let Some(mark) = mark_of(&found, recording, Kind::Start) else {
-                continue;
-            };
-            let (before, after) = draft.sequences_at(at_bytes);
-            let before = before.or(self.last.as_ref().map(|last| last.sequence));
-            let after = after.or_else(|| self.sequence_behind(draft.slot_serial));
-            let Some(sequence) = sequence_of(&mark.descriptor, before, after) else {
-                continue;
-            };
-            let note = self.from.payload_of(mark)?;
-            let note = note.and_then(|note| start_note(&note, self.last.as_ref()));
-            if let Some(note) = note {
-                let with_note = (&mark.descriptor, &note[..]);
-                draft.add_mark((at_bytes, sequence), with_note, self.last.as_ref());
-            }
-        }
-        Ok(())
-    }
-
-    /// Puts an end mark at an offset behind all else in a slot, if there is room and another member
-    /// has one of the recording. Returns whether it is not owed any more.
-    fn add_end_at(
-        &mut self,
-        draft: &mut SlotDraft,
-        recording: u32,
-        at_bytes: u32,
-    ) -> Result<bool, RecordError> {
-        let found = Arc::clone(&self.from.found);
-        let Some(mark) = mark_of(&found, recording, Kind::End) else {
-            return Ok(true);
-        };
-        let before = draft
-            .last()
-            .or(self.last.as_ref())
-            .map(|last| last.sequence);
-        let after = self.sequence_behind(draft.slot_serial);
-        let Some(sequence) = sequence_of(&mark.descriptor, before, after) else {
-            return Ok(true);
-        };
-        let Some(note) = self.from.payload_of(mark)?.and_then(|note| end_note(&note)) else {
-            return Ok(true);
-        };
-        let with_note = (&mark.descriptor, &note[..]);
-        let is_behind = at_bytes >= draft.end_bytes();
-        Ok(is_behind && draft.add_mark((at_bytes, sequence), with_note, self.last.as_ref()))
-    }
-
-    /// Makes damaged parity of a slot again in its place, before parity of other groups takes that.
-    /// What cannot be made is put back: the rest of it may still protect something.
-    fn add_damaged_parity(&mut self, draft: &mut SlotDraft) -> Result<(), RecordError> {
-        for damaged in draft.take_damaged_parity() {
-            let (group, place) = (damaged.descriptor.parity_group, damaged.descriptor.place);
-            let number = usize::from(damaged.descriptor.parity_role).saturating_sub(1);
-            let Some(lacking) = self.parity.get(group).cloned() else {
-                let found = self.from.found.group(group);
-                let is_elsewhere = found.is_some_and(|group| group.has_parity(number));
-                if !is_elsewhere && !self.made_groups.contains(&group) {
-                    draft.add(damaged);
-                }
-                continue;
-            };
-            match self.from.make(&lacking)? {
-                Some(made) => {
-                    let sequence = damaged.descriptor.sequence;
-                    let hole = Hole::of(&damaged);
-                    let id = (group, lacking.number, sequence);
-                    draft.add_parity(&hole, &made, id, self.last.as_ref());
-                    if draft.has(place, sequence) {
-                        self.parity.remove(group);
-                        self.made_groups.insert(group);
-                    }
-                }
-                None => draft.add(damaged),
-            }
-        }
-        Ok(())
-    }
-
-    /// Puts parity that groups lack into the holes of a slot, in the order of sequences.
-    fn add_parities(&mut self, draft: &mut SlotDraft) -> Result<(), RecordError> {
-        let mut from_bytes = 0;
-        loop {
-            let mut holes = draft.holes().into_iter();
-            let Some(hole) = holes.find(|hole| hole.range.start >= from_bytes) else {
-                return Ok(());
-            };
-            from_bytes = hole.range.start + 1;
-            while let Some((group, sequence)) = self.choose(draft, &hole) {
-                let Some(lacking) = self.parity.remove(group) else {
-                    break;
-                };
-                if let Some(made) = self.from.make(&lacking)? {
-                    let id = (lacking.group, lacking.number, sequence);
-                    draft.add_parity(&hole, &made, id, self.last.as_ref());
-                    self.made_groups.insert(lacking.group);
-                    from_bytes = hole.range.start + lacking.append_bytes();
-                    break;
-                }
-                self.tally.unprotected_groups += 1;
-            }
-        }
-    }
-
-    /// The group of which parity goes to the beginning of a hole, and its sequence there.
-    fn choose(&self, draft: &SlotDraft, hole: &Hole) -> Option<(u64, u64)> {
-        let (before, after) = draft.sequences_at(hole.range.start);
-        let before = before.or(self.last.as_ref().map(|last| last.sequence));
-        let after = after.or_else(|| self.sequence_behind(draft.slot_serial));
-        let mut candidates = self.parity.iter().take(CHOICES_MAX);
-        candidates.find_map(|lacking| {
-            let sequence = lacking.last_sequence().max(before.unwrap_or(0)) + 1;
-            let is_in_order = after.is_none_or(|after| sequence < after);
-            let is_of_slot = draft.may_be_of(lacking.recording, self.last.as_ref());
-            let left_bytes = (hole.range.len() as u32).checked_sub(lacking.append_bytes())?;
-            // At the end of a slot nothing has to follow.
-            let leaves_place = left_bytes == 0 || left_bytes >= APPEND_BYTES_MIN || hole.is_last();
-            (is_in_order && is_of_slot && leaves_place).then_some((lacking.group, sequence))
-        })
     }
 }
 

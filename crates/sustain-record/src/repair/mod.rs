@@ -2,6 +2,7 @@
 //! keeps no state but what it has written, so it can be interrupted and goes on.
 
 mod append;
+mod complete;
 mod copy;
 mod draft;
 mod marks;
@@ -10,6 +11,8 @@ mod parity_queue;
 mod protected_slots;
 mod replacement_writer;
 mod tally;
+
+use std::collections::VecDeque;
 
 use sustain_document::setting::ACCEPT_LOSS;
 use sustain_host::Roots;
@@ -141,15 +144,16 @@ impl Store {
         let superblock = &replacement.superblock;
         let (member, uuid) = (usize::from(superblock.member_index), superblock.member);
         let mut writer = ReplacementWriter {
-            io: replacement.io(self)?,
+            position: self.members.len(),
             name: replacement.name.clone(),
             identity: AppendIdentity::of(superblock),
             member,
             is_continued: replacement.is_continued,
             slots_begun: superblock.slots_begun,
+            under_way: VecDeque::new(),
         };
-        let from = OldMembers::new(self, (groups, found))?;
-        let mut copy = SlotCopy::new(from, &mut writer);
+        let from = OldMembers::new(self, (groups, found));
+        let mut copy = SlotCopy::new(replacement.io_beside(self)?, from, &mut writer);
         let behind = copy.run(&mut |slots_done, slots_all| {
             observer(RepairEvent::Written {
                 slots_done,
@@ -164,7 +168,9 @@ impl Store {
                 replacement.name
             )));
         };
-        writer.flush()?;
+        copy.flush()?;
+        // What was read ahead in vain may be in flight, and the members are looked at again.
+        drop(copy);
         if self.was_recorded_to_since()? {
             return Err(RecordError::Interrupted(format!(
                 "the store was recorded to meanwhile, so {} is not complete yet: the same command \

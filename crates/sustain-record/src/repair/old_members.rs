@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::append::{DraftAppend, is_filler};
 use crate::error::RecordError;
 use crate::format::{GroupList, Kind, marks_range, payload_range, verify_payload};
-use crate::member_io::{MemberIo, ReadOrder};
+use crate::member_io::{AheadId, MemberIo, ReadOrder};
 use crate::rebuilt::{
     FoundGroups, FoundMark, LackingParity, MadeParity, WantedAppend, WantedParity,
 };
@@ -17,26 +17,58 @@ use crate::walk::AppendIdentity;
 /// Access to the members that are there, and what is known of their groups.
 pub(super) struct OldMembers<'a> {
     store: &'a Store,
-    io: MemberIo,
     groups: Arc<StoreGroups>,
     pub(super) found: Arc<FoundGroups>,
     identities: Vec<Option<AppendIdentity>>,
+    /// What is read already, or is being read.
+    ahead: HashMap<ReadOrder, AheadId>,
 }
 
 impl<'a> OldMembers<'a> {
-    /// # Errors
-    /// [`RecordError::Engine`].
     pub(super) fn new(
         store: &'a Store,
         (groups, found): (Arc<StoreGroups>, Arc<FoundGroups>),
-    ) -> Result<OldMembers<'a>, RecordError> {
-        Ok(OldMembers {
+    ) -> OldMembers<'a> {
+        OldMembers {
             store,
-            io: store.io()?,
             identities: groups.identities(),
             groups,
             found,
-        })
+            ahead: HashMap::new(),
+        }
+    }
+
+    /// Begins to read what will be wanted next: stretches of a member in the table, and the data
+    /// of groups that lack parity. What was begun before and is not among it is let go of.
+    pub(super) fn read_ahead<'l>(
+        &mut self,
+        io: &mut MemberIo,
+        (member, stretches): (usize, &[Range<u64>]),
+        lacking: impl Iterator<Item = &'l LackingParity>,
+    ) {
+        let mut wanted = Vec::new();
+        if let Some(position) = position_of(self.store, member) {
+            wanted.extend(stretches.iter().map(|range| order(position, range)));
+        }
+        for lacking in lacking {
+            wanted.extend(self.orders_of(lacking));
+        }
+        let mut before = std::mem::take(&mut self.ahead);
+        for order in wanted {
+            let begun = before.remove(&order);
+            let id = begun.unwrap_or_else(|| io.begin_read(order));
+            self.ahead.insert(order, id);
+        }
+        before.into_values().for_each(|id| io.forget(id));
+    }
+
+    /// The reads of the data of a group.
+    fn orders_of(&self, lacking: &LackingParity) -> Vec<ReadOrder> {
+        let parts = lacking.parts().filter_map(|(source, range)| {
+            let position = position_of(self.store, self.groups.member_of(source))?;
+            Some(order(position, &range))
+        });
+        parts.collect()
     }
 
     /// The parity that groups lack and that may be made again on a member.
@@ -55,22 +87,21 @@ impl<'a> OldMembers<'a> {
     /// cannot be read as a whole.
     pub(super) fn read(
         &mut self,
+        io: &mut MemberIo,
         member: usize,
-        offset_bytes: u64,
-        length_bytes: usize,
+        range: &Range<u64>,
     ) -> Result<Option<Vec<u8>>, RecordError> {
-        let Some(position) = position_of(self.store, member) else {
-            return Ok(None);
-        };
-        let read = self.io.read(position, offset_bytes, length_bytes);
-        self.io.check_engine()?;
-        Ok(read.ok())
+        match position_of(self.store, member) {
+            Some(position) => read_order(io, &mut self.ahead, order(position, range)),
+            None => Ok(None),
+        }
     }
 
     /// Computes an append of data, by its group and its position there; none if too much of that is
     /// lost.
     pub(super) fn compute(
         &mut self,
+        io: &mut MemberIo,
         group_id: u64,
         position: usize,
     ) -> Result<Option<Vec<u8>>, RecordError> {
@@ -83,8 +114,13 @@ impl<'a> OldMembers<'a> {
             position,
             identities: &self.identities,
         };
-        let (io, from) = (&mut self.io, (&*self.groups, self.store));
-        wanted.compute(|source, range| read_part(io, from, source, range))
+        let (store, groups, ahead) = (self.store, &self.groups, &mut self.ahead);
+        wanted.compute(
+            |source, range| match position_of(store, groups.member_of(source)) {
+                Some(position) => read_order(io, ahead, order(position, &range)),
+                None => Ok(None),
+            },
+        )
     }
 
     /// Whether an append that the member has fits what the others have: while it was away, parity
@@ -106,73 +142,68 @@ impl<'a> OldMembers<'a> {
     /// Makes parity again; none if some of its data is lost.
     pub(super) fn make(
         &mut self,
+        io: &mut MemberIo,
         lacking: &LackingParity,
     ) -> Result<Option<MadeParity>, RecordError> {
+        // From all its members at once.
+        for order in self.orders_of(lacking) {
+            let begin = || io.begin_read(order);
+            self.ahead.entry(order).or_insert_with(begin);
+        }
         let wanted = WantedParity {
             lacking,
             group: self.found.group(lacking.group),
             identities: &self.identities,
         };
-        let (io, from) = (&mut self.io, (&*self.groups, self.store));
-        let mut parts = read_at_once(io, from, lacking);
-        io.check_engine()?;
-        wanted.make(|source, range| match parts.remove(&(source, range.start)) {
-            Some(bytes) => Ok(Some(bytes)),
-            None => read_part(io, from, source, range),
-        })
+        let (store, groups, ahead) = (self.store, &self.groups, &mut self.ahead);
+        wanted.make(
+            |source, range| match position_of(store, groups.member_of(source)) {
+                Some(position) => read_order(io, ahead, order(position, &range)),
+                None => Ok(None),
+            },
+        )
     }
 
     /// The payload of a start or an end mark, if it is whole.
-    pub(super) fn payload_of(&mut self, mark: &FoundMark) -> Result<Option<Vec<u8>>, RecordError> {
+    pub(super) fn payload_of(
+        &mut self,
+        io: &mut MemberIo,
+        mark: &FoundMark,
+    ) -> Result<Option<Vec<u8>>, RecordError> {
         let member = self.groups.member_of(mark.source);
         let Some(identity) = self.identities.get(member).copied().flatten() else {
             return Ok(None);
         };
         let descriptor = &mark.descriptor;
         let start = identity.geometry.offset_of(descriptor.place);
-        let length = descriptor.append_bytes as usize;
-        let bytes = self.read(member, start, length)?;
+        let range = start..start + u64::from(descriptor.append_bytes);
+        let bytes = self.read(io, member, &range)?;
         let payload = bytes.and_then(|bytes| Some(bytes.get(payload_range(descriptor))?.to_vec()));
         Ok(payload.filter(|payload| verify_payload(descriptor, payload).is_empty()))
     }
 }
 
-/// Reads a part of a group; none if it cannot be read.
-fn read_part(
+/// Reads a stretch, or takes what was read of it ahead; none if it cannot be read.
+fn read_order(
     io: &mut MemberIo,
-    (groups, store): (&StoreGroups, &Store),
-    source: usize,
-    range: Range<u64>,
+    ahead: &mut HashMap<ReadOrder, AheadId>,
+    order: ReadOrder,
 ) -> Result<Option<Vec<u8>>, RecordError> {
-    let Some(position) = position_of(store, groups.member_of(source)) else {
-        return Ok(None);
+    let read = match ahead.remove(&order) {
+        Some(id) => io.fetch(id),
+        None => io.read(order.member, order.offset_bytes, order.length_bytes),
     };
-    let read = io.read(position, range.start, (range.end - range.start) as usize);
     io.check_engine()?;
     Ok(read.ok())
 }
 
-/// Reads the data of a group from all its members at once.
-fn read_at_once(
-    io: &mut MemberIo,
-    (groups, store): (&StoreGroups, &Store),
-    lacking: &LackingParity,
-) -> HashMap<(usize, u64), Vec<u8>> {
-    let mut names = Vec::new();
-    let mut orders = Vec::new();
-    for (source, range) in lacking.parts() {
-        if let Some(member) = position_of(store, groups.member_of(source)) {
-            names.push((source, range.start));
-            orders.push(ReadOrder {
-                member,
-                offset_bytes: range.start,
-                length_bytes: (range.end - range.start) as usize,
-            });
-        }
+/// A read of a range of a member, by its position among those of the store.
+fn order(position: usize, range: &Range<u64>) -> ReadOrder {
+    ReadOrder {
+        member: position,
+        offset_bytes: range.start,
+        length_bytes: (range.end - range.start) as usize,
     }
-    let read = names.into_iter().zip(io.read_all(&orders));
-    read.filter_map(|(name, bytes)| Some((name, bytes.ok()?)))
-        .collect()
 }
 
 /// Where a member in the table stands among those of a store.

@@ -1,6 +1,6 @@
 //! The new member as it is written, request by request.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use sustain_disk::engine::Operation;
@@ -8,12 +8,14 @@ use sustain_disk::error::{IoFault, RequestError};
 
 use crate::error::RecordError;
 use crate::format::{AppendPlace, BLOCK_BYTES};
-use crate::member_io::{MemberIo, ReadOrder};
+use crate::member_io::{AheadId, MemberIo, ReadOrder};
 use crate::opening::PATIENCE_SLOTS;
 use crate::walk::AppendIdentity;
 
 /// Slots of which the first blocks are read at once.
 const HEADS_AT_ONCE: usize = 256;
+/// Slots that are written while the next ones are computed.
+const WRITES_UNDER_WAY_MAX: usize = 2;
 
 /// The first append of a slot.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +27,8 @@ pub(super) struct OwnHead {
 
 /// The member that is written.
 pub(super) struct ReplacementWriter {
-    pub(super) io: MemberIo,
+    /// Its index where it is driven.
+    pub(super) position: usize,
     pub(super) name: String,
     pub(super) identity: AppendIdentity,
     /// Its place in the table of members.
@@ -35,22 +38,29 @@ pub(super) struct ReplacementWriter {
     pub(super) is_continued: bool,
     /// It has begun so many slots itself.
     pub(super) slots_begun: u64,
+    /// Writes that are not over, and where.
+    pub(super) under_way: VecDeque<(AheadId, Range<u64>)>,
 }
 
 impl ReplacementWriter {
     /// Makes durable what was written.
-    pub(super) fn flush(&mut self) -> Result<(), RecordError> {
-        let flushed = self.io.flush(0);
-        self.io.check_engine()?;
+    pub(super) fn flush(&mut self, io: &mut MemberIo) -> Result<(), RecordError> {
+        self.await_writes(io, 0)?;
+        let flushed = io.flush(self.position);
+        io.check_engine()?;
         flushed.map_err(|fault| self.failed(Operation::Flush, 0, fault))
     }
 
     /// The slot behind all that the member has begun already, from this one on: its superblock may
     /// tell of fewer.
-    pub(super) fn behind_own(&mut self, behind: u64) -> Result<u64, RecordError> {
+    pub(super) fn behind_own(
+        &mut self,
+        io: &mut MemberIo,
+        behind: u64,
+    ) -> Result<u64, RecordError> {
         let mut behind = behind;
         loop {
-            let heads = self.heads(behind..behind + PATIENCE_SLOTS)?;
+            let heads = self.heads(io, behind..behind + PATIENCE_SLOTS)?;
             match heads.last_key_value() {
                 Some((newest, _)) => behind = newest + 1,
                 None => return Ok(behind),
@@ -61,6 +71,7 @@ impl ReplacementWriter {
     /// The first append of each of these slots that it has begun already.
     pub(super) fn heads(
         &mut self,
+        io: &mut MemberIo,
         slots: Range<u64>,
     ) -> Result<BTreeMap<u64, OwnHead>, RecordError> {
         let slots: Vec<u64> = slots.filter(|_| self.is_continued).collect();
@@ -71,13 +82,13 @@ impl ReplacementWriter {
                 slot_offset_bytes: 0,
             };
             let order = |slot: &u64| ReadOrder {
-                member: 0,
+                member: self.position,
                 offset_bytes: self.identity.geometry.offset_of(place(*slot)),
                 length_bytes: BLOCK_BYTES,
             };
             let orders: Vec<ReadOrder> = slots.iter().map(order).collect();
-            let read = self.io.read_all(&orders);
-            self.io.check_engine()?;
+            let read = io.read_all(&orders);
+            io.check_engine()?;
             first.extend(slots.iter().zip(read).filter_map(|(slot, block)| {
                 let head = self.identity.head_at(place(*slot), &block.ok()?)?;
                 let descriptor = head.descriptor()?;
@@ -94,34 +105,59 @@ impl ReplacementWriter {
     /// Reads a stretch. Where it cannot be read there are zeros.
     pub(super) fn read(
         &mut self,
+        io: &mut MemberIo,
         offset_bytes: u64,
         length_bytes: usize,
     ) -> Result<Vec<u8>, RecordError> {
-        let whole = self.io.read(0, offset_bytes, length_bytes);
-        self.io.check_engine()?;
+        let end_bytes = offset_bytes + length_bytes as u64;
+        let is_there = |range: &Range<u64>| range.start < end_bytes && offset_bytes < range.end;
+        if self.under_way.iter().any(|(_, range)| is_there(range)) {
+            self.await_writes(io, 0)?;
+        }
+        let whole = io.read(self.position, offset_bytes, length_bytes);
+        io.check_engine()?;
         if let Ok(whole) = whole {
             return Ok(whole);
         }
         let starts = (0..length_bytes).step_by(BLOCK_BYTES);
         let orders = starts.map(|start| ReadOrder {
-            member: 0,
+            member: self.position,
             offset_bytes: offset_bytes + start as u64,
             length_bytes: BLOCK_BYTES.min(length_bytes - start),
         });
         let orders: Vec<ReadOrder> = orders.collect();
-        let blocks = self.io.read_all(&orders).into_iter().zip(&orders);
+        let blocks = io.read_all(&orders).into_iter().zip(&orders);
         let read =
             blocks.flat_map(|(block, order)| block.unwrap_or_else(|_| vec![0; order.length_bytes]));
         let read = read.collect();
-        self.io.check_engine()?;
+        io.check_engine()?;
         Ok(read)
     }
 
-    /// Writes whole blocks.
-    pub(super) fn write(&mut self, offset_bytes: u64, bytes: &[u8]) -> Result<(), RecordError> {
-        let written = self.io.write(0, offset_bytes, bytes);
-        self.io.check_engine()?;
-        written.map_err(|fault| self.failed(Operation::Write, offset_bytes, fault))
+    /// Begins to write whole blocks. A few writes go on beside what follows.
+    pub(super) fn write(
+        &mut self,
+        io: &mut MemberIo,
+        offset_bytes: u64,
+        bytes: Vec<u8>,
+    ) -> Result<(), RecordError> {
+        let range = offset_bytes..offset_bytes + bytes.len() as u64;
+        let id = io.begin_write(self.position, offset_bytes, bytes);
+        self.under_way.push_back((id, range));
+        self.await_writes(io, WRITES_UNDER_WAY_MAX)
+    }
+
+    /// Waits until no more writes than so many are under way.
+    fn await_writes(&mut self, io: &mut MemberIo, count: usize) -> Result<(), RecordError> {
+        while self.under_way.len() > count {
+            let Some((id, range)) = self.under_way.pop_front() else {
+                break;
+            };
+            let written = io.fetch(id);
+            io.check_engine()?;
+            written.map_err(|fault| self.failed(Operation::Write, range.start, fault))?;
+        }
+        Ok(())
     }
 
     fn failed(&self, operation: Operation, offset_bytes: u64, fault: IoFault) -> RecordError {

@@ -198,6 +198,23 @@ pub(super) fn io(
     Ok(within_patience(io, mode))
 }
 
+/// Opens reads of members, and beside them, as the last one, reads and writes of a target that is
+/// to be another one.
+pub(super) fn io_beside(
+    members: &[OpenMember],
+    beside: DrivenMember<'_>,
+    name: &str,
+    machines: &[SharedMachine],
+    clock: &Clock,
+) -> Result<MemberIo, RecordError> {
+    let mut driven: Vec<DrivenMember<'_>> = members.iter().map(OpenMember::driven).collect();
+    driven.push(beside);
+    let names = members.iter().map(|member| member.name.clone());
+    let names = names.chain([name.to_owned()]).collect();
+    let io = MemberIo::open_driven(Driven::of(&driven), names, machines, clock)?;
+    Ok(within_patience(io, Mode::Record))
+}
+
 /// Opens single reads and writes of targets that may become members. Either all of them are
 /// simulated, or none is.
 pub(super) fn io_over(

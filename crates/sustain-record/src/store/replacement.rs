@@ -17,6 +17,7 @@ use super::{Missing, Mode, OpenMember, Store, superblocks, wipe};
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Geometry, Superblock};
 use crate::member_io::MemberIo;
+use crate::rebuilt::DrivenMember;
 use sustain_disk::clock::Clock;
 use sustain_disk::target::Direction;
 
@@ -274,11 +275,24 @@ impl Store {
 }
 
 impl Replacement {
-    /// Single reads and writes of it, as target 0.
+    /// Reads of the members of a store that is open for reading, and reads and writes of this one,
+    /// which is behind them.
     ///
     /// # Errors
     /// [`RecordError::Engine`].
-    pub(crate) fn io(&self, store: &Store) -> Result<MemberIo, RecordError> {
+    pub(crate) fn io_beside(&self, store: &Store) -> Result<MemberIo, RecordError> {
+        let beside = DrivenMember {
+            member: usize::from(self.superblock.member_index),
+            target: &self.target,
+            simulated: self.simulated,
+            rebuilt: None,
+        };
+        let (machines, clock) = (store.machines(), store.clock());
+        open::io_beside(&store.members, beside, &self.name, machines, clock)
+    }
+
+    /// Single reads and writes of it, as target 0.
+    fn io(&self, store: &Store) -> Result<MemberIo, RecordError> {
         let targets = [(&self.target, self.simulated)];
         open::io_over(&targets, Mode::Record, store.machines(), store.clock())
     }

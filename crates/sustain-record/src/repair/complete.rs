@@ -1,0 +1,168 @@
+//! Completes a slot that is written: starts, an end mark and parity, between the data that it is
+//! given back.
+
+use std::sync::Arc;
+
+use super::copy::SlotCopy;
+use super::draft::{APPEND_BYTES_MIN, Hole, SlotDraft};
+use super::marks::{end_note, mark_of, sequence_of, start_note};
+use crate::error::RecordError;
+use crate::format::Kind;
+
+/// Of so many appends of parity that come next, the first that fits is taken.
+const CHOICES_MAX: usize = 64;
+
+impl SlotCopy<'_> {
+    /// The sequence of what comes first behind a slot, as far as that is known.
+    fn sequence_behind(&self, slot_serial: u64) -> Option<u64> {
+        let in_groups = self.from.found.sequence_behind(self.to.member, slot_serial);
+        let mut own = self.own_heads.range(slot_serial + 1..);
+        let own = own.next().map(|(_, head)| head.sequence);
+        in_groups
+            .into_iter()
+            .chain(own)
+            .chain(self.next_sequence)
+            .min()
+    }
+
+    /// Puts starts where appends say that they lay. In a slot behind all that is known, one begins
+    /// a recording of which only parity is left.
+    pub(super) fn add_starts(&mut self, draft: &mut SlotDraft) -> Result<(), RecordError> {
+        let mut starts = draft.starts();
+        let mut recording = draft.recording();
+        if recording.is_none() && self.owed_end.is_none() {
+            let last = self.last.as_ref();
+            let first = self.parity.recording();
+            recording = first.filter(|first| draft.may_be_of(*first, last));
+            let is_new = recording > last.map(|last| last.recording);
+            starts.extend(is_new.then_some(0));
+        }
+        let Some(recording) = recording else {
+            return Ok(());
+        };
+        for at_bytes in starts {
+            let found = Arc::clone(&self.from.found);
+            let Some(mark) = mark_of(&found, recording, Kind::Start) else {
+                continue;
+            };
+            let (before, after) = draft.sequences_at(at_bytes);
+            let before = before.or(self.last.as_ref().map(|last| last.sequence));
+            let after = after.or_else(|| self.sequence_behind(draft.slot_serial));
+            let Some(sequence) = sequence_of(&mark.descriptor, before, after) else {
+                continue;
+            };
+            let note = self.from.payload_of(&mut self.io, mark)?;
+            let note = note.and_then(|note| start_note(&note, self.last.as_ref()));
+            if let Some(note) = note {
+                let with_note = (&mark.descriptor, &note[..]);
+                draft.add_mark((at_bytes, sequence), with_note, self.last.as_ref());
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts an end mark at an offset behind all else in a slot, if there is room and another member
+    /// has one of the recording. Returns whether it is not owed any more.
+    pub(super) fn add_end_at(
+        &mut self,
+        draft: &mut SlotDraft,
+        recording: u32,
+        at_bytes: u32,
+    ) -> Result<bool, RecordError> {
+        let found = Arc::clone(&self.from.found);
+        let Some(mark) = mark_of(&found, recording, Kind::End) else {
+            return Ok(true);
+        };
+        let before = draft
+            .last()
+            .or(self.last.as_ref())
+            .map(|last| last.sequence);
+        let after = self.sequence_behind(draft.slot_serial);
+        let Some(sequence) = sequence_of(&mark.descriptor, before, after) else {
+            return Ok(true);
+        };
+        let Some(note) = self
+            .from
+            .payload_of(&mut self.io, mark)?
+            .and_then(|note| end_note(&note))
+        else {
+            return Ok(true);
+        };
+        let with_note = (&mark.descriptor, &note[..]);
+        let is_behind = at_bytes >= draft.end_bytes();
+        Ok(is_behind && draft.add_mark((at_bytes, sequence), with_note, self.last.as_ref()))
+    }
+
+    /// Makes damaged parity of a slot again in its place, before parity of other groups takes that.
+    /// What cannot be made is put back: the rest of it may still protect something.
+    pub(super) fn add_damaged_parity(&mut self, draft: &mut SlotDraft) -> Result<(), RecordError> {
+        for damaged in draft.take_damaged_parity() {
+            let (group, place) = (damaged.descriptor.parity_group, damaged.descriptor.place);
+            let number = usize::from(damaged.descriptor.parity_role).saturating_sub(1);
+            let Some(lacking) = self.parity.get(group).cloned() else {
+                let found = self.from.found.group(group);
+                let is_elsewhere = found.is_some_and(|group| group.has_parity(number));
+                if !is_elsewhere && !self.made_groups.contains(&group) {
+                    draft.add(damaged);
+                }
+                continue;
+            };
+            match self.from.make(&mut self.io, &lacking)? {
+                Some(made) => {
+                    let sequence = damaged.descriptor.sequence;
+                    let hole = Hole::of(&damaged);
+                    let id = (group, lacking.number, sequence);
+                    draft.add_parity(&hole, &made, id, self.last.as_ref());
+                    if draft.has(place, sequence) {
+                        self.parity.remove(group);
+                        self.made_groups.insert(group);
+                    }
+                }
+                None => draft.add(damaged),
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts parity that groups lack into the holes of a slot, in the order of sequences.
+    pub(super) fn add_parities(&mut self, draft: &mut SlotDraft) -> Result<(), RecordError> {
+        let mut from_bytes = 0;
+        loop {
+            let mut holes = draft.holes().into_iter();
+            let Some(hole) = holes.find(|hole| hole.range.start >= from_bytes) else {
+                return Ok(());
+            };
+            from_bytes = hole.range.start + 1;
+            while let Some((group, sequence)) = self.choose(draft, &hole) {
+                let Some(lacking) = self.parity.remove(group) else {
+                    break;
+                };
+                if let Some(made) = self.from.make(&mut self.io, &lacking)? {
+                    let id = (lacking.group, lacking.number, sequence);
+                    draft.add_parity(&hole, &made, id, self.last.as_ref());
+                    self.made_groups.insert(lacking.group);
+                    from_bytes = hole.range.start + lacking.append_bytes();
+                    break;
+                }
+                self.tally.unprotected_groups += 1;
+            }
+        }
+    }
+
+    /// The group of which parity goes to the beginning of a hole, and its sequence there.
+    fn choose(&self, draft: &SlotDraft, hole: &Hole) -> Option<(u64, u64)> {
+        let (before, after) = draft.sequences_at(hole.range.start);
+        let before = before.or(self.last.as_ref().map(|last| last.sequence));
+        let after = after.or_else(|| self.sequence_behind(draft.slot_serial));
+        let mut candidates = self.parity.iter().take(CHOICES_MAX);
+        candidates.find_map(|lacking| {
+            let sequence = lacking.last_sequence().max(before.unwrap_or(0)) + 1;
+            let is_in_order = after.is_none_or(|after| sequence < after);
+            let is_of_slot = draft.may_be_of(lacking.recording, self.last.as_ref());
+            let left_bytes = (hole.range.len() as u32).checked_sub(lacking.append_bytes())?;
+            // At the end of a slot nothing has to follow.
+            let leaves_place = left_bytes == 0 || left_bytes >= APPEND_BYTES_MIN || hole.is_last();
+            (is_in_order && is_of_slot && leaves_place).then_some((lacking.group, sequence))
+        })
+    }
+}

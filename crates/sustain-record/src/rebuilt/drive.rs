@@ -9,7 +9,7 @@ use sustain_disk::error::Error;
 use sustain_disk::target::Target;
 
 use super::RebuiltMember;
-use super::engine::{PIECES_MAX, RebuildingEngine, Route};
+use super::engine::{RebuildingEngine, Route, pieces_max};
 
 /// A member that is to be driven.
 pub(crate) struct DrivenMember<'a> {
@@ -91,10 +91,8 @@ impl<'a> Driven<'a> {
 
     /// The limits of the engine over the targets, for one with these limits around it.
     pub(crate) fn limits(&self, limits: Limits) -> Limits {
-        let pieces = self.reads_max().map_or(0, |_| PIECES_MAX as u32);
-        let reads = self
-            .reads_max()
-            .map_or(0, |reads| reads as u32 * PIECES_MAX as u32);
+        let pieces = self.reads_max().map_or(0, pieces_max) as u32;
+        let reads = self.reads_max().unwrap_or(0) as u32 * pieces;
         Limits {
             depth: limits.depth + pieces,
             in_flight_max: limits.in_flight_max + reads,

@@ -17,8 +17,10 @@ use super::RebuiltMember;
 use super::piece::{ComputedPiece, PIECE_BYTES, PiecePlan};
 use super::stand_in;
 
-/// Pieces that are computed at the same time.
-pub(super) const PIECES_MAX: usize = 4;
+/// The memory for pieces that are computed at the same time, or more where that is too little for
+/// a few.
+const MEMORY_BYTES: usize = 32 << 20;
+const PIECES_MIN: usize = 4;
 const IO_ERROR: IoFault = IoFault::Kernel(rustix::io::Errno::IO.raw_os_error());
 /// What is read where what was computed is not the append that lay there.
 static NOTHING: [u8; PIECE_BYTES] = [0; PIECE_BYTES];
@@ -43,6 +45,7 @@ pub(super) struct RebuildingEngine {
     clock: Clock,
     routes: Vec<Route>,
     pool: BufferPool,
+    pieces_max: usize,
     /// What is in flight within, by the token that it has there.
     within: HashMap<u64, Errand>,
     next_token: u64,
@@ -100,7 +103,8 @@ impl RebuildingEngine {
             inner,
             clock,
             routes,
-            pool: BufferPool::new(reads_max * PIECES_MAX, PIECE_BYTES)?,
+            pool: BufferPool::new(reads_max * pieces_max(reads_max), PIECE_BYTES)?,
+            pieces_max: pieces_max(reads_max),
             within: HashMap::new(),
             next_token: 0,
             jobs: HashMap::new(),
@@ -216,7 +220,7 @@ impl RebuildingEngine {
 
     /// Begins to compute pieces as long as there is room.
     fn begin_pieces(&mut self) {
-        while self.pieces.len() < PIECES_MAX {
+        while self.pieces.len() < self.pieces_max {
             let Some((job, piece)) = self.waiting.pop_front() else {
                 return;
             };
@@ -448,6 +452,11 @@ impl Engine for RebuildingEngine {
     fn submit_blocked_ns(&self) -> u64 {
         self.inner.submit_blocked_ns()
     }
+}
+
+/// How many pieces, each of which takes so many reads, are computed at the same time.
+pub(super) fn pieces_max(reads_max: usize) -> usize {
+    (MEMORY_BYTES / PIECE_BYTES / reads_max.max(1)).max(PIECES_MIN)
 }
 
 /// Fills a stretch of what a read fills with zeros.

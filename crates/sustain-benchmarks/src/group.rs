@@ -35,12 +35,14 @@ pub(crate) enum Group {
     Share,
     /// Giving back, checking and opening what was recorded.
     Extract,
+    /// Recording with parity, a member's death, and reading and rebuilding without it.
+    RecordParity,
     /// Computing parity, beside what others do it with.
     Parity,
 }
 
 impl Group {
-    pub(crate) const ALL: [Group; 16] = [
+    pub(crate) const ALL: [Group; 17] = [
         Group::Disk,
         Group::Throttled,
         Group::Cpu,
@@ -56,6 +58,7 @@ impl Group {
         Group::RecordMemory,
         Group::Share,
         Group::Extract,
+        Group::RecordParity,
         Group::Parity,
     ];
 
@@ -76,6 +79,7 @@ impl Group {
             Group::RecordMemory => "record-memory",
             Group::Share => "share",
             Group::Extract => "extract",
+            Group::RecordParity => "record-parity",
             Group::Parity => "parity",
         }
     }

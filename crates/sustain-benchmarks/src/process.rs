@@ -90,9 +90,11 @@ pub(crate) fn run_fed(
     })
 }
 
-/// Runs `command` to its end, with what `feed` puts into a pipe as its standard input.
+/// Runs `command` to its end, which must be one of these exit codes, with what `feed` puts into a
+/// pipe as its standard input.
 pub(crate) fn run_beside<T: Send>(
     mut command: Command,
+    exit_codes: &[i32],
     feed: impl FnOnce(PipeWriter) -> anyhow::Result<T> + Send,
     setting: &Setting,
 ) -> anyhow::Result<T> {
@@ -103,7 +105,7 @@ pub(crate) fn run_beside<T: Send>(
     drop(command);
     std::thread::scope(|scope| {
         let feeding = scope.spawn(move || feed(writer));
-        let ended = running.end(&setting.interrupt);
+        let ended = running.end_with(exit_codes, &setting.interrupt);
         let fed = feeding.join();
         let fed = fed.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         ended.and(fed)
@@ -197,7 +199,11 @@ impl Running {
         })
     }
 
-    fn end(mut self, interrupt: &Interrupt) -> anyhow::Result<Ended> {
+    fn end(self, interrupt: &Interrupt) -> anyhow::Result<Ended> {
+        self.end_with(&[0], interrupt)
+    }
+
+    fn end_with(mut self, exit_codes: &[i32], interrupt: &Interrupt) -> anyhow::Result<Ended> {
         let name = &self.name;
         let ended = self
             .child
@@ -206,7 +212,11 @@ impl Running {
         let at = Clock::Real.now();
         self.is_over = true;
         interrupt.check()?;
-        if !ended.status.success() {
+        if !ended
+            .status
+            .code()
+            .is_some_and(|code| exit_codes.contains(&code))
+        {
             let said = std::fs::read_to_string(&self.words).unwrap_or_default();
             let mut last: Vec<&str> = said.lines().rev().take(LINES_SHOWN).collect();
             last.reverse();

@@ -2,7 +2,8 @@
 //! over.
 
 use std::fs::File;
-use std::io::{ErrorKind, PipeReader, PipeWriter, Write};
+use std::io::{ErrorKind, PipeReader, PipeWriter, Read, Write};
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -102,6 +103,32 @@ impl Source {
         Ok(poured)
     }
 
+    /// How many bytes of a file are missing, or are not what was poured: so many, and then anew so
+    /// many.
+    pub(crate) fn differing_bytes(&self, poured: &[u64], path: &Path) -> anyhow::Result<u64> {
+        let mut file = File::open(path).context("nothing was given back")?;
+        let mut read = vec![0; PIPE_BYTES];
+        let mut differing_bytes = 0;
+        for bytes in poured {
+            let mut position = 0;
+            while position < *bytes {
+                let start = (position % POOL_BYTES) as usize;
+                let count = (bytes - position).min(PIPE_BYTES as u64) as usize;
+                let count = count.min(self.bytes.len() - start);
+                let read = &mut read[..count];
+                let there = read_up_to(&mut file, read)?;
+                let wanted = &self.bytes[start..start + there];
+                let differ = read
+                    .iter()
+                    .zip(wanted)
+                    .filter(|(read, wanted)| read != wanted);
+                differing_bytes += (differ.count() + count - there) as u64;
+                position += count as u64;
+            }
+        }
+        Ok(differing_bytes)
+    }
+
     fn pour_some(
         &self,
         mut pipe: &PipeWriter,
@@ -119,6 +146,18 @@ impl Source {
     }
 }
 
+/// Fills `to` as far as the file goes.
+fn read_up_to(file: &mut File, to: &mut [u8]) -> anyhow::Result<usize> {
+    let mut there = 0;
+    while there < to.len() {
+        match file.read(&mut to[there..]).context("cannot read a file")? {
+            0 => break,
+            count => there += count,
+        }
+    }
+    Ok(there)
+}
+
 /// A pipe of the size that all programs are given.
 pub(crate) fn pipe() -> anyhow::Result<(PipeReader, PipeWriter)> {
     let (reader, writer) = std::io::pipe().context("cannot make a pipe")?;
@@ -132,8 +171,6 @@ pub(crate) fn pipe() -> anyhow::Result<(PipeReader, PipeWriter)> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
-
     use super::*;
 
     #[test]
@@ -157,6 +194,24 @@ mod tests {
         let (pool, again) = read.split_at(POOL_BYTES as usize);
         assert_eq!(again, &pool[..5000]);
         assert_ne!(pool[..4096], pool[4096..8192]);
+    }
+
+    #[test]
+    fn each_byte_that_differs_or_is_missing_is_counted() {
+        let source = Source::new(Pouring::Write).unwrap();
+        let mut given = [
+            &source.bytes[..],
+            &source.bytes[..5000],
+            &source.bytes[..70],
+        ]
+        .concat();
+        let poured = [POOL_BYTES + 5000, 100];
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), &given).unwrap();
+        assert_eq!(source.differing_bytes(&poured, file.path()).unwrap(), 30);
+        given[7] ^= 1;
+        std::fs::write(file.path(), &given).unwrap();
+        assert_eq!(source.differing_bytes(&poured, file.path()).unwrap(), 31);
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl Recorded<'_> {
         let stream_bytes = setting.effort.stream_bytes / 2;
         let file_bytes = stream_bytes + BESIDES_BYTES;
         let file = WrittenFile::new(&setting.directory, file_bytes, &setting.interrupt)?;
-        store_tool::create(&[file.path()], None, setting)?;
+        store_tool::create(&[file.path()], &[], setting)?;
         store_tool::record(recording(&[file.path()]), source, stream_bytes, setting)?;
         Ok(Recorded {
             file,
@@ -86,7 +86,7 @@ impl Recorded<'_> {
     /// From the start of the program that reads to the end of the one that throws away.
     fn to_pipe(&self, side: Side) -> anyhow::Result<f64> {
         let from = match side {
-            Side::Ours => store_tool::extract_command(self.file.path(), self.setting),
+            Side::Ours => store_tool::extract_command(&[self.file.path()], self.setting),
             Side::Theirs => self.dd(),
         };
         let elapsed_s = process::run_into(from, roles::command("discard")?, self.setting)?;
@@ -101,7 +101,7 @@ impl Recorded<'_> {
         let output = directory.path().join("stream");
         let mut command = match side {
             Side::Ours => {
-                let mut command = store_tool::extract_command(self.file.path(), self.setting);
+                let mut command = store_tool::extract_command(&[self.file.path()], self.setting);
                 command.arg("-o").arg(&output);
                 command
             }
@@ -163,7 +163,8 @@ fn recording<'a>(members: &'a [&'a Path]) -> Recording<'a> {
 fn open_large(source: &Source, setting: &Setting) -> anyhow::Result<[Row; 2]> {
     let device = LoopDevice::sparse(&setting.directory, LARGE_BYTES)?;
     let members = [device.path()];
-    store_tool::create(&members, Some(SLOT_BYTES), setting)?;
+    let slot = SLOT_BYTES.to_string();
+    store_tool::create(&members, &["--slot", &slot], setting)?;
     store_tool::record(recording(&members), source, LARGE_STREAM_BYTES, setting)?;
     let ended = opening_row("after an end in order", &device, false, setting)?;
     store_tool::record_and_kill(recording(&members), source, LARGE_STREAM_BYTES, setting)?;

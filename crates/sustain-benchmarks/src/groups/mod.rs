@@ -9,6 +9,7 @@ mod null_engine;
 mod parity;
 mod record_library;
 mod record_memory;
+mod record_parity;
 mod record_start;
 mod record_stdin;
 mod record_throttled;
@@ -40,6 +41,7 @@ pub(crate) fn run(group: Group, setting: &Setting) -> anyhow::Result<Section> {
         Group::RecordMemory => record_memory::run(setting),
         Group::Share => share::run(setting),
         Group::Extract => extract::run(setting),
+        Group::RecordParity => record_parity::run(setting),
         Group::Parity => parity::run(setting),
     }
 }

@@ -74,7 +74,7 @@ fn cpu_row(work: &Work<'_>, setting: &Setting) -> anyhow::Result<Row> {
 /// Records in a process of its own; its CPU time is that of all its threads, start-up included.
 fn record(work: &Work<'_>, setting: &Setting) -> anyhow::Result<(Lent, f64)> {
     // The measurement has overwritten it.
-    store_tool::create(&[work.path], None, setting)?;
+    store_tool::create(&[work.path], &[], setting)?;
     let json = setting.scratch().join("lent.json");
     let mut command = roles::command("lend")?;
     command.arg(work.path).arg("--json").arg(&json);

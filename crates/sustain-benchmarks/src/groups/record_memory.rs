@@ -56,7 +56,7 @@ fn measure(
     setting: &Setting,
     rows: &mut Vec<Row>,
 ) -> anyhow::Result<()> {
-    store_tool::create(&[member], None, setting)?;
+    store_tool::create(&[member], &[], setting)?;
     for buffer_bytes in BUFFERS_BYTES {
         let recording = Recording {
             members: &[member],

@@ -180,7 +180,7 @@ impl Bench<'_> {
     }
 
     fn record(&self, binary: &Path, buffer_bytes: u64, bytes: u64) -> anyhow::Result<Fed> {
-        store_tool::create(&[self.file.path()], None, self.setting)?;
+        store_tool::create(&[self.file.path()], &[], self.setting)?;
         let mut command = Command::new(binary);
         command.arg("record").arg(self.file.path());
         command.args(["--buffer", &buffer_bytes.to_string()]);

@@ -143,7 +143,7 @@ impl Bench<'_> {
     fn record(&self, source: &Source) -> anyhow::Result<f64> {
         let members = [self.file.path()];
         // The others have overwritten it.
-        store_tool::create(&members, None, self.setting)?;
+        store_tool::create(&members, &[], self.setting)?;
         let recording = Recording {
             members: &members,
             ring: false,

@@ -75,7 +75,7 @@ pub(super) fn run(setting: &Setting) -> anyhow::Result<Section> {
 /// The rate by its own account, of what is on the members of the stream.
 fn record(paths: &[&Path], source: &Source, setting: &Setting) -> anyhow::Result<f64> {
     // The measurements have overwritten it.
-    store_tool::create(paths, None, setting)?;
+    store_tool::create(paths, &[], setting)?;
     let recording = Recording {
         members: paths,
         ring: true,

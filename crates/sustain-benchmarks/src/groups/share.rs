@@ -46,7 +46,7 @@ struct Beside {
 
 pub(super) fn run(setting: &Setting) -> anyhow::Result<Section> {
     let file = WrittenFile::new(&setting.directory, FILE_BYTES, &setting.interrupt)?;
-    store_tool::create(&[file.path()], None, setting)?;
+    store_tool::create(&[file.path()], &[], setting)?;
     let mut bytes = vec![0; 1 << 20];
     FreshData::new(1).fill(&mut bytes);
     let hogs = Hogs::start()?;
@@ -71,7 +71,7 @@ pub(super) fn run(setting: &Setting) -> anyhow::Result<Section> {
             )
         };
         let flags = ["--share", share];
-        let (fed, result) = store_tool::record_fed(recording, &flags, feed, setting)?;
+        let (fed, result) = store_tool::record_fed(recording, (&flags, &[0]), feed, setting)?;
         let [stream] = result.streams.as_slice() else {
             bail!("one stream was recorded, and sustain tells of others");
         };

@@ -1,29 +1,39 @@
 //! A block device over a file. In memory it is faster than most disks, so that the programs' own
 //! cost shows; over a sparse file it is larger than any disk at hand.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 
 use super::{SparseFile, WrittenFile};
 use crate::interrupt::Interrupt;
 
 /// Where files are held in memory.
-const MEMORY_DIRECTORY: &str = "/dev/shm";
+pub(crate) const MEMORY_DIRECTORY: &str = "/dev/shm";
 
 /// A loop device, detached when dropped.
 #[derive(Debug)]
 pub(crate) struct LoopDevice {
     path: PathBuf,
     // Dropped after the device is detached, and not before.
-    _file: Backing,
+    file: Backing,
 }
 
 #[derive(Debug)]
 enum Backing {
     Written(WrittenFile),
     Sparse(SparseFile),
+}
+
+impl Backing {
+    fn path(&self) -> &Path {
+        match self {
+            Backing::Written(file) => file.path(),
+            Backing::Sparse(file) => file.path(),
+        }
+    }
 }
 
 impl LoopDevice {
@@ -41,13 +51,9 @@ impl LoopDevice {
     }
 
     fn over(file: Backing) -> anyhow::Result<LoopDevice> {
-        let file_path = match &file {
-            Backing::Written(file) => file.path(),
-            Backing::Sparse(file) => file.path(),
-        };
         let output = Command::new("losetup")
             .args(["--find", "--show", "--direct-io=on"])
-            .arg(file_path)
+            .arg(file.path())
             .output()
             .context("cannot run losetup: install the package `mount` or `util-linux`")?;
         if !output.status.success() {
@@ -55,7 +61,22 @@ impl LoopDevice {
             bail!("losetup gave no loop device: {}", said.trim());
         }
         let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
-        Ok(LoopDevice { path, _file: file })
+        Ok(LoopDevice { path, file })
+    }
+
+    /// Takes the medium away: whatever is in flight ends, and nothing is read or written any more.
+    pub(crate) fn kill(&self) -> anyhow::Result<()> {
+        let file = File::options().write(true).open(self.file.path());
+        let file = file.context("cannot open the file of a loop device")?;
+        file.set_len(0)
+            .context("cannot shorten the file of a loop device")?;
+        let output = Command::new("losetup")
+            .arg("--set-capacity")
+            .arg(&self.path)
+            .output()
+            .context("cannot run losetup")?;
+        ensure!(output.status.success(), "losetup did not take the new size");
+        Ok(())
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -8,7 +8,7 @@ mod throttle;
 
 pub(crate) use file::{SparseFile, WrittenFile};
 pub(crate) use huge_pages::HugePages;
-pub(crate) use loop_device::LoopDevice;
+pub(crate) use loop_device::{LoopDevice, MEMORY_DIRECTORY};
 pub(crate) use throttle::Throttle;
 
 /// Why loop devices, limits and huge pages cannot be had, if so.

@@ -56,18 +56,11 @@ struct ListedRecording {
 }
 
 /// Makes a store of `members`, whatever is on them. Files that were written once stay so.
-pub(crate) fn create(
-    members: &[&Path],
-    slot_bytes: Option<u64>,
-    setting: &Setting,
-) -> anyhow::Result<()> {
+pub(crate) fn create(members: &[&Path], flags: &[&str], setting: &Setting) -> anyhow::Result<()> {
     let mut command = sustain("create", members, setting);
-    command.arg("--no-prewrite");
+    command.arg("--no-prewrite").args(flags);
     for member in members {
         command.arg("--destroy").arg(member);
-    }
-    if let Some(slot_bytes) = slot_bytes {
-        command.args(["--slot", &slot_bytes.to_string()]);
     }
     process::run(&mut command, setting.scratch(), &setting.interrupt)?;
     Ok(())
@@ -104,14 +97,14 @@ pub(crate) fn record(
 /// Records what `feed` puts into its pipe, which is closed with it, and gives both accounts.
 pub(crate) fn record_fed<T: Send>(
     recording: Recording<'_>,
-    flags: &[&str],
+    (flags, exit_codes): (&[&str], &[i32]),
     feed: impl FnOnce(PipeWriter) -> anyhow::Result<T> + Send,
     setting: &Setting,
 ) -> anyhow::Result<(T, RecordResult)> {
     let mut command = record_command(recording, setting);
     let json = setting.scratch().join("record.json");
     command.arg("--json").arg(&json).args(flags);
-    let fed = process::run_beside(command, feed, setting)?;
+    let fed = process::run_beside(command, exit_codes, feed, setting)?;
     Ok((fed, read(&json)?))
 }
 
@@ -127,8 +120,17 @@ pub(crate) fn record_and_kill(
 }
 
 /// The command that gives the newest recording's only stream back, to be told where.
-pub(crate) fn extract_command(member: &Path, setting: &Setting) -> Command {
-    sustain("extract", &[member], setting)
+pub(crate) fn extract_command(members: &[&Path], setting: &Setting) -> Command {
+    sustain("extract", members, setting)
+}
+
+/// Rebuilds the member that is not among `members` onto `onto`; the answer is how long that took.
+pub(crate) fn repair(members: &[&Path], onto: &Path, setting: &Setting) -> anyhow::Result<f64> {
+    let mut command = sustain("repair", members, setting);
+    command.arg("--same-disk");
+    command.arg("--onto").arg(onto).arg("--destroy").arg(onto);
+    let used = process::run(&mut command, setting.scratch(), &setting.interrupt)?;
+    Ok(used.wall_s)
 }
 
 /// Checks all that is recorded; the answer is the rate, over the whole run of the program.

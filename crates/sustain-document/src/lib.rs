@@ -34,6 +34,7 @@ pub mod record;
 pub mod recover;
 pub mod repair;
 pub mod revolutions;
+pub mod scrub;
 pub mod setting;
 pub mod share;
 pub mod status;

@@ -23,6 +23,7 @@ use sustain_document::reader::Document;
 use sustain_document::record::RecordResult;
 use sustain_document::recover::RecoverDocument;
 use sustain_document::repair::RepairDocument;
+use sustain_document::scrub::ScrubDocument;
 use sustain_document::status::StatusLine;
 use sustain_document::sweep::SweepResult;
 use sustain_document::unpin::UnpinDocument;
@@ -66,7 +67,7 @@ fn requests() -> Published {
     }
 }
 
-fn all() -> [Published; 18] {
+fn all() -> [Published; 19] {
     [
         published::<MeasureResult>("measure"),
         published::<DiagnoseResult>("diagnose"),
@@ -84,6 +85,7 @@ fn all() -> [Published; 18] {
         published::<VerifyDocument>("verify"),
         published::<RecoverDocument>("recover"),
         published::<RepairDocument>("repair"),
+        published::<ScrubDocument>("scrub"),
         published::<UnpinDocument>("unpin"),
         published::<DevicesDocument>("devices"),
     ]

@@ -33,6 +33,7 @@ pub mod recorder;
 pub mod recover;
 pub mod repair;
 pub mod run;
+pub mod scrub;
 pub mod share_words;
 pub mod source;
 pub mod store;

@@ -75,7 +75,9 @@ pub mod record {
         put_back_limits, record,
     };
     pub use sustain_record::store::{CreateEvent, CreatePlan, Created, Mode, Store, create};
-    pub use sustain_record::{document, forecast, format, opening, reading, repair, source, store};
+    pub use sustain_record::{
+        document, forecast, format, opening, reading, repair, scrub, source, store,
+    };
 }
 
 pub use record::{

@@ -21,6 +21,7 @@ pub(crate) mod recover;
 pub(crate) mod repair;
 pub(crate) mod report;
 mod say;
+pub(crate) mod scrub;
 mod standard_streams;
 mod status_file;
 mod stores;

@@ -78,9 +78,10 @@ pub(crate) fn see_also(command: &str) -> &'static [&'static str] {
         "list" => &["record", "extract", "mount", "verify"],
         "extract" => &["record", "list", "mount", "verify"],
         "mount" => &["record", "list", "extract", "verify"],
-        "verify" => &["record", "list", "recover", "repair", "extract"],
+        "verify" => &["record", "list", "recover", "repair", "scrub", "extract"],
         "recover" => &["record", "verify", "list"],
-        "repair" => &["create", "verify", "extract", "record"],
+        "repair" => &["create", "scrub", "verify", "extract", "record"],
+        "scrub" => &["verify", "repair"],
         "unpin" => &["control", "list", "record"],
         "report" => &[
             "measure", "diagnose", "profile", "sweep", "compare", "record",

@@ -18,6 +18,7 @@ pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod recover;
 pub(crate) mod repair;
+pub(crate) mod scrub;
 pub(crate) mod shared;
 pub(crate) mod sweep;
 pub(crate) mod unpin;
@@ -70,6 +71,8 @@ pub(crate) enum Command {
     Recover(recover::RecoverFlags),
     /// Rebuild what a lost member had onto a new one, in a store with parity.
     Repair(repair::RepairFlags),
+    /// Read everything, and put back what is damaged, in a store with parity.
+    Scrub(scrub::ScrubFlags),
     /// Remove a pin, so that the ring may overwrite what it kept.
     Unpin(unpin::UnpinFlags),
     /// Show saved results again, or draw them as an HTML report.

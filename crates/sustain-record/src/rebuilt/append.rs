@@ -30,6 +30,11 @@ impl WantedAppend<'_> {
         &self.group.list.entries[self.position]
     }
 
+    /// Whether these bytes are it, undamaged.
+    pub(crate) fn is(&self, bytes: &[u8]) -> bool {
+        is_whole(self.identities, self.entry(), bytes)
+    }
+
     /// Computes it; none if too much of its group cannot be read or is damaged. `read` is given a
     /// member among those that are there, and a range there, and returns none for what cannot be
     /// read.

@@ -387,7 +387,7 @@ impl FoundGroups {
 
     /// The groups of which at least one parity is found, by the sequence of the append that joined
     /// each first.
-    pub(super) fn listed(&self) -> impl Iterator<Item = (u64, &FoundGroup)> {
+    pub(crate) fn listed(&self) -> impl Iterator<Item = (u64, &FoundGroup)> {
         self.groups.iter().map(|(id, group)| (*id, group))
     }
 

@@ -40,6 +40,20 @@ impl LackingParity {
     }
 }
 
+impl FoundGroup {
+    /// One of its appends of parity, to be made again as it was. The group's own number is not
+    /// known to it.
+    pub(crate) fn again(&self, id: u64, number: usize) -> LackingParity {
+        LackingParity {
+            group: id,
+            recording: self.recording,
+            number,
+            list: self.list.clone(),
+            data: self.data.clone(),
+        }
+    }
+}
+
 impl FoundGroups {
     /// The appends of parity that may be made again on a member, one for each group that lacks some
     /// and has nothing on that member, in the order of their data. `geometries` says how the
@@ -79,13 +93,7 @@ impl FoundGroups {
 fn lacking_of(id: u64, group: &FoundGroup) -> Option<LackingParity> {
     let number = (0..usize::from(group.list.parities)).find(|one| !group.has_parity(*one))?;
     let lost = group.data.iter().filter(|part| part.is_none()).count();
-    (lost <= group.parities.len()).then(|| LackingParity {
-        group: id,
-        recording: group.recording,
-        number,
-        list: group.list.clone(),
-        data: group.data.clone(),
-    })
+    (lost <= group.parities.len()).then(|| group.again(id, number))
 }
 
 /// The first parity of a group of which none is there.

@@ -5,6 +5,7 @@ mod pins;
 mod places;
 mod recover;
 mod repair;
+mod scrub;
 mod verify;
 
 use std::fmt::Write as _;
@@ -21,6 +22,7 @@ pub use self::pins::unpin_text;
 pub use self::places::places_text;
 pub use self::recover::recover_text;
 pub use self::repair::repair_text;
+pub use self::scrub::scrub_text;
 pub use self::verify::verify_text;
 use super::columns::text_of;
 use super::control::mark_line;

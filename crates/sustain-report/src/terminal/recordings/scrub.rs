@@ -1,0 +1,38 @@
+//! What was damaged in a store and put back, in words.
+
+use sustain_document::scrub::{ScrubDocument, ScrubbedMemberResult};
+
+use super::verify_text;
+use crate::format::position;
+use crate::terminal::without_controls;
+use crate::terminal::wrapped::wrapped;
+
+/// The result of `scrub`.
+#[must_use]
+pub fn scrub_text(document: &ScrubDocument, width: usize) -> String {
+    let places = match document.bad_places {
+        1 => "place was",
+        _ => "places were",
+    };
+    let found = match document.bad_places {
+        0 => "nothing is damaged, and nothing was written".to_owned(),
+        count if document.members.is_empty() => format!(
+            "{count} {places} bad, and nothing was written: what lay there cannot be computed as \
+             it was"
+        ),
+        count => format!("{count} {places} bad"),
+    };
+    let members = document.members.iter().map(put_back);
+    let lines = [found].into_iter().chain(members);
+    let lines = lines.map(|line| wrapped(&line, width));
+    lines.collect::<String>() + &verify_text(&document.check, width)
+}
+
+fn put_back(scrubbed: &ScrubbedMemberResult) -> String {
+    let name = without_controls(&scrubbed.member.name);
+    let bytes = position(scrubbed.put_back.bytes);
+    match scrubbed.put_back.appends {
+        1 => format!("{name}: 1 append ({bytes}) was put back"),
+        appends => format!("{name}: {appends} appends ({bytes}) were put back"),
+    }
+}

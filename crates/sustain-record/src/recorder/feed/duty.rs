@@ -154,6 +154,7 @@ impl<I: Inlet> RecordFeed<I> {
             torn: Vec::new(),
             follows_end: None,
             start_was_whole: None,
+            protected_bytes: self.protected_bytes(),
         }
         .to_json()
     }

@@ -32,10 +32,23 @@ impl<I: Inlet> RecordFeed<I> {
         let Some(protection) = &self.protection else {
             return 0;
         };
+        let able = self.members_that_take_part(now).count();
+        let most = able.saturating_sub(protection.setup.parities);
+        // Too few for all parity mirror each append as often as they can.
+        most.max(usize::from(able > 1)).min(GroupList::ENTRIES_MAX)
+    }
+
+    /// How many appends of parity a group can have with the members that answer now.
+    pub(super) fn group_parities(&self, now: Timestamp) -> usize {
+        let parities = self.protection.as_ref().map_or(0, |one| one.setup.parities);
+        let able = self.members_that_take_part(now).count();
+        parities.min(able.saturating_sub(1).max(1))
+    }
+
+    fn members_that_take_part(&self, now: Timestamp) -> impl Iterator<Item = &MemberWriter> {
         let members = self.members.iter().enumerate();
-        let able = members.filter(|(index, member)| self.takes_part(*index, member, now));
-        let most = able.count().saturating_sub(protection.setup.parities);
-        most.min(GroupList::ENTRIES_MAX)
+        let able = members.filter(move |(index, member)| self.takes_part(*index, member, now));
+        able.map(|(_, member)| member)
     }
 
     /// Whether a member has parts of groups. One that still writes its start has some soon.
@@ -72,7 +85,7 @@ impl<I: Inlet> RecordFeed<I> {
         }
         let may_begin = protection.groups.open().count() < OPEN_GROUPS_MAX;
         protection.groups.open_without(queue).is_some()
-            || may_begin && protection.memory.has(protection.setup.parities)
+            || may_begin && protection.memory.has(self.group_parities(now))
             || self.group_width(now) == 0
             || self.has_member_that_waits(now)
     }
@@ -100,7 +113,7 @@ impl<I: Inlet> RecordFeed<I> {
             return Some(GroupChoice(Some(group)));
         }
         let may_begin = protection.groups.open().count() < OPEN_GROUPS_MAX
-            && protection.memory.has(protection.setup.parities)
+            && protection.memory.has(self.group_parities(now))
             && self.group_width(now) > 0;
         may_begin.then_some(GroupChoice(None))
     }
@@ -116,7 +129,7 @@ impl<I: Inlet> RecordFeed<I> {
         let Some(protection) = &self.protection else {
             return;
         };
-        let parities = protection.setup.parities;
+        let parities = self.group_parities(now);
         let members = self.members.iter().enumerate();
         let held_up = members.filter(|(index, member)| {
             let candidate = member.candidate(bytes, false);
@@ -131,7 +144,7 @@ impl<I: Inlet> RecordFeed<I> {
         let oldest = open.next();
         let all_are_open = open.count() + 1 >= OPEN_GROUPS_MAX;
         if let Some(oldest) = oldest.filter(|_| all_are_open && may_begin_another) {
-            self.close_group(oldest);
+            self.close_group(oldest, now);
         }
         if let Some(protection) = &mut self.protection {
             protection.narrow_until = Some(now + NARROW_NS);
@@ -154,13 +167,11 @@ impl<I: Inlet> RecordFeed<I> {
             let until = protection.narrow_until;
             until.is_some_and(|until| now < until)
         });
-        let Some(protection) = narrow else {
+        if narrow.is_none() {
             return width_max;
-        };
-        let members = self.members.iter().enumerate();
-        let able = members.filter(|(index, member)| self.takes_part(*index, member, now));
-        let rates = able.map(|(_, member)| member.rate.bytes_per_s());
-        let rates: Vec<f64> = rates.collect();
-        width_at_full_rate(&rates, protection.setup.parities).min(width_max)
+        }
+        let able = self.members_that_take_part(now);
+        let rates: Vec<f64> = able.map(|member| member.rate.bytes_per_s()).collect();
+        width_at_full_rate(&rates, self.group_parities(now)).min(width_max)
     }
 }

@@ -30,17 +30,17 @@ impl<I: Inlet> RecordFeed<I> {
         now: Timestamp,
     ) {
         self.note_waiting_parity(now);
-        let wanted = self.wanted_width(now);
+        let (wanted, parities) = (self.wanted_width(now), self.group_parities(now));
         let Some(protection) = &mut self.protection else {
             return;
         };
         let group = choice.of(descriptor.sequence);
         if choice.0.is_none() {
-            let memory = protection.memory.take(protection.setup.parities);
+            let memory = protection.memory.take(parities);
             let Some(memory) = memory else {
                 return;
             };
-            let sums = GroupSums::new(memory, now);
+            let sums = GroupSums::new(memory, protection.setup.parities, now);
             protection.sums.insert(group, sums);
         }
         let entry = GroupEntry {
@@ -63,20 +63,26 @@ impl<I: Inlet> RecordFeed<I> {
         let width = protection.groups.width(group);
         if width >= protection.widths.next(wanted) {
             protection.widths.count(wanted, width);
-            self.close_group(group);
+            self.close_group(group, now);
         }
     }
 
     /// Turns the sums of an open group into parity that waits for members.
-    pub(super) fn close_group(&mut self, group: u64) {
+    pub(super) fn close_group(&mut self, group: u64, now: Timestamp) {
         let Some(protection) = &mut self.protection else {
             return;
         };
         protection.groups.close(group);
-        if let Some(sums) = protection.sums.remove(&group) {
-            protection.waiting.extend(sums.into_parities(group));
-            self.has_changed = true;
+        let Some(sums) = protection.sums.remove(&group) else {
+            return;
+        };
+        let parities = sums.into_parities(group);
+        let mut changes = Vec::new();
+        for number in parities.len()..protection.setup.parities {
+            changes.extend(protection.groups.miss_parity(group, number));
         }
+        protection.waiting.extend(parities);
+        self.take_changes(changes, now);
     }
 
     /// Closes groups that have waited for long enough, and all where nothing more comes.
@@ -89,7 +95,8 @@ impl<I: Inlet> RecordFeed<I> {
         let sums = protection.sums.iter();
         let due = sums.filter(|(_, sums)| nothing_comes || now.since_ns(sums.begun_at) >= most_ns);
         let due: Vec<u64> = due.map(|(group, _)| *group).collect();
-        due.into_iter().for_each(|group| self.close_group(group));
+        due.into_iter()
+            .for_each(|group| self.close_group(group, now));
     }
 
     /// When the next group closes by its age.
@@ -291,6 +298,18 @@ impl<I: Inlet> RecordFeed<I> {
         })
     }
 
+    /// How much payload of all streams is protected; none without parity, and where members have
+    /// failed: what was on them may be taken for protected, and is not there.
+    pub(super) fn protected_bytes(&self) -> Option<u64> {
+        let failed = |member: &MemberWriter| member.state == MemberState::Failed;
+        if self.protection.is_none() || self.members.iter().any(failed) {
+            return None;
+        }
+        let streams = 0..self.ledgers.len();
+        let protected = streams.map(|stream| self.protected(stream).map(|(bytes, _)| bytes));
+        protected.sum()
+    }
+
     /// Whether parity protects all that is durable, so that nothing is lost with a member.
     pub(in crate::recorder) fn is_all_protected(&self) -> bool {
         let streams = self.ledgers.iter().enumerate();
@@ -341,7 +360,8 @@ impl<I: Inlet> RecordFeed<I> {
             .open()
             .filter(|group| groups.has_part_on(*group, queue));
         let open: Vec<u64> = open.collect();
-        open.into_iter().for_each(|group| self.close_group(group));
+        open.into_iter()
+            .for_each(|group| self.close_group(group, now));
         if let Some(protection) = &mut self.protection {
             let changes = protection.groups.fail(queue);
             self.take_changes(changes, now);

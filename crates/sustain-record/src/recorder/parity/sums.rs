@@ -34,6 +34,9 @@ impl DerefMut for SumMemory {
 pub(in crate::recorder) struct GroupSums {
     sums: Sums<SumMemory>,
     entries: Vec<GroupEntry>,
+    /// How many appends of parity the group is to have. There may be fewer sums, where too few
+    /// members were left for them.
+    parities: u16,
     /// When the first append joined.
     pub(in crate::recorder) begun_at: Timestamp,
 }
@@ -56,13 +59,18 @@ pub(in crate::recorder) struct ParityAppend {
 }
 
 impl GroupSums {
-    /// Sums of nothing, in as much memory as the group is to have parity.
-    pub(in crate::recorder) fn new(memory: Vec<Buffer>, now: Timestamp) -> GroupSums {
+    /// Sums of nothing in so much memory. The group is to have so many parities.
+    pub(in crate::recorder) fn new(
+        memory: Vec<Buffer>,
+        parities: usize,
+        now: Timestamp,
+    ) -> GroupSums {
         let numbers: Vec<usize> = (0..memory.len()).collect();
         let memory = memory.into_iter().map(SumMemory).collect();
         GroupSums {
             sums: Sums::empty(&numbers, memory).expect("each parity has its memory"),
             entries: Vec::new(),
+            parities: parities as u16,
             begun_at: now,
         }
     }
@@ -83,7 +91,7 @@ impl GroupSums {
         let payload_bytes = self.sums.length_bytes();
         let memory = self.sums.into_memory();
         let list = GroupList {
-            parities: memory.len() as u16,
+            parities: self.parities,
             entries: self.entries,
         };
         let list: Arc<[u8]> = list.encode().into();

@@ -1,4 +1,4 @@
-//! Holds files of versions 1 and 2 that must be readable for ever, and must always be written in the same
+//! Holds files of versions 1 to 3 that must be readable for ever, and must always be written in the same
 //! way.
 //!
 //! `SUSTAIN_WRITE_GOLDEN=1 cargo test -p sustain-record --test format_golden` writes those that are
@@ -15,8 +15,8 @@ mod samples;
 use std::path::{Path, PathBuf};
 
 use sustain_record::format::{
-    BLOCK_BYTES, Descriptor, EndNote, MarkReader, PayloadMark, Seal, StartNote, Superblock,
-    is_sealed, marks_are_whole,
+    BLOCK_BYTES, Descriptor, EndNote, GroupList, MarkReader, PayloadMark, Seal, StartNote,
+    Superblock, is_sealed, marks_are_whole,
 };
 
 fn golden_directory() -> PathBuf {
@@ -69,6 +69,22 @@ fn superblocks_of_version_2_are_read_and_written_the_same() {
 }
 
 #[test]
+fn what_parity_adds_in_version_3_is_read_and_written_the_same() {
+    let golden =
+        |name, encoded: &[u8]| kept(&golden_directory().join("version-3").join(name), encoded);
+    let superblock = samples::superblock_with_parity();
+    let bytes = golden("superblock.bin", &superblock.encode(2));
+    assert_eq!(Superblock::decode(&bytes), Ok(superblock));
+    let list = samples::group_list();
+    let bytes = golden("group.bin", &list.encode());
+    assert_eq!(GroupList::decode(&bytes), Ok(list));
+    let descriptor = samples::parity_descriptor();
+    let (block, crc) = encoded(&descriptor);
+    let block = golden("parity.bin", &block);
+    assert_eq!(Descriptor::decode(&block), Ok((descriptor, crc)));
+}
+
+#[test]
 fn appends_of_version_1_are_read_and_written_the_same() {
     let descriptor = samples::descriptor();
     let (block, crc) = encoded(&descriptor);
@@ -107,6 +123,8 @@ fn the_seeds_of_the_fuzz_targets_are_what_is_written() {
         ring: true,
         ..samples::start()
     };
+    let mut one_entry = samples::group_list();
+    one_entry.entries.truncate(1);
     let seeds = [
         ("superblock/several", samples::superblock().encode(0)),
         (
@@ -114,6 +132,16 @@ fn the_seeds_of_the_fuzz_targets_are_what_is_written() {
             samples::smallest_superblock().encode(3),
         ),
         ("superblock/pins", samples::superblock_with_pins().encode(1)),
+        (
+            "superblock/parity",
+            samples::superblock_with_parity().encode(2),
+        ),
+        (
+            "descriptor/parity",
+            encoded(&samples::parity_descriptor()).0,
+        ),
+        ("group/two", samples::group_list().encode()),
+        ("group/one", one_entry.encode()),
         ("descriptor/data", encoded(&samples::descriptor()).0),
         ("descriptor/start", encoded(&samples::start_descriptor()).0),
         (

@@ -122,3 +122,8 @@ fn no_change_of_frame_marks_does_harm() {
 fn no_change_of_a_note_does_harm() {
     attempt_all("notes", attempts::notes::attempt);
 }
+
+#[test]
+fn no_change_of_the_list_of_a_group_does_harm() {
+    attempt_all("group", attempts::group::attempt);
+}

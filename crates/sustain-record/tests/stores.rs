@@ -11,6 +11,8 @@
 // The image that is borrowed from the tests of the opening has it there.
 use sustain_record::format;
 
+#[path = "stores/golden.rs"]
+mod golden;
 #[path = "stores/parity.rs"]
 mod parity;
 #[path = "stores/reading.rs"]

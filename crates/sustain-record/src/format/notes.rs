@@ -126,6 +126,9 @@ pub struct EndNote {
     /// marks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_was_whole: Option<bool>,
+    /// Bytes of all streams that parity protected; none without parity, or where a member failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protected_bytes: Option<u64>,
 }
 
 impl EndNote {
@@ -280,6 +283,7 @@ mod tests {
             torn: Vec::new(),
             follows_end: None,
             start_was_whole: None,
+            protected_bytes: None,
         };
         assert_eq!(
             String::from_utf8(end.to_json()).unwrap(),
@@ -380,6 +384,7 @@ mod tests {
                 torn: Vec::new(),
                 follows_end: None,
                 start_was_whole: None,
+                protected_bytes: None,
             };
             prop_assert_eq!(EndNote::from_json(&end.to_json()).unwrap(), end);
         }

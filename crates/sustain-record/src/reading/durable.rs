@@ -87,6 +87,7 @@ mod tests {
                 torn: torn.iter().map(note).collect(),
                 follows_end: None,
                 start_was_whole: None,
+                protected_bytes: None,
             }),
             open_end: false,
             readable_from_sequence: None,

@@ -275,6 +275,7 @@ fn end_note(recording: &Recording, torn: Vec<TornNote>) -> EndNote {
         torn,
         follows_end: None,
         start_was_whole: None,
+        protected_bytes: None,
     }
 }
 

@@ -99,6 +99,12 @@ impl SlotCopy<'_> {
         for damaged in draft.take_damaged_parity() {
             let (group, place) = (damaged.descriptor.parity_group, damaged.descriptor.place);
             let number = usize::from(damaged.descriptor.parity_role).saturating_sub(1);
+            // Parity of another group that went to an earlier slot may have taken its sequence.
+            let (before, _) = draft.sequences_at(place.slot_offset_bytes);
+            let before = before.or(self.last.as_ref().map(|last| last.sequence));
+            if before >= Some(damaged.descriptor.sequence) {
+                continue;
+            }
             let Some(lacking) = self.parity.get(group).cloned() else {
                 let found = self.from.found.group(group);
                 let is_elsewhere = found.is_some_and(|group| group.has_parity(number));

@@ -312,7 +312,7 @@ impl<'a> SlotCopy<'a> {
             self.pass(&draft);
             return Ok(());
         }
-        self.next_sequence = next.and_then(|next| Some(next.first()?.sequence));
+        self.next_sequence = next.and_then(SlotDraft::least_sequence);
         self.leave_out_of_earlier(draft.recording());
         self.add_starts(&mut draft)?;
         let told_last = next.and_then(|next| next.first()?.previous);

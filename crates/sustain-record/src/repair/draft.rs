@@ -132,6 +132,12 @@ impl SlotDraft {
         })
     }
 
+    /// The least sequence of what has its place here, damaged parity included.
+    pub(super) fn least_sequence(&self) -> Option<u64> {
+        let all = self.appends.iter().chain(&self.damaged_parity);
+        all.map(|append| append.descriptor.sequence).min()
+    }
+
     pub(super) fn first(&self) -> Option<&Descriptor> {
         self.appends.first().map(|append| &append.descriptor)
     }

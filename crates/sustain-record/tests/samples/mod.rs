@@ -1,10 +1,11 @@
 //! One fixed example of everything that lies on a member, for the golden files and as seeds of the
-//! fuzz targets. Nothing here may ever change: it defines what versions 1 and 2 mean.
+//! fuzz targets. Nothing here may ever change: it defines what versions 1 to 3 mean.
 
 use sustain_record::format::{
-    AppendPlace, CONTROL_STREAM, Descriptor, EndNote, Gap, GapReason, Geometry, Kind, MarkKind,
-    MarksWriter, PINS_MAX, PayloadMark, Pin, PlaceNote, Position, SLOT_BYTES_MAX, SLOT_BYTES_MIN,
-    STREAMS_MAX, Seal, StartNote, StreamNote, StreamTotal, Superblock, append_bytes_for, crc32c,
+    AppendPlace, CONTROL_STREAM, Descriptor, EndNote, Gap, GapReason, Geometry, GroupEntry,
+    GroupList, Kind, MarkKind, MarksWriter, PINS_MAX, PayloadMark, Pin, PlaceNote, Position,
+    SLOT_BYTES_MAX, SLOT_BYTES_MIN, STREAMS_MAX, Seal, StartNote, StreamNote, StreamTotal,
+    Superblock, append_bytes_for, crc32c,
 };
 use uuid::{Uuid, uuid};
 
@@ -58,6 +59,52 @@ pub fn superblock_with_pins() -> Superblock {
     Superblock {
         pins: (1..=PINS_MAX as u32).map(pin).collect(),
         ..superblock()
+    }
+}
+
+/// The same member in a store with parity, rebuilt onto a new disk in part. It has version 3.
+pub fn superblock_with_parity() -> Superblock {
+    Superblock {
+        parities: 1,
+        slot_counts: vec![476_927, 476_929, 119_231],
+        repaired_slots: 100_000,
+        is_being_repaired: true,
+        ..superblock()
+    }
+}
+
+/// Two appends that protect each other with one append of parity.
+pub fn group_list() -> GroupList {
+    let entry = |member: u16, slot_serial, sequence| GroupEntry {
+        member,
+        place: place(slot_serial, 1 << 20),
+        append_bytes: 208_896 + (u32::from(member) << 12),
+        sequence,
+        descriptor_crc: 0x89AB_CDEF ^ u32::from(member),
+    };
+    let sequence = 7 * (1 << 20) + 4321;
+    GroupList {
+        parities: 1,
+        entries: vec![entry(2, 30_001, sequence), entry(0, 123_459, sequence + 1)],
+    }
+}
+
+/// The append of parity of that group.
+pub fn parity_descriptor() -> Descriptor {
+    let list = group_list().encode();
+    Descriptor {
+        kind: Kind::Parity,
+        append_bytes: append_bytes_for(217_088, list.len() as u32),
+        sequence: 7 * (1 << 20) + 4323,
+        stream: CONTROL_STREAM,
+        gap: None,
+        stream_offset_bytes: 0,
+        payload_bytes: 217_088,
+        marks_bytes: list.len() as u32,
+        marks_crc: crc32c(&list),
+        parity_group: 7 * (1 << 20) + 4321,
+        parity_role: 1,
+        ..descriptor()
     }
 }
 
@@ -277,5 +324,6 @@ pub fn end() -> EndNote {
         torn: Vec::new(),
         follows_end: None,
         start_was_whole: None,
+        protected_bytes: None,
     }
 }

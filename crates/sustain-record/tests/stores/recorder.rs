@@ -31,17 +31,17 @@ use sustain_record::walk::Walk;
 use sustain_targets::Stop;
 
 /// A store of files in a directory of its own.
-struct Place {
+pub(super) struct Place {
     _directory: tempfile::TempDir,
-    members: Vec<String>,
+    pub(super) members: Vec<String>,
 }
 
 impl Place {
-    fn new(sizes: &[u64]) -> Place {
+    pub(super) fn new(sizes: &[u64]) -> Place {
         Place::with_parity(sizes, 0)
     }
 
-    fn with_parity(sizes: &[u64], parities: u16) -> Place {
+    pub(super) fn with_parity(sizes: &[u64], parities: u16) -> Place {
         // The directory is not in memory, because direct writes are tested.
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let members: Vec<String> = (0..sizes.len())
@@ -72,7 +72,7 @@ impl Place {
         Store::open(&self.members, mode, &Roots::default()).unwrap()
     }
 
-    fn record(&self, streams: &[&str]) -> (Recorder, Vec<StreamWriter>) {
+    pub(super) fn record(&self, streams: &[&str]) -> (Recorder, Vec<StreamWriter>) {
         let options = RecordOptions {
             buffer_bytes: 16 << 20,
             append_size: AppendSize::Exactly(256 << 10),
@@ -85,7 +85,7 @@ impl Place {
     }
 
     /// All of the newest recording's stream, as parts.
-    fn read(&self, stream: &str) -> Vec<StreamPart> {
+    pub(super) fn read(&self, stream: &str) -> Vec<StreamPart> {
         self.read_before(0, stream)
     }
 
@@ -102,7 +102,7 @@ impl Place {
     }
 }
 
-fn fill(writer: &mut StreamWriter, bytes: u64) {
+pub(super) fn fill(writer: &mut StreamWriter, bytes: u64) {
     let content = Content::new(seed_of(writer.name()));
     let end = writer.offered_bytes() + bytes;
     while writer.offered_bytes() < end {
@@ -116,7 +116,7 @@ fn fill(writer: &mut StreamWriter, bytes: u64) {
 }
 
 /// Asserts that the parts are the stream's own bytes and the gaps given, in order and complete.
-fn assert_parts(name: &str, parts: &[StreamPart], bytes: u64, gaps: &[(u64, u64)]) {
+pub(super) fn assert_parts(name: &str, parts: &[StreamPart], bytes: u64, gaps: &[(u64, u64)]) {
     let content = Content::new(seed_of(name));
     let (mut position, mut found) = (0, Vec::<(u64, u64)>::new());
     for part in parts {

@@ -245,6 +245,7 @@ impl Image {
             torn: Vec::new(),
             follows_end: None,
             start_was_whole: None,
+            protected_bytes: None,
         };
         for index in 0..self.members.len() {
             let end = self.append(index, Kind::End, CONTROL_STREAM, &note.to_json());

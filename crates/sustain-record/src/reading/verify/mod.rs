@@ -28,6 +28,7 @@ use self::names::Names;
 pub use self::pinned::VerifiedPin;
 use self::pinned::{ReadSlots, check_pins, judge_pins};
 pub use self::protection::VerifiedProtection;
+use self::protection::lessened;
 pub(crate) use self::tail::{TailFindings, torn_tail};
 pub use super::checkable::Checkable;
 pub(crate) use super::checkable::IS_GONE;
@@ -205,12 +206,14 @@ pub fn verify(
             result.add(Discrepancy::of_store(Some(recording.number), &why));
         }
         let before_bytes = result.checked_bytes;
+        let bad_before = (result.bad.len(), result.bad_unlisted);
         let mut report =
             |checked_bytes: u64, bad: u64| observing.report(before_bytes + checked_bytes, bad);
         if !check_recording(recording, scope, given, &mut result, &mut report)? {
             result.complete = false;
             break;
         }
+        add_lessened(recording, given, bad_before, &mut result);
         let checked = result.recordings.last();
         let notes = checked.map(|checked| unfound_gap_notes(recording, checked));
         result.notes.extend(notes.into_iter().flatten());
@@ -320,6 +323,23 @@ impl VerifyBasis {
             has_laps: store.has_laps(),
             is_all_there: is_all_there(store),
         }
+    }
+}
+
+/// Says where parity protects less of a recording that was checked, if nothing bad was found in it
+/// since so much had been.
+fn add_lessened(
+    recording: &Recording,
+    given: VerifyBasis,
+    bad_before: (usize, u64),
+    result: &mut VerifyResult,
+) {
+    let checked = result.recordings.last();
+    let lessened = checked.and_then(|checked| lessened(recording, checked.protection));
+    let is_known = !given.has_laps && given.is_all_there;
+    let is_sound = (result.bad.len(), result.bad_unlisted) == bad_before;
+    if let Some(why) = lessened.filter(|_| is_known && is_sound) {
+        result.add(Discrepancy::of_store(Some(recording.number), &why));
     }
 }
 

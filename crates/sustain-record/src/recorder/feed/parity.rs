@@ -395,10 +395,9 @@ impl<I: Inlet> RecordFeed<I> {
             }
         }
         if let Some(protection) = &mut self.protection {
-            let groups = &protection.groups;
-            protection
-                .stretches
-                .retain(|sequence, _| groups.has(*sequence));
+            for sequence in protection.groups.take_decided() {
+                protection.stretches.remove(&sequence);
+            }
         }
         self.has_changed = true;
     }

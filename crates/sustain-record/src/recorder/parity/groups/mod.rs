@@ -62,7 +62,6 @@ struct ParityPart {
 struct Group {
     data: Vec<DataPart>,
     parities: Vec<ParityPart>,
-    is_open: bool,
 }
 
 /// All groups of which some append is neither durable nor lost.
@@ -70,6 +69,10 @@ struct Group {
 pub(in crate::recorder) struct Groups {
     parities: usize,
     groups: BTreeMap<u64, Group>,
+    /// Those that are open. There may be many others, whose appends are not flushed.
+    open: BTreeSet<u64>,
+    /// Appends of data of groups that are decided, until that is taken.
+    decided: Vec<u64>,
     /// The group of each append that is in one.
     group_of: BTreeMap<u64, u64>,
     /// What lies on these is not there to compute anything from.
@@ -82,6 +85,8 @@ impl Groups {
         Groups {
             parities,
             groups: BTreeMap::new(),
+            open: BTreeSet::new(),
+            decided: Vec::new(),
             group_of: BTreeMap::new(),
             failed: BTreeSet::new(),
         }
@@ -89,8 +94,7 @@ impl Groups {
 
     /// The open groups, the oldest first.
     pub(in crate::recorder) fn open(&self) -> impl Iterator<Item = u64> {
-        let open = self.groups.iter().filter(|(_, group)| group.is_open);
-        open.map(|(group, _)| *group)
+        self.open.iter().copied()
     }
 
     /// The oldest open group that has no append on this member.
@@ -119,6 +123,11 @@ impl Groups {
         self.group_of.contains_key(&sequence)
     }
 
+    /// The appends of data of groups that were decided since this was asked last.
+    pub(in crate::recorder) fn take_decided(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.decided)
+    }
+
     /// Lets an append of data on this member join an open group, or begin one.
     pub(in crate::recorder) fn join(
         &mut self,
@@ -127,10 +136,10 @@ impl Groups {
         sequence: u64,
     ) -> GroupPosition {
         let id = group.unwrap_or(sequence);
+        self.open.insert(id);
         let group = self.groups.entry(id).or_insert_with(|| Group {
             data: Vec::new(),
             parities: Vec::new(),
-            is_open: true,
         });
         group.data.push(DataPart {
             member,
@@ -147,8 +156,8 @@ impl Groups {
 
     /// Closes a group: nothing joins it any more, and its parity is known.
     pub(in crate::recorder) fn close(&mut self, id: u64) {
-        if let Some(group) = self.groups.get_mut(&id).filter(|group| group.is_open) {
-            group.is_open = false;
+        let was_open = self.open.remove(&id);
+        if let Some(group) = self.groups.get_mut(&id).filter(|_| was_open) {
             group.parities = vec![
                 ParityPart {
                     placed: None,
@@ -254,7 +263,8 @@ impl Groups {
 
     /// Finds what follows for a group. One that is decided as a whole is forgotten.
     fn settle(&mut self, id: u64) -> Vec<GroupChange> {
-        let Some(group) = self.groups.get_mut(&id).filter(|group| !group.is_open) else {
+        let is_open = self.open.contains(&id);
+        let Some(group) = self.groups.get_mut(&id).filter(|_| !is_open) else {
             return Vec::new();
         };
         let mut changes = group.told(&self.failed);
@@ -263,8 +273,13 @@ impl Groups {
                 let all = group.data.iter();
                 changes.extend(all.map(|part| GroupChange::Protected(part.sequence)));
             }
+            let data = group.data.iter().map(|part| part.sequence);
+            let placed = group.parities.iter().filter_map(|part| part.placed);
+            for sequence in data.clone().chain(placed.map(|(_, sequence)| sequence)) {
+                self.group_of.remove(&sequence);
+            }
+            self.decided.extend(data);
             self.groups.remove(&id);
-            self.group_of.retain(|_, of| *of != id);
         }
         changes
     }

@@ -10,7 +10,7 @@ use sustain::record::scrub::ScrubbedMember;
 use sustain::record::store::{Mode, Store};
 use sustain::report::terminal::scrub_text;
 
-use super::progress::ProgressLine;
+use super::progress::{ProgressLine, watched};
 use super::{output, stores};
 use crate::exit::Exit;
 use crate::flags::scrub::ScrubFlags;
@@ -88,9 +88,8 @@ fn put_back(
     stop: &Stop,
 ) -> anyhow::Result<Vec<ScrubbedMember>> {
     let mut store = Store::open(members, Mode::Record, &Roots::default())?;
-    let mut progress = ProgressLine::new("putting back");
-    let mut observer = |done, all| progress.update(done, Some(all));
-    let scrubbed = store.scrub(read, check, stop, &mut observer);
-    progress.finish();
+    let scrubbed = watched("putting back", |observer| {
+        store.scrub(read, check, stop, observer)
+    });
     Ok(scrubbed?)
 }

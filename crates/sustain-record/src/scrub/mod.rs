@@ -34,7 +34,7 @@ pub struct ScrubbedMember {
 impl Store {
     /// Puts back the appends that `checked` names as damaged, on a store that is open for
     /// recording. `read` is the same store, open for reading, as it was checked. `observer` is told
-    /// how many places are done, and of how many. Where `stop` says so it ends early, and the same
+    /// the bytes of each append that was written. Where `stop` says so it ends early, and the same
     /// call goes on.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl Store {
         read: &Store,
         checked: &VerifyResult,
         stop: &Stop,
-        observer: &mut dyn FnMut(u64, u64),
+        observer: &mut dyn FnMut(u64),
     ) -> Result<Vec<ScrubbedMember>, RecordError> {
         self.check_is_as_checked(read)?;
         let Some(groups) = read.members.iter().find_map(|one| one.groups.clone()) else {
@@ -55,9 +55,7 @@ impl Store {
         let damaged = DamagedAppends::find(&groups, checked, &read.members)?;
         let mut io = self.io()?;
         let mut scrubbed: Vec<ScrubbedMember> = self.members.iter().map(nothing_yet).collect();
-        let all = damaged.appends.len() as u64;
-        for (done, append) in (0..).zip(&damaged.appends) {
-            observer(done, all);
+        for append in &damaged.appends {
             if stop.reason().is_some() {
                 break;
             }
@@ -74,6 +72,7 @@ impl Store {
             written.map_err(|fault| self.failed(member, place, fault))?;
             scrubbed[member].appends += 1;
             scrubbed[member].bytes += bytes.len() as u64;
+            observer(bytes.len() as u64);
         }
         let is_written = |member: &usize| scrubbed[*member].appends > 0;
         let written: Vec<usize> = (0..scrubbed.len()).filter(is_written).collect();

@@ -163,7 +163,9 @@ fn cut_off(round: usize, members: &[&'static str], parities: usize) {
     let ran = ran(recorder.wait_with_output().unwrap());
     let what = format!("round {round}: {lost:?} of {members:?} were cut off behind {cuts:?}");
     let told = unwrapped(&ran.expect(1).stderr);
-    assert!(told.contains("Nothing was lost"), "{what}: {told}");
+    // Where a member fails while another one stands still, the recorder does not know for sure.
+    let is_sound = told.contains("Nothing was lost") || told.contains("Up to");
+    assert!(is_sound, "{what}: {told}");
     for name in &lost {
         assert!(told.contains(*name), "{what}: {told}");
     }

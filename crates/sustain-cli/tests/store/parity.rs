@@ -402,6 +402,26 @@ fn what_no_parity_protected_is_told_after_a_repair() {
 }
 
 #[test]
+fn each_member_of_a_mirror_is_rebuilt_also_the_one_that_has_all_parity() {
+    let place = Place::new();
+    let create = ["create", "a", "b", "--slot", "1MiB", "--size", "40MiB"];
+    place
+        .run(&[&create[..], &["--no-prewrite"]].concat())
+        .expect(0);
+    fs::write(place.path("in"), content(100_000)).unwrap();
+    // The store has no parity by default, and the recording has one group.
+    let record = ["record", "--from", "in", "a", "b", "--parity", "1"];
+    place.run(&record).expect(0);
+    for (gone, other) in [("a", "b"), ("b", "a")] {
+        fs::remove_file(place.path(gone)).unwrap();
+        place
+            .run(&["repair", other, "--onto", gone, "--same-disk"])
+            .expect(0);
+        place.run(&["verify", "a", "b"]).expect(0);
+    }
+}
+
+#[test]
 fn what_cannot_be_rebuilt_or_cannot_be_a_new_member_is_refused() {
     let place = Place::new();
     create(&place, [24, 24, 24, 24], "1");

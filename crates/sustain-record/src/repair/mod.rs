@@ -113,7 +113,7 @@ impl Store {
 
     /// Refuses to begin where more members are missing than parity replaces: most likely some were
     /// not named.
-    fn check_loss(&self, onto: &Onto) -> Result<(), RecordError> {
+    fn check_loss(&mut self, onto: &Onto) -> Result<(), RecordError> {
         if onto.name.is_empty() {
             return Err(RecordError::Usage("the new member has no name".to_owned()));
         }
@@ -121,7 +121,11 @@ impl Store {
         let (Some(groups), missing) = (groups, self.not_given().len()) else {
             return Ok(());
         };
+        // All parity may have been on the members that are lost: starts tell of it, too.
+        let asked = self.recordings()?.into_iter();
+        let asked = asked.filter_map(|recording| recording.parities).max();
         let parities = groups.find(WHY)?.parities().max(self.parities());
+        let parities = parities.max(asked.unwrap_or(0));
         if onto.accept_loss || missing <= usize::from(parities) {
             return Ok(());
         }

@@ -36,6 +36,8 @@ mod frames;
 mod history;
 #[path = "simulation/inlet.rs"]
 mod inlet;
+#[path = "simulation/interrupted_repair.rs"]
+mod interrupted_repair;
 #[path = "simulation/member_appends.rs"]
 mod member_appends;
 #[path = "simulation/outcome.rs"]
@@ -92,6 +94,12 @@ const PARITY: Family = Family {
     plan_of: Plan::of_parity,
     replay: "one_seed_of_parity",
 };
+const PARITY_ON_MANY: Family = Family {
+    usual: 60,
+    all: 300,
+    plan_of: Plan::of_parity_on_many,
+    replay: "one_seed_of_parity_on_many",
+};
 const PINS_THAT_ARE_CUT: Family = Family {
     usual: 200,
     all: 300,
@@ -146,12 +154,12 @@ const PINS_THAT_FAILED: [u64; 5] = [475, 102_193, 202_975, 603_220, 815_986];
 /// The same of pins that are cut.
 const CUT_PINS_THAT_FAILED: [u64; 7] = [908, 1200, 2194, 23_502, 104_543, 603_220, 709_294];
 /// The same with parity.
-const PARITY_THAT_FAILED: [u64; 57] = [
+const PARITY_THAT_FAILED: [u64; 58] = [
     287, 472, 770, 788, 975, 1158, 3310, 5572, 6315, 14_877, 15_209, 20_193, 20_270, 20_449,
     22_010, 23_356, 1189, 102, 108, 236, 1488, 1913, 2197, 1592, 140, 1718, 3020, 3029, 4250, 4926,
     5660, 5821, 6121, 3092, 1381, 3930, 6900, 21_842, 15_493, 60_338, 60_602, 61_121, 62_364,
     62_283, 62_778, 62_942, 63_830, 64_036, 64_331, 70_289, 71_428, 75_656, 71_783, 86_863, 90_128,
-    300_695, 600_474,
+    300_695, 600_474, 640_112,
 ];
 
 /// No seed takes nearly so long: whoever does hangs.
@@ -189,7 +197,13 @@ fn seeds_hold_the_promise_where_parity_protects() {
     hold(&PARITY, 0..PARITY.usual);
 }
 
-/// The same, and the power fails while the tables of pins are written.
+/// The same on up to 12 members.
+#[test]
+fn seeds_hold_the_promise_where_parity_protects_many_members() {
+    hold(&PARITY_ON_MANY, 0..PARITY_ON_MANY.usual);
+}
+
+/// Rings of which stretches are pinned, and the power fails while the tables of pins are written.
 #[test]
 fn seeds_hold_the_promise_where_power_fails_while_pins_change() {
     hold(&PINS_THAT_ARE_CUT, 0..PINS_THAT_ARE_CUT.usual);
@@ -205,7 +219,15 @@ fn rings_that_are_cut_hold_it_too() {
 #[test]
 #[ignore = "takes most of a minute: scripts/long runs it"]
 fn the_rest_of_the_seeds_holds_it_too() {
-    for family in [RECORDINGS, SPLITS, PINS, PARITY, PINS_THAT_ARE_CUT] {
+    let families = [
+        RECORDINGS,
+        SPLITS,
+        PINS,
+        PARITY,
+        PARITY_ON_MANY,
+        PINS_THAT_ARE_CUT,
+    ];
+    for family in families {
         hold(&family, family.usual..family.all);
     }
 }
@@ -267,6 +289,13 @@ fn one_seed() {
 #[ignore = "replays the seed that SUSTAIN_SEED names"]
 fn one_seed_of_parity() {
     replay(Plan::of_parity);
+}
+
+/// The same on many members.
+#[test]
+#[ignore = "replays the seed that SUSTAIN_SEED names"]
+fn one_seed_of_parity_on_many() {
+    replay(Plan::of_parity_on_many);
 }
 
 /// The same where recordings are split.

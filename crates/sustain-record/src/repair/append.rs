@@ -4,8 +4,8 @@
 use uuid::Uuid;
 
 use crate::format::{
-    AppendPlace, CONTROL_STREAM, Descriptor, Kind, PieceChecksums, append_bytes_for, crc32c,
-    encode_append, is_filled_with_zeros,
+    AppendPlace, BLOCK_BYTES, CONTROL_STREAM, Descriptor, Kind, PieceChecksums, append_bytes_for,
+    crc32c, encode_append, is_filled_with_zeros,
 };
 use crate::reading::bytes::SharedBytes;
 use crate::reading::examine::{Slot, examine};
@@ -34,6 +34,13 @@ impl DraftAppend {
         }
         let bytes = encode_append(&descriptor, payload, marks);
         DraftAppend { descriptor, bytes }
+    }
+
+    /// Its payload.
+    pub(super) fn payload(&self) -> &[u8] {
+        let payload = self.bytes.get(BLOCK_BYTES..).unwrap_or_default();
+        let payload_bytes = self.descriptor.payload_bytes as usize;
+        payload.get(..payload_bytes).unwrap_or_default()
     }
 }
 

@@ -7,7 +7,7 @@ use super::copy::SlotCopy;
 use super::draft::{APPEND_BYTES_MIN, Hole, SlotDraft};
 use super::marks::{end_note, mark_of, sequence_of, start_note};
 use crate::error::RecordError;
-use crate::format::Kind;
+use crate::format::{Kind, StartNote};
 
 /// Of so many appends of parity that come next, the first that fits is taken.
 const CHOICES_MAX: usize = 64;
@@ -26,11 +26,19 @@ impl SlotCopy<'_> {
     }
 
     /// Puts starts where appends say that they lay. In a slot behind all that is known, one begins
-    /// a recording of which only parity is left.
-    pub(super) fn add_starts(&mut self, draft: &mut SlotDraft) -> Result<(), RecordError> {
+    /// a recording of which only parity is left. `next` is the slot behind it, as far as that has
+    /// data.
+    pub(super) fn add_starts(
+        &mut self,
+        draft: &mut SlotDraft,
+        next: Option<&SlotDraft>,
+    ) -> Result<(), RecordError> {
         let mut starts = draft.starts();
         let mut recording = draft.recording();
-        if recording.is_none() && self.owed_end.is_none() {
+        if let Some((named, at_bytes)) = self.named_start(draft, next) {
+            recording = Some(named);
+            starts.insert(at_bytes);
+        } else if recording.is_none() && self.owed_end.is_none() {
             let last = self.last.as_ref();
             let first = self.parity.recording();
             recording = first.filter(|first| draft.may_be_of(*first, last));
@@ -59,6 +67,24 @@ impl SlotCopy<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The recording of which a slot without data had the start, and where, as the start that is
+    /// there behind it says. Nothing but these marks may have been on the member.
+    fn named_start(&self, draft: &SlotDraft, next: Option<&SlotDraft>) -> Option<(u32, u32)> {
+        let behind = next?.appends().next()?;
+        if draft.recording().is_some() || behind.descriptor.kind != Kind::Start {
+            return None;
+        }
+        let named = StartNote::from_json(behind.payload())
+            .ok()?
+            .previous_start?;
+        let marks = self.from.found.marks.iter().map(|mark| &mark.descriptor);
+        let earlier = marks.map(|mark| mark.recording);
+        let recording = earlier
+            .filter(|one| *one < behind.descriptor.recording)
+            .max()?;
+        (named.slot_serial == draft.slot_serial).then_some((recording, named.slot_offset_bytes))
     }
 
     /// Puts an end mark at an offset behind all else in a slot, if there is room and another member

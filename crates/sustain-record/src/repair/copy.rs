@@ -314,7 +314,7 @@ impl<'a> SlotCopy<'a> {
         }
         self.next_sequence = next.and_then(SlotDraft::least_sequence);
         self.leave_out_of_earlier(draft.recording());
-        self.add_starts(&mut draft)?;
+        self.add_starts(&mut draft, next)?;
         let told_last = next.and_then(|next| next.first()?.previous);
         let told_last = told_last.filter(|told| told.slot_serial == draft.slot_serial);
         let recording_behind = next.and_then(SlotDraft::recording);

@@ -88,10 +88,15 @@ impl Store {
     ///
     /// # Errors
     /// The same as of [`Store::repair_onto`].
-    pub fn repair_onto_simulated(&mut self, disk: &SimulatedDisk) -> Result<Repaired, RecordError> {
+    pub fn repair_onto_simulated(
+        &mut self,
+        disk: &SimulatedDisk,
+        stop: &Stop,
+        observer: &mut dyn FnMut(RepairEvent),
+    ) -> Result<Repaired, RecordError> {
         self.check_repairable()?;
         let replacement = self.replacement_on(disk)?;
-        self.repair_with(replacement, &Stop::default(), &mut |_| ())
+        self.repair_with(replacement, stop, observer)
     }
 
     fn check_repairable(&self) -> Result<(), RecordError> {

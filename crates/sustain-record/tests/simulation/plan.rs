@@ -306,6 +306,18 @@ impl Plan {
         plan
     }
 
+    /// The same on up to 12 members.
+    pub fn of_parity_on_many(seed: u64) -> Plan {
+        let mut plan = Plan::of_parity(seed);
+        let mut draw = Draw::new(seed ^ 0x3A4E_0000_0000_0000);
+        let members = draw.between(6, 12) as usize;
+        while plan.members.len() < members {
+            let like = draw.below(plan.members.len() as u64) as usize;
+            plan.members.push(plan.members[like].clone());
+        }
+        plan
+    }
+
     /// Rings of which stretches are pinned, in recordings that are split now and then.
     pub fn of_pins(seed: u64) -> Plan {
         let mut plan = match seed % 3 {

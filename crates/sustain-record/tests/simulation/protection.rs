@@ -16,6 +16,7 @@ use uuid::Uuid;
 use crate::bench::Bench;
 use crate::check::{Given, ReadBack, View, is_accounted};
 use crate::history::{Append, History, Recorded};
+use crate::interrupted_repair::check_interrupted_repair;
 use crate::spans::Spans;
 
 /// Checks what parity promises of a store that nothing but the recorder has touched. Returns what
@@ -24,6 +25,7 @@ pub fn check_parity(bench: &mut Bench) -> Vec<&'static str> {
     let mut met = check_protection(bench);
     met.extend(check_restoring(bench));
     met.extend(check_repair(bench));
+    met.extend(check_interrupted_repair(bench));
     met
 }
 
@@ -73,7 +75,8 @@ fn check_repair(bench: &mut Bench) -> Vec<&'static str> {
     for member in &lost {
         let mut store = bench.open_without_all(&left, Mode::Read);
         store.recordings().expect("the recordings can be listed");
-        let repaired = store.repair_onto_simulated(&bench.disks[*member]);
+        let repaired =
+            store.repair_onto_simulated(&bench.disks[*member], &Stop::default(), &mut |_| ());
         let repaired = repaired.expect("it can be rebuilt");
         is_protected &= repaired.tally.unprotected_groups == 0;
         left.remove(member);
@@ -144,7 +147,7 @@ fn leave_little(bench: &mut Bench, member: usize, mut bytes: Vec<u8>) {
 }
 
 /// Where recordings begin in a ring, by sequence, before anything of the store is lost.
-fn begins(bench: &Bench) -> BTreeMap<Uuid, u64> {
+pub fn begins(bench: &Bench) -> BTreeMap<Uuid, u64> {
     let mut store = bench.open_without_all(&BTreeSet::new(), Mode::Read);
     let listed = store.recordings().expect("the recordings can be listed");
     let begins = listed
@@ -155,7 +158,7 @@ fn begins(bench: &Bench) -> BTreeMap<Uuid, u64> {
 
 /// Reads a store without some members, and checks that all that was protected comes back, from where
 /// recordings begin in a ring.
-fn check_what_is_owed(bench: &Bench, gone: &BTreeSet<usize>, begins: &BTreeMap<Uuid, u64>) {
+pub fn check_what_is_owed(bench: &Bench, gone: &BTreeSet<usize>, begins: &BTreeMap<Uuid, u64>) {
     let mut store = bench.open_without_all(gone, Mode::Read);
     let listed = store.recordings().expect("the recordings can be listed");
     let found = readable(
@@ -348,7 +351,8 @@ fn check_owed<'a>(
     }
 }
 
-fn failed(history: &History) -> BTreeSet<usize> {
+/// The members that have failed in any recording.
+pub fn failed(history: &History) -> BTreeSet<usize> {
     let recordings = history.recordings.iter();
     recordings
         .flat_map(|one| one.failed.iter().copied())

@@ -167,7 +167,11 @@ impl SlotDraft {
         let lost_bytes = self
             .around(hole)
             .is_some_and(|(before, after)| has_bytes_between(before, after));
-        is_long && !self.lost.iter().any(overlaps) && !lost_bytes
+        // Nothing of a recording comes behind its end mark.
+        let mut before = self.appends.iter().rev();
+        let before = before.find(|append| end_of(append) <= hole.range.start);
+        let is_behind_end = before.is_some_and(|append| append.descriptor.kind == Kind::End);
+        is_long && !is_behind_end && !self.lost.iter().any(overlaps) && !lost_bytes
     }
 
     /// The appends before and behind a hole, if both are in the slot.

@@ -230,9 +230,7 @@ impl History {
         let recording = self.recordings.last_mut().unwrap();
         recording.streams = recording.facts.borrow().clone();
         if let Some((standing, _)) = &result {
-            let members = standing.members.iter().enumerate();
-            let failed = members.filter(|(_, member)| member.state == MemberState::Failed);
-            recording.failed.extend(failed.map(|(index, _)| index));
+            recording.failed.extend(failed_in(standing));
         }
         recording.result = result;
         recording.is_cut = is_cut;
@@ -433,6 +431,12 @@ impl History {
 
     /// Checks what the recorder shows to everyone.
     pub fn shown(&mut self, standing: &RecordingProgress) {
+        // One that was given up has failed no request, and a crash may come before the end.
+        for member in failed_in(standing) {
+            if self.recordings.last_mut().unwrap().failed.insert(member) {
+                self.cover();
+            }
+        }
         let recording = self.recordings.last_mut().unwrap();
         let written_bytes = standing.members.iter().map(|member| member.bytes).sum();
         let limit = (standing.time_s, written_bytes, standing.limited_by.clone());
@@ -831,4 +835,11 @@ impl History {
             }
         }
     }
+}
+
+/// The members that the recorder shows as failed.
+fn failed_in(standing: &RecordingProgress) -> impl Iterator<Item = usize> {
+    let members = standing.members.iter().enumerate();
+    let failed = members.filter(|(_, member)| member.state == MemberState::Failed);
+    failed.map(|(index, _)| index)
 }

@@ -202,11 +202,26 @@ pub fn check_what_is_owed(bench: &Bench, gone: &BTreeSet<usize>, begins: &BTreeM
                     && append.payload.end <= recorded.protected[stream]
                     && append.sequence >= from_sequence
                     && on_ring.contains(&(index, append.group))
+                    && !is_second(&history, append, &on_ring)
             };
             let owed = history.appends.iter().filter(is_owed);
             check_owed(&view, owed, read, gone);
         }
     }
+}
+
+/// Whether an append has again what another one had, because the member of that failed, and a ring has
+/// overwritten the group of that. What was protected by that one may not be by this.
+fn is_second(history: &History, append: &Append, on_ring: &BTreeSet<(usize, u64)>) -> bool {
+    let mut appends = history.appends.iter();
+    appends.any(|first| {
+        (first.recording, first.stream, first.kind)
+            == (append.recording, append.stream, append.kind)
+            && first.sequence < append.sequence
+            && first.payload.start < append.payload.end
+            && append.payload.start < first.payload.end
+            && !on_ring.contains(&(first.recording, first.group))
+    })
 }
 
 /// The most groups that are damaged. Opening finds its way past a few lost descriptors, not past any

@@ -1,10 +1,11 @@
 //! `sustain repair`: rebuilds a lost member of a store with parity onto a new one.
 
 use sustain::Stop;
-use sustain::disk::clock::Clock;
+use sustain::disk::clock::{Clock, Timestamp};
 use sustain::host::Roots;
+use sustain::record::RecordError;
 use sustain::record::document::repair_document;
-use sustain::record::repair::RepairEvent;
+use sustain::record::repair::{RecordingBeside, Repair, RepairEvent, Repaired, SETTLED_AFTER_NS};
 use sustain::record::store::{Mode, Onto, Store};
 use sustain::report::terminal::repair_text;
 
@@ -14,42 +15,31 @@ use crate::exit::Exit;
 use crate::flags::repair::RepairFlags;
 use crate::interrupt;
 
+/// How often it is looked whether a recording has ended.
+const LOOK_NS: u64 = 100_000_000;
+
 pub(crate) fn run(flags: &RepairFlags) -> anyhow::Result<Exit> {
     let all: Vec<String> = flags.members.iter().chain([&flags.onto]).cloned().collect();
     stores::check_result(flags.json.as_deref(), &all)?;
     let stop = Stop::default();
     interrupt::watch(&stop, super::say)?;
     let begun_at = Clock::Real.now();
-    let mut store = stores::open(&flags.members, Mode::Read)?;
-    // Members that are there and lack something are found with the recordings.
-    store.recordings()?;
-    let onto = Onto {
-        name: flags.onto.clone(),
-        destroy: flags.destroy.clone(),
-        same_disk: flags.same_disk,
-        accept_loss: flags.accept_loss,
+    let store = stores::open(&flags.members, Mode::Read)?;
+    let mut rebuilding = Rebuilding {
+        flags,
+        stop: &stop,
+        progress: ProgressLine::new("rebuilding"),
+        notes: Vec::new(),
     };
-    let slot_bytes = u64::from(store.slot_bytes);
-    let mut progress = ProgressLine::new("rebuilding");
-    let mut notes = Vec::new();
-    let mut observer = |event| match event {
-        RepairEvent::Note(note) => {
-            progress.note(&format!("note: {note}"));
-            notes.push(note);
-        }
-        RepairEvent::Written {
-            slots_done,
-            slots_all,
-        } => progress.update(slots_done * slot_bytes, Some(slots_all * slot_bytes)),
-    };
-    let repaired = store.repair_onto(&onto, &Roots::default(), &stop, &mut observer);
-    progress.finish();
+    let rebuilt = rebuilding.run(store);
+    rebuilding.progress.finish();
+    let (store, repaired) = rebuilt?;
     let elapsed_s = Clock::Real.now().since_ns(begun_at) as f64 / 1e9;
-    let repaired = repaired?;
     let missing_bytes = match repaired.still_missing.is_empty() {
         true => Some(missing_bytes(&all)?),
         false => None,
     };
+    let notes = rebuilding.notes;
     let document = repair_document(&store, &repaired, (elapsed_s, missing_bytes), &notes);
     let text = repair_text(&document, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;
@@ -57,6 +47,101 @@ pub(crate) fn run(flags: &RepairFlags) -> anyhow::Result<Exit> {
         (0, None | Some(0)) => Exit::Done,
         _ => Exit::Failed,
     })
+}
+
+/// A repair, and what its user hears of it.
+struct Rebuilding<'a> {
+    flags: &'a RepairFlags,
+    stop: &'a Stop,
+    progress: ProgressLine,
+    notes: Vec<String>,
+}
+
+impl Rebuilding<'_> {
+    /// Rebuilds the member. Beside a recording, what can be first, and the rest when it has ended.
+    fn run(&mut self, mut store: Store) -> anyhow::Result<(Store, Repaired)> {
+        loop {
+            // Members that are there and lack something are found with the recordings.
+            store.recordings()?;
+            let mut beside = store.recording_beside()?;
+            if let Some(before) = beside {
+                self.note(
+                    "the store is being recorded to: what can be rebuilt beside the recording is, \
+                     and gives way to it; the rest follows when it has ended",
+                );
+                self.wait(|begun_at| Clock::Real.now().since_ns(begun_at) < SETTLED_AFTER_NS)?;
+                store = self.reopened()?;
+                let now = store.recording_beside()?;
+                if now.is_some_and(|now| now.recording != before.recording) {
+                    continue;
+                }
+                beside = now.map(|_| before);
+            }
+            match self.rebuild(&mut store, beside)? {
+                Repair::Complete(repaired) => return Ok((store, repaired)),
+                Repair::SoFar => {
+                    self.note("all that can be is rebuilt: it is waited for the recording to end");
+                    self.wait(|_| store.is_recorded_to() == Some(true))?;
+                    store = self.reopened()?;
+                }
+            }
+        }
+    }
+
+    fn rebuild(
+        &mut self,
+        store: &mut Store,
+        beside: Option<RecordingBeside>,
+    ) -> anyhow::Result<Repair> {
+        let onto = Onto {
+            name: self.flags.onto.clone(),
+            destroy: self.flags.destroy.clone(),
+            same_disk: self.flags.same_disk,
+            accept_loss: self.flags.accept_loss,
+        };
+        let slot_bytes = u64::from(store.slot_bytes);
+        let (roots, stop) = (Roots::default(), self.stop);
+        let mut observer = |event| match event {
+            RepairEvent::Note(note) => self.note(&note),
+            RepairEvent::Written {
+                slots_done,
+                slots_all,
+            } => {
+                let all_bytes = Some(slots_all * slot_bytes);
+                self.progress.update(slots_done * slot_bytes, all_bytes);
+            }
+        };
+        Ok(store.repair_onto(&onto, beside, (&roots, stop), &mut observer)?)
+    }
+
+    fn note(&mut self, note: &str) {
+        self.progress.note(&format!("note: {note}"));
+        self.notes.push(note.to_owned());
+    }
+
+    fn reopened(&self) -> anyhow::Result<Store> {
+        let mut store = Store::open(&self.flags.members, Mode::Read, &Roots::default())?;
+        store.recordings()?;
+        Ok(store)
+    }
+
+    /// Waits as long as this is so, which is told when the waiting began.
+    fn wait(&self, is_so: impl Fn(Timestamp) -> bool) -> anyhow::Result<()> {
+        let begun_at = Clock::Real.now();
+        while is_so(begun_at) {
+            if self.stop.reason().is_some() {
+                let onto = &self.flags.onto;
+                let words = format!(
+                    "interrupted before the recording had ended, so {onto} is not complete: the \
+                     same command goes on where it ended"
+                );
+                return Err(RecordError::Interrupted(words).into());
+            }
+            let clock = Clock::Real;
+            clock.wait_until(clock.now() + LOOK_NS);
+        }
+        Ok(())
+    }
 }
 
 /// What the recordings of a store lack on all its members.

@@ -18,7 +18,9 @@ Examples:
       lacks or what is damaged there is put back, and all else on it stays.
 
 To replace a member that still works, leave it out. The members that are there are only read. If
-the command is interrupted, the same command goes on where it ended. Exit codes: 0 all that the
+the command is interrupted, the same command goes on where it ended. Beside a recording that goes on
+without the lost member it rebuilds what it can, gives way to the recorder whenever data has to
+wait, and does the rest when the recording has ended. Exit codes: 0 all that the
 lost member had is on the new one; 1 some of it is lost, because more is missing than parity
 replaces, or a member could not be read or written; 2 usage error or refused member; 130
 interrupted.";

@@ -2,9 +2,9 @@
 //! mid-recording, and what cannot protect anything is refused.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::FileExt;
-use std::process::Stdio;
+use std::process::{Child, ChildStdin, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -122,6 +122,79 @@ fn members_that_are_cut_off_in_mid_recording_take_nothing_with_them() {
     }
 }
 
+/// A recording that was begun, and where its stream comes from.
+fn begun(place: &Place, arguments: &[&str]) -> (Child, ChildStdin) {
+    let mut command = place.command(&[&["record"], arguments].concat());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut recorder = command.stderr(Stdio::piped()).spawn().unwrap();
+    let source = recorder.stdin.take().unwrap();
+    (recorder, source)
+}
+
+/// Cuts the file of a member off, with slots of 1 MiB.
+fn cut(place: &Place, name: &str) {
+    // Before anything is on it, the superblocks that are renewed make it long again.
+    let has_begun = || {
+        let mut magic = [0; 8];
+        let file = File::open(place.path(name)).unwrap();
+        file.read_exact_at(&mut magic, 1 << 20).is_ok() && magic == *b"SUSTAPND"
+    };
+    assert!((0..1_000_000).any(|_| has_begun()), "it never began");
+    let file = OpenOptions::new().write(true).open(place.path(name));
+    file.unwrap().set_len(8192).unwrap();
+}
+
+#[test]
+fn a_member_is_rebuilt_beside_a_recording_and_complete_when_that_has_ended() {
+    let place = Place::new();
+    create(&place, [60; 4], "1");
+    let content = content(30_000_000);
+    let (mut recorder, mut source) = begun(&place, &MEMBERS);
+    source.write_all(&content[..8_000_000]).unwrap();
+    cut(&place, "c");
+    source.write_all(&content[8_000_000..16_000_000]).unwrap();
+    let there = ["a", "b", "d"];
+    let flags = ["--onto", "new", "--same-disk", "--json", "repaired"];
+    let mut command = place.command(&[&["repair"], &there[..], &flags].concat());
+    let mut rebuilder = command.stderr(Stdio::piped()).spawn().unwrap();
+    let told = BufReader::new(rebuilder.stderr.take().unwrap());
+    let mut told = told.lines().map(Result::unwrap);
+    assert!(told.any(|line| line.contains("being recorded to")));
+    assert!(told.any(|line| line.contains("waited for the recording to end")));
+    assert!(recorder.try_wait().unwrap().is_none(), "it goes on");
+    source.write_all(&content[16_000_000..]).unwrap();
+    drop(source);
+    let recorded = ran(recorder.wait_with_output().unwrap()).expect(1);
+    let recorded = unwrapped(&recorded.stderr);
+    assert!(recorded.contains("Nothing was lost"), "{recorded}");
+    let rest: Vec<String> = told.collect();
+    assert_eq!(rebuilder.wait().unwrap().code(), Some(0), "{rest:?}");
+    let repaired = json_of(&place.read("repaired"));
+    assert!(repaired["kept_bytes"].as_u64() > Some(0), "{repaired}");
+    let members = ["a", "b", "new", "d"];
+    place.run(&[&["verify"], &members[..]].concat()).expect(0);
+    for gone in ["", "a", "b", "new", "d"] {
+        let there = members.iter().filter(|name| **name != gone);
+        let there: Vec<&str> = there.copied().collect();
+        assert!(extracted(&place, &there) == content, "without {gone}");
+    }
+}
+
+#[test]
+fn beside_a_ring_nothing_is_rebuilt() {
+    let place = Place::new();
+    create(&place, [60; 4], "1");
+    let (recorder, mut source) = begun(&place, &[&["--ring"], &MEMBERS[..]].concat());
+    source.write_all(&content(8_000_000)).unwrap();
+    cut(&place, "c");
+    let flags = ["--onto", "new", "--same-disk"];
+    let told = place.refusal(&[&["repair", "a", "b", "d"], &flags[..]].concat());
+    assert!(unwrapped(&told).contains("in a ring"), "{told}");
+    assert!(!place.path("new").exists());
+    drop(source);
+    ran(recorder.wait_with_output().unwrap());
+}
+
 fn cut_off(round: usize, members: &[&'static str], parities: usize) {
     let place = Place::new();
     create_on(
@@ -131,11 +204,7 @@ fn cut_off(round: usize, members: &[&'static str], parities: usize) {
         &parities.to_string(),
     );
     let content = content(20_000_000 + round);
-    let record = [&["record", "--json", "r"], members].concat();
-    let mut command = place.command(&record);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut recorder = command.stderr(Stdio::piped()).spawn().unwrap();
-    let mut source = recorder.stdin.take().unwrap();
+    let (recorder, mut source) = begun(&place, &[&["--json", "r"], members].concat());
     let first = round * 7 % members.len();
     let lost = (0..parities).map(|more| members[(first + more) % members.len()]);
     let lost: Vec<&str> = lost.collect();
@@ -148,15 +217,7 @@ fn cut_off(round: usize, members: &[&'static str], parities: usize) {
     for (name, cut_at) in lost.iter().zip(&cuts) {
         source.write_all(&content[sent..*cut_at]).unwrap();
         sent = *cut_at;
-        // Before anything is on it, the superblocks that are renewed make it long again.
-        let has_begun = || {
-            let mut magic = [0; 8];
-            let file = File::open(place.path(name)).unwrap();
-            file.read_exact_at(&mut magic, 1 << 20).is_ok() && magic == *b"SUSTAPND"
-        };
-        assert!((0..1_000_000).any(|_| has_begun()), "it never began");
-        let file = OpenOptions::new().write(true).open(place.path(name));
-        file.unwrap().set_len(8192).unwrap();
+        cut(&place, name);
     }
     source.write_all(&content[sent..]).unwrap();
     drop(source);

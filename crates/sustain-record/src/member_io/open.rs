@@ -9,6 +9,7 @@ use sustain_disk::engine::{
 };
 use sustain_disk::error::Error;
 use sustain_disk::target::Target;
+use sustain_targets::RecordersBeside;
 
 use super::ahead::{AHEAD_MAX, Ahead};
 use super::orders::BUFFER_BYTES;
@@ -65,6 +66,13 @@ impl MemberIo {
         }
         let engine = engine_over(driven.files()?, driven.limits(limits_for(names.len())))?;
         MemberIo::over(driven.around(engine, &Clock::Real)?, Clock::Real, names)
+    }
+
+    /// The same, and requests wait whenever data of recorders on these disks has to.
+    pub(crate) fn yielding_to(mut self, recorders: RecordersBeside) -> MemberIo {
+        let engine = self.engine.take();
+        self.engine = engine.map(|engine| recorders.let_pass(engine, &self.clock));
+        self
     }
 
     /// Makes the access over an engine whose targets have these names.

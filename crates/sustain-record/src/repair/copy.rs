@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::append::{DraftAppend, appends_in, is_filler};
 use super::draft::SlotDraft;
+use super::marks::mark_of;
 use super::old_members::OldMembers;
 use super::parity_queue::ParityQueue;
 use super::protected_slots::ProtectedSlots;
@@ -287,7 +288,8 @@ impl<'a> SlotCopy<'a> {
         let told_last = told_last.filter(|told| told.slot_serial == slot_serial);
         let has_last =
             told_last.is_none_or(|told| draft.last().map(|last| last.place) >= Some(told));
-        if !is_whole || !is_complete || !has_last || draft.has_holes() {
+        let lacks_end = next.is_none() && self.lacks_end(&draft);
+        if !is_whole || !is_complete || !has_last || lacks_end || draft.has_holes() {
             return None;
         }
         for (append, _) in own {
@@ -295,6 +297,15 @@ impl<'a> SlotCopy<'a> {
         }
         draft.set_kept();
         Some(draft)
+    }
+
+    /// Whether a slot behind which nothing is lacks the end mark of its recording, which went on
+    /// when the slot was rebuilt.
+    fn lacks_end(&self, draft: &SlotDraft) -> bool {
+        draft.last().is_some_and(|last| {
+            let end = mark_of(&self.from.found, last.recording, Kind::End);
+            last.kind != Kind::End && end.is_some()
+        })
     }
 
     /// Notes that the member has an append: parity of a group is not put there twice.

@@ -2,6 +2,7 @@
 //! keeps no state but what it has written, so it can be interrupted and goes on.
 
 mod append;
+mod beside;
 mod complete;
 mod copy;
 mod draft;
@@ -19,6 +20,7 @@ use sustain_host::Roots;
 use sustain_targets::{SimulatedDisk, Stop};
 use uuid::Uuid;
 
+pub use self::beside::{RecordingBeside, SETTLED_AFTER_NS};
 use self::copy::SlotCopy;
 use self::old_members::OldMembers;
 use self::replacement_writer::ReplacementWriter;
@@ -59,8 +61,19 @@ pub struct Repaired {
     pub still_missing: Vec<Missing>,
 }
 
+/// How far a repair has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Repair {
+    /// The member is one of the store again.
+    Complete(Repaired),
+    /// Beside a recording all is on the member that could be. It is not complete before the same
+    /// call is made once more when the recording has ended.
+    SoFar,
+}
+
 impl Store {
-    /// Rebuilds a missing member onto a new one. The store must be open for reading.
+    /// Rebuilds a missing member onto a new one. The store must be open for reading. `beside` is
+    /// the recording that goes on meanwhile, if there is one.
     ///
     /// # Errors
     /// [`RecordError::Usage`], [`RecordError::Target`] and [`RecordError::Member`] before anything
@@ -69,11 +82,11 @@ impl Store {
     pub fn repair_onto(
         &mut self,
         onto: &Onto,
-        roots: &Roots,
-        stop: &Stop,
+        beside: Option<RecordingBeside>,
+        (roots, stop): (&Roots, &Stop),
         observer: &mut dyn FnMut(RepairEvent),
-    ) -> Result<Repaired, RecordError> {
-        self.check_repairable()?;
+    ) -> Result<Repair, RecordError> {
+        self.check_repairable(beside)?;
         self.check_loss(onto)?;
         let mut prepares = |event| {
             if let CreateEvent::Note(note) = event {
@@ -81,10 +94,10 @@ impl Store {
             }
         };
         let replacement = self.replacement(onto, roots, stop, &mut prepares)?;
-        self.repair_with(replacement, stop, observer)
+        self.repair_with(replacement, beside, stop, observer)
     }
 
-    /// The same onto a disk of a simulated machine.
+    /// The same onto a disk of a simulated machine, where nothing is recorded meanwhile.
     ///
     /// # Errors
     /// The same as of [`Store::repair_onto`].
@@ -93,19 +106,19 @@ impl Store {
         disk: &SimulatedDisk,
         stop: &Stop,
         observer: &mut dyn FnMut(RepairEvent),
-    ) -> Result<Repaired, RecordError> {
-        self.check_repairable()?;
+    ) -> Result<Repair, RecordError> {
+        self.check_repairable(None)?;
         let replacement = self.replacement_on(disk)?;
-        self.repair_with(replacement, stop, observer)
+        self.repair_with(replacement, None, stop, observer)
     }
 
-    fn check_repairable(&self) -> Result<(), RecordError> {
-        let superblocks = || self.members.iter().map(|member| &member.superblock);
-        if self.is_recorded_to() != Some(false) {
+    fn check_repairable(&mut self, beside: Option<RecordingBeside>) -> Result<(), RecordError> {
+        if beside.is_none() && self.is_recorded_to() != Some(false) {
             return Err(RecordError::Usage(
                 "the store is being recorded to: repair it when the recording has ended".to_owned(),
             ));
         }
+        let superblocks = || self.members.iter().map(|member| &member.superblock);
         if superblocks().any(|superblock| superblock.pins.iter().any(Pin::is_set)) {
             return Err(RecordError::Usage(
                 "the store has pins, and what only a pin keeps cannot be rebuilt yet: extract what \
@@ -144,9 +157,10 @@ impl Store {
     fn repair_with(
         &mut self,
         mut replacement: Replacement,
+        beside: Option<RecordingBeside>,
         stop: &Stop,
         observer: &mut dyn FnMut(RepairEvent),
-    ) -> Result<Repaired, RecordError> {
+    ) -> Result<Repair, RecordError> {
         let groups = self.members.iter().find_map(|member| member.groups.clone());
         let groups = groups.expect("a store with a replacement has parity");
         let found = groups.find(WHY)?;
@@ -161,7 +175,7 @@ impl Store {
             slots_begun: superblock.slots_begun,
             under_way: VecDeque::new(),
         };
-        let from = OldMembers::new(self, (groups, found));
+        let from = OldMembers::new(self, (groups, found), beside);
         let mut copy = SlotCopy::new(replacement.io_beside(self)?, from, &mut writer);
         let behind = copy.run(&mut |slots_done, slots_all| {
             observer(RepairEvent::Written {
@@ -180,6 +194,9 @@ impl Store {
         copy.flush()?;
         // What was read ahead in vain may be in flight, and the members are looked at again.
         drop(copy);
+        if beside.is_some() {
+            return Ok(Repair::SoFar);
+        }
         if self.was_recorded_to_since()? {
             return Err(RecordError::Interrupted(format!(
                 "the store was recorded to meanwhile, so {} is not complete yet: the same command \
@@ -195,7 +212,7 @@ impl Store {
         superblock.end_slot = end_slot;
         replacement.write_superblock(self)?;
         let still_missing = self.not_given().into_iter();
-        Ok(Repaired {
+        Ok(Repair::Complete(Repaired {
             member,
             uuid,
             name: replacement.name,
@@ -203,6 +220,6 @@ impl Store {
             still_missing: still_missing
                 .filter(|missing| missing.index != member)
                 .collect(),
-        })
+        }))
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::append::{DraftAppend, is_filler};
+use super::beside::RecordingBeside;
 use crate::error::RecordError;
 use crate::format::{GroupList, Kind, marks_range, payload_range, verify_payload};
 use crate::member_io::{AheadId, MemberIo, ReadOrder};
@@ -20,6 +21,8 @@ pub(super) struct OldMembers<'a> {
     groups: Arc<StoreGroups>,
     pub(super) found: Arc<FoundGroups>,
     identities: Vec<Option<AppendIdentity>>,
+    /// The recording that goes on meanwhile.
+    beside: Option<RecordingBeside>,
     /// What is read already, or is being read.
     ahead: HashMap<ReadOrder, AheadId>,
 }
@@ -28,9 +31,11 @@ impl<'a> OldMembers<'a> {
     pub(super) fn new(
         store: &'a Store,
         (groups, found): (Arc<StoreGroups>, Arc<FoundGroups>),
+        beside: Option<RecordingBeside>,
     ) -> OldMembers<'a> {
         OldMembers {
             store,
+            beside,
             identities: groups.identities(),
             groups,
             found,
@@ -80,7 +85,18 @@ impl<'a> OldMembers<'a> {
         // Where a ring has overwritten something elsewhere, nothing is protected any more.
         let from_sequence = self.found.whole_from_sequence;
         let is_whole = |lacking: &LackingParity| lacking.last_sequence() >= from_sequence;
-        all.into_iter().filter(is_whole).collect()
+        let is_wanted = |lacking: &LackingParity| is_whole(lacking) && self.is_settled(lacking);
+        all.into_iter().filter(is_wanted).collect()
+    }
+
+    /// Whether nothing joins the group of this parity any more, which then is the one that the
+    /// recorder has made or makes.
+    fn is_settled(&self, lacking: &LackingParity) -> bool {
+        self.beside.is_none_or(|beside| {
+            lacking.recording != beside.recording
+                || self.found.group(lacking.group).is_some()
+                || lacking.last_sequence() <= beside.settled_sequence
+        })
     }
 
     /// Reads a stretch of a member in the table; none if nothing of it can be computed, or it

@@ -8,7 +8,7 @@ use sustain_disk::target::{Target, TargetKind};
 use sustain_disk::units::Size;
 use sustain_document::setting::SAME_DISK;
 use sustain_host::Roots;
-use sustain_targets::{CreatedFiles, SimulatedDisk, Stop, shared_disks};
+use sustain_targets::{CreatedFiles, RecordersBeside, SimulatedDisk, Stop, shared_disks};
 
 use super::candidate::{candidates, check_locked};
 use super::create::{CreateEvent, CreatePlan, Site, open_sites, prepare_files, sync_folder};
@@ -276,7 +276,7 @@ impl Store {
 
 impl Replacement {
     /// Reads of the members of a store that is open for reading, and reads and writes of this one,
-    /// which is behind them.
+    /// which is behind them. They yield to whoever records on these disks.
     ///
     /// # Errors
     /// [`RecordError::Engine`].
@@ -288,7 +288,14 @@ impl Replacement {
             rebuilt: None,
         };
         let (machines, clock) = (store.machines(), store.clock());
-        open::io_beside(&store.members, beside, &self.name, machines, clock)
+        let io = open::io_beside(&store.members, beside, &self.name, machines, clock)?;
+        if self.simulated.is_some() {
+            return Ok(io);
+        }
+        let there = store.members.iter().filter(|member| member.is_there());
+        let targets = there.map(|member| (&member.target, Some(Path::new(&member.name))));
+        let targets = targets.chain([(&self.target, Some(Path::new(&self.name)))]);
+        Ok(io.yielding_to(RecordersBeside::under(targets, &Roots::default())))
     }
 
     /// Single reads and writes of it, as target 0.

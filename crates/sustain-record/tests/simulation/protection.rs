@@ -9,6 +9,7 @@ use sustain_record::reading::parts::Parts;
 use sustain_record::reading::readable::readable;
 use sustain_record::reading::scope::Scope;
 use sustain_record::reading::verify::{Checkable, verify};
+use sustain_record::repair::Repair;
 use sustain_record::store::{Mode, Store};
 use sustain_targets::Stop;
 use uuid::Uuid;
@@ -77,7 +78,9 @@ fn check_repair(bench: &mut Bench) -> Vec<&'static str> {
         store.recordings().expect("the recordings can be listed");
         let repaired =
             store.repair_onto_simulated(&bench.disks[*member], &Stop::default(), &mut |_| ());
-        let repaired = repaired.expect("it can be rebuilt");
+        let Ok(Repair::Complete(repaired)) = repaired else {
+            panic!("it can be rebuilt: {repaired:?}");
+        };
         is_protected &= repaired.tally.unprotected_groups == 0;
         left.remove(member);
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use sustain_host::Roots;
 use sustain_record::error::RecordError;
-use sustain_record::repair::{RepairEvent, Repaired};
+use sustain_record::repair::{Repair, RepairEvent, Repaired};
 use sustain_record::store::{Mode, Onto, Store};
 use sustain_targets::Stop;
 use tempfile::TempDir;
@@ -42,8 +42,11 @@ fn repaired(folder: &TempDir) -> Repaired {
     let missing = store.not_given()[0].index;
     let (roots, stop) = (Roots::default(), Stop::default());
     let name = onto(&path_of(folder, missing));
-    let repaired = store.repair_onto(&name, &roots, &stop, &mut |_| ());
-    repaired.unwrap()
+    let repair = store.repair_onto(&name, None, (&roots, &stop), &mut |_| ());
+    match repair.unwrap() {
+        Repair::Complete(repaired) => repaired,
+        Repair::SoFar => panic!("nothing is recorded meanwhile"),
+    }
 }
 
 /// Takes members away and rebuilds them, one after the other.
@@ -106,7 +109,12 @@ fn a_repair_that_was_interrupted_is_no_member_and_goes_on() {
                 stop.interrupt();
             }
         };
-        let ended = store.repair_onto(&onto(&name), &Roots::default(), &stop, &mut observer);
+        let ended = store.repair_onto(
+            &onto(&name),
+            None,
+            (&Roots::default(), &stop),
+            &mut observer,
+        );
         let error = ended.unwrap_err();
         assert!(matches!(error, RecordError::Interrupted(_)), "{error}");
         let rest = opened(&folder, &[]).unwrap();
@@ -185,7 +193,7 @@ fn what_cannot_be_a_new_member_is_refused_and_nothing_is_written() {
     let refused = |onto: &Onto| {
         let mut store = store_in(&folder);
         let (roots, stop) = (Roots::default(), Stop::default());
-        let ended = store.repair_onto(onto, &roots, &stop, &mut |_| ());
+        let ended = store.repair_onto(onto, None, (&roots, &stop), &mut |_| ());
         ended.unwrap_err().to_string()
     };
     let words = refused(&onto(&new));

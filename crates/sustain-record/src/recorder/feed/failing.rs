@@ -35,8 +35,9 @@ impl<I: Inlet> RecordFeed<I> {
         let is_looked_at = is_closed || member.works();
         if let Some(words) = is_looked_at.then(|| member.note_harm()).flatten() {
             self.has_changed = true;
+            self.note_harmed(queue, now);
             if is_closed {
-                member.state = MemberState::Failed;
+                self.members[queue].state = MemberState::Failed;
                 self.errors[queue] = Some(words);
             } else {
                 self.fail_with(queue, words, now);

@@ -32,6 +32,7 @@ mod failing;
 mod follow;
 mod given_up;
 mod groups;
+mod harm;
 mod memory;
 mod parity;
 mod pin_refusals;

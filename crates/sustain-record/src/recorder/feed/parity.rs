@@ -11,7 +11,9 @@ use crate::format::{AppendPlace, CONTROL_STREAM, Descriptor, GroupEntry, Kind, c
 use crate::recorder::filled::{Filled, PayloadMemory};
 use crate::recorder::inlet::Inlet;
 use crate::recorder::member::{MemberState, MemberWriter, Unflushed};
-use crate::recorder::parity::{GroupChange, GroupStretch, GroupSums, ParityAppend};
+use crate::recorder::parity::{
+    GROUP_AGE_NS_MAX, GroupChange, GroupStretch, GroupSums, ParityAppend,
+};
 use crate::recorder::scatter::{ScatterCandidate, choose};
 use crate::recorder::write;
 
@@ -91,7 +93,7 @@ impl<I: Inlet> RecordFeed<I> {
             return;
         };
         let nothing_comes = self.ending.is_some() && self.is_inlet_empty && self.pending.is_empty();
-        let most_ns = self.setup.durability.interval_ns / INTERVAL_PART;
+        let most_ns = self.group_age_ns_max();
         let sums = protection.sums.iter();
         let due = sums.filter(|(_, sums)| nothing_comes || now.since_ns(sums.begun_at) >= most_ns);
         let due: Vec<u64> = due.map(|(group, _)| *group).collect();
@@ -103,7 +105,11 @@ impl<I: Inlet> RecordFeed<I> {
     pub(super) fn groups_close_at(&self) -> Option<Timestamp> {
         let sums = self.protection.as_ref()?.sums.values();
         let begun_at = sums.map(|sums| sums.begun_at).min()?;
-        Some(begun_at + self.setup.durability.interval_ns / INTERVAL_PART)
+        Some(begun_at + self.group_age_ns_max())
+    }
+
+    fn group_age_ns_max(&self) -> u64 {
+        (self.setup.durability.interval_ns / INTERVAL_PART).min(GROUP_AGE_NS_MAX)
     }
 
     /// Begins the write of parity, if some is for this member.
@@ -287,15 +293,20 @@ impl<I: Inlet> RecordFeed<I> {
     /// How much payload of a stream is protected, and the watermark of that, if there is parity.
     pub(in crate::recorder) fn protected(&self, stream: usize) -> Option<(u64, u64)> {
         let ledger = self.protection.as_ref()?.ledgers.get(stream)?;
-        let failed = self.members.iter();
-        let failed = failed.filter(|member| member.state == MemberState::Failed);
-        let is_too_much = failed.count() > self.setup.parity?.parities;
         // As with what is durable: nothing counts before all starts are on their members.
         Some(match self.watermark_bytes(stream) {
             0 => (0, 0),
-            _ if is_too_much => (0, 0),
+            _ if self.has_lost_too_many() => (0, 0),
             _ => (ledger.durable_bytes(), ledger.watermark_bytes()),
         })
+    }
+
+    /// Whether more members have failed than parity replaces.
+    pub(super) fn has_lost_too_many(&self) -> bool {
+        let failed = self.members.iter();
+        let failed = failed.filter(|member| member.state == MemberState::Failed);
+        let parities = self.setup.parity.map_or(0, |parity| parity.parities);
+        failed.count() > parities
     }
 
     /// How much payload of all streams is protected; none without parity, and where members have
@@ -308,16 +319,6 @@ impl<I: Inlet> RecordFeed<I> {
         let streams = 0..self.ledgers.len();
         let protected = streams.map(|stream| self.protected(stream).map(|(bytes, _)| bytes));
         protected.sum()
-    }
-
-    /// Whether parity protects all that is durable, so that nothing is lost with a member.
-    pub(in crate::recorder) fn is_all_protected(&self) -> bool {
-        let streams = self.ledgers.iter().enumerate();
-        let mut protected = streams.map(|(stream, ledger)| {
-            let protected = self.protected(stream);
-            protected.is_some_and(|(_, settled)| settled >= ledger.watermark_bytes())
-        });
-        protected.all(|is_so| is_so)
     }
 
     /// Notes that an append is durable, if it is in a group.

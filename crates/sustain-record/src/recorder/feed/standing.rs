@@ -64,21 +64,21 @@ pub(super) fn first(setup: &RecordSetup) -> RecordingProgress {
 pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> RecordingProgress {
     let streams = || feed.setup().streams.iter().enumerate();
     let of_sources = streams().filter(|(_, stream)| !stream.is_marks());
-    let members = feed.members.iter().zip(&feed.errors);
+    let members = feed.members.iter().zip(&feed.errors).enumerate();
     let under_way_ns = feed.oldest_write_ns(now).unwrap_or(0);
     RecordingProgress {
         recording: feed.setup().recording,
         begun_at: feed.setup().start,
         time_s: now.since_s(feed.setup().start),
         streams: of_sources
-            .map(|(index, stream)| stream_standing(feed, index, &stream.name))
+            .map(|(index, stream)| stream_standing(feed, (index, &stream.name), now))
             .collect(),
         marks: streams()
             .find(|(_, stream)| stream.is_marks())
             .map(|(index, stream)| MarksStanding {
                 made: feed.ledgers[index].frames(),
                 settled: settled_frames(feed, index),
-                stream: stream_standing(feed, index, &stream.name),
+                stream: stream_standing(feed, (index, &stream.name), now),
             }),
         pins: feed.setup().ring.then(|| {
             let members = feed.members.iter();
@@ -90,17 +90,14 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> RecordingPro
             }
         }),
         members: members
-            .map(|(member, error)| MemberStanding {
+            .map(|(queue, (member, error))| MemberStanding {
                 name: member.setup.name.clone(),
                 bytes: member.written_bytes,
                 state: shown_state(member),
                 rate_bytes_per_s: member.rate.bytes_per_s(),
                 free_bytes: member.free_bytes(),
                 slots_end_bytes: member.setup.geometry.slots_end_bytes(),
-                lost_bytes: match feed.is_all_protected() {
-                    true => 0,
-                    false => member.lost_bytes,
-                },
+                lost_bytes: feed.lost_with(queue, now),
                 error: error.clone(),
             })
             .collect(),
@@ -115,13 +112,17 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> RecordingPro
     }
 }
 
-fn stream_standing<I: Inlet>(feed: &RecordFeed<I>, index: usize, name: &str) -> StreamStanding {
+fn stream_standing<I: Inlet>(
+    feed: &RecordFeed<I>,
+    (index, name): (usize, &str),
+    now: Timestamp,
+) -> StreamStanding {
     StreamStanding {
         name: name.to_owned(),
         offered_bytes: feed.offered_bytes(index),
         arrived_bytes: feed.arrived_bytes(index),
         recorded_bytes: feed.ledgers[index].recorded_bytes(),
-        durable_bytes: durable_bytes(feed, index),
+        durable_bytes: durable_bytes(feed, index, now),
         settled_bytes: feed.watermark_bytes(index),
         protected_bytes: feed.protected(index).map(|(bytes, _)| bytes),
         protected_settled_bytes: feed.protected(index).map(|(_, settled)| settled),
@@ -165,12 +166,8 @@ fn settled_frames<I: Inlet>(feed: &RecordFeed<I>, stream: usize) -> u64 {
 }
 
 /// What was durable on a file that is gone is so no more.
-fn durable_bytes<I: Inlet>(feed: &RecordFeed<I>, stream: usize) -> u64 {
-    let members = feed.members.iter();
-    let lost_bytes: u64 = match feed.is_all_protected() {
-        true => 0,
-        false => members.map(|member| member.lost_stream_bytes[stream]).sum(),
-    };
+fn durable_bytes<I: Inlet>(feed: &RecordFeed<I>, stream: usize, now: Timestamp) -> u64 {
+    let lost_bytes = feed.lost_of_stream(stream, now);
     feed.durable_bytes(stream).saturating_sub(lost_bytes)
 }
 

@@ -26,6 +26,9 @@ use crate::format::{BLOCK_BYTES, GroupList, append_bytes_for};
 /// Groups that are open at a time. A member that is in all of them waits until one closes, so this
 /// is how far a fast member may be ahead of a slow one.
 pub(in crate::recorder) const OPEN_GROUPS_MAX: usize = 8;
+/// A group closes at this age, or before: who repairs a store beside a recording relies on that
+/// nothing joins an older one.
+pub(crate) const GROUP_AGE_NS_MAX: u64 = 5_000_000_000;
 /// Memory for sums that wait for members, beside those of open groups.
 const WAITING_BYTES_MAX: usize = 64 << 20;
 /// No more of them wait, however short they are: all are looked through for each write.
@@ -77,6 +80,14 @@ pub(in crate::recorder) struct GroupStretch {
     pub(in crate::recorder) begun_at: Timestamp,
 }
 
+/// A member of which what was durable is gone.
+#[derive(Debug, Clone)]
+pub(in crate::recorder) struct HarmedMember {
+    pub(in crate::recorder) at: Timestamp,
+    /// How much of each stream had been offered by then: nothing behind it was on the member.
+    pub(in crate::recorder) offered_bytes: Vec<u64>,
+}
+
 /// The parity of a recording.
 pub(in crate::recorder) struct Protection {
     pub(in crate::recorder) setup: ParitySetup,
@@ -92,6 +103,8 @@ pub(in crate::recorder) struct Protection {
     pub(in crate::recorder) narrow_until: Option<Timestamp>,
     /// What appends of data account for whose groups are not decided, by their sequence.
     pub(in crate::recorder) stretches: BTreeMap<u64, GroupStretch>,
+    /// Members whose files were deleted or cut off.
+    pub(in crate::recorder) harmed: BTreeMap<usize, HarmedMember>,
     /// Appends whose members have failed before a flush, and that may be covered all the same.
     pub(in crate::recorder) uncertain: BTreeMap<u64, Unflushed>,
     /// How far each stream is protected.
@@ -113,6 +126,7 @@ impl Protection {
             widths: WholeWidths::default(),
             narrow_until: None,
             stretches: BTreeMap::new(),
+            harmed: BTreeMap::new(),
             uncertain: BTreeMap::new(),
             ledgers: vec![Ledger::default(); streams],
         }

@@ -21,8 +21,9 @@ use sustain_record::reading::stream::{Range, StreamReader};
 use sustain_record::reading::user_marks::{FoundMarks, MarkLoss, find_marks};
 use sustain_record::reading::verify::{Checkable, verify};
 use sustain_record::recorder::{
-    AppendSize, Intake, IntakeSetup, OnFull, PauseSwitch, PinOutcome, PinWish, RecordOptions,
-    Recorder, RecordingBoard, RecordingProgress, SplitSwitch, StreamSetup, StreamWriter,
+    AppendSize, Intake, IntakeSetup, MemberState, OnFull, PauseSwitch, PinOutcome, PinWish,
+    RecordOptions, Recorder, RecordingBoard, RecordingProgress, SplitSwitch, StreamSetup,
+    StreamWriter,
 };
 use sustain_record::source::framing::Framing;
 use sustain_record::source::synthetic::{Content, seed_of};
@@ -257,6 +258,33 @@ fn what_a_member_that_failed_lacks_is_not_recorded_over() {
     {
         assert_parts(name, &place.read_before(newer, name), bytes, &[]);
     }
+}
+
+#[test]
+fn what_parity_covers_of_a_file_that_was_cut_off_is_never_told_to_be_lost() {
+    let place = Place::with_parity(&[40 << 20; 4], 1);
+    let (recorder, mut writers) = place.record(&["one"]);
+    let board = recorder.board();
+    let mut writer = writers.pop().unwrap();
+    fill(&mut writer, 8_000_000);
+    assert!(board.wait_protected(0, 8_000_000, Duration::from_secs(60)));
+    let cut = std::fs::File::options()
+        .write(true)
+        .open(&place.members[1])
+        .unwrap();
+    cut.set_len(1 << 20).unwrap();
+    let mut has_failed = false;
+    while !has_failed || writer.offered_bytes() < 16_000_000 {
+        fill(&mut writer, 300_000);
+        let standing = board.read();
+        has_failed |= standing.members[1].state == MemberState::Failed;
+        assert_eq!(standing.members[1].lost_bytes, 0, "{standing:?}");
+        let stream = &standing.streams[0];
+        assert!(stream.durable_bytes >= stream.settled_bytes, "{stream:?}");
+    }
+    drop(writer);
+    let recorded = recorder.finish().unwrap();
+    assert_eq!(recorded.standing.members[1].lost_bytes, 0);
 }
 
 /// The appends of data that are in no group, in what the members hold: their member, stream and

@@ -126,11 +126,17 @@ pub(crate) fn extract_command(members: &[&Path], setting: &Setting) -> Command {
 
 /// Rebuilds the member that is not among `members` onto `onto`; the answer is how long that took.
 pub(crate) fn repair(members: &[&Path], onto: &Path, setting: &Setting) -> anyhow::Result<f64> {
+    let mut command = repair_command(members, onto, setting);
+    let used = process::run(&mut command, setting.scratch(), &setting.interrupt)?;
+    Ok(used.wall_s)
+}
+
+/// The command that does so.
+pub(crate) fn repair_command(members: &[&Path], onto: &Path, setting: &Setting) -> Command {
     let mut command = sustain("repair", members, setting);
     command.arg("--same-disk");
     command.arg("--onto").arg(onto).arg("--destroy").arg(onto);
-    let used = process::run(&mut command, setting.scratch(), &setting.interrupt)?;
-    Ok(used.wall_s)
+    command
 }
 
 /// Checks all that is recorded; the answer is the rate, over the whole run of the program.

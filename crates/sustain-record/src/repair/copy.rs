@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::append::{DraftAppend, appends_in, is_filler};
-use super::draft::SlotDraft;
+use super::draft::{APPEND_BYTES_MIN, SlotDraft};
 use super::marks::mark_of;
 use super::old_members::OldMembers;
 use super::parity_queue::ParityQueue;
@@ -288,7 +288,10 @@ impl<'a> SlotCopy<'a> {
         let told_last = told_last.filter(|told| told.slot_serial == slot_serial);
         let has_last =
             told_last.is_none_or(|told| draft.last().map(|last| last.place) >= Some(told));
-        let lacks_end = next.is_none() && self.lacks_end(&draft);
+        let newest = found.newest_slot(self.to.member);
+        let is_last = next.is_none() && newest.is_none_or(|newest| newest <= slot_serial);
+        let has_room = draft.end_bytes() + APPEND_BYTES_MIN <= self.slot_bytes;
+        let lacks_end = is_last && has_room && self.lacks_end(&draft);
         if !is_whole || !is_complete || !has_last || lacks_end || draft.has_holes() {
             return None;
         }
@@ -320,6 +323,9 @@ impl<'a> SlotCopy<'a> {
     fn write(&mut self, mut draft: SlotDraft, next: Option<&SlotDraft>) -> Result<(), RecordError> {
         if draft.is_kept() {
             self.tally.kept_bytes += u64::from(self.slot_bytes);
+            if next.is_none() && self.lacks_end(&draft) {
+                self.owed_end = draft.last().map(|last| last.recording);
+            }
             self.pass(&draft);
             return Ok(());
         }

@@ -185,13 +185,14 @@ impl Store {
             stop.reason().is_none()
         })?;
         let (tally, end_slot) = (copy.tally, copy.end_slot());
+        // What is under way when it is interrupted need not be done again.
+        copy.flush()?;
         let Some(behind) = behind else {
             return Err(RecordError::Interrupted(format!(
                 "interrupted before all was on {}: the same command goes on where it ended",
                 replacement.name
             )));
         };
-        copy.flush()?;
         // What was read ahead in vain may be in flight, and the members are looked at again.
         drop(copy);
         if beside.is_some() {

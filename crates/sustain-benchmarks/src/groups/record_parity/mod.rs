@@ -2,6 +2,7 @@
 //! recording goes on when a member dies, and how fast the rest gives back and rebuilds what that
 //! member had.
 
+mod beside;
 mod cost;
 mod death;
 mod members;
@@ -23,6 +24,7 @@ pub(super) fn run(setting: &Setting) -> anyhow::Result<Section> {
     rows.extend(cost::run(setting)?);
     rows.extend(death::run(setting)?);
     rows.extend(without::run(setting)?);
+    rows.extend(beside::run(setting)?);
     Ok(Section {
         name: Group::RecordParity.name(),
         columns: ["", "sustain", "other", "ratio or difference [95 %]"],

@@ -1,0 +1,132 @@
+//! A member that has died is rebuilt while a paced recording goes on over the others.
+
+use std::io::{BufRead, BufReader, PipeWriter};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Stdio};
+
+use anyhow::{Context, bail};
+use sustain::disk::clock::Clock;
+use sustain::record::repair::SETTLED_AFTER_NS;
+
+use super::members::{EQUAL_BYTES_PER_S, MEMBERS, Members};
+use crate::groups::rows::rate_row;
+use crate::pairs::Compared;
+use crate::places::LoopDevice;
+use crate::progress::progress;
+use crate::setting::Setting;
+use crate::source::{Pouring, Source};
+use crate::table::{Goal, Row, Verdict};
+use crate::tools::store_tool::{self, Recording};
+
+/// Three quarters of it are data when a member is gone.
+const PACE_BYTES_PER_S: u64 = 150_000_000;
+const TICK_NS: u64 = 10_000_000;
+/// What is recorded before the death.
+const BEFORE_BYTES: u64 = 900_000_000;
+/// And from then on before the repair begins.
+const NOTICED_BYTES: u64 = 150_000_000;
+/// Of what the disks leave.
+const RATIO_MIN: f64 = 0.9;
+/// Each of the members that are left writes a third of the stream, as data or parity.
+const LEFT_BYTES_PER_S: f64 = EQUAL_BYTES_PER_S[0] as f64 - PACE_BYTES_PER_S as f64 / 3.0;
+
+pub(super) fn run(setting: &Setting) -> anyhow::Result<Vec<Row>> {
+    let source = Source::new(Pouring::Splice)?;
+    let (mut rates, mut lost_bytes) = (Vec::new(), 0);
+    for _ in 0..setting.effort.cpu_rounds {
+        let (elapsed_s, lost) = rebuild(&source, setting)?;
+        // What one member had, of data and of parity.
+        rates.push(BEFORE_BYTES as f64 / (MEMBERS - 1) as f64 / elapsed_s);
+        lost_bytes += lost;
+    }
+    let left = vec![LEFT_BYTES_PER_S; rates.len()];
+    let what =
+        "equal, p = 1: `repair` beside a paced recording, against what that leaves of a disk";
+    let compared = Compared::of(&rates, &left);
+    let rate = rate_row(what.to_owned(), &compared, Goal::AtLeast(RATIO_MIN));
+    let lost = Row::alone(
+        "equal, p = 1: bytes that the recording loses beside `repair`",
+        lost_bytes.to_string(),
+        "0".to_owned(),
+        Verdict::of(lost_bytes == 0),
+    );
+    progress(&lost.line());
+    Ok(vec![rate, lost])
+}
+
+/// How long it takes to rebuild the first member, and what the recording loses.
+fn rebuild(source: &Source, setting: &Setting) -> anyhow::Result<(f64, u64)> {
+    let members = Members::new(&EQUAL_BYTES_PER_S, setting)?;
+    members.create(1, setting)?;
+    let onto = members.spare(EQUAL_BYTES_PER_S[0], setting)?;
+    let paths = members.paths();
+    let recording = Recording {
+        members: &paths,
+        ring: false,
+        buffer_bytes: None,
+        time_s: None,
+    };
+    let dies: &LoopDevice = &members.devices[0];
+    let feed = |pipe: PipeWriter| {
+        paced(source, &pipe, BEFORE_BYTES, setting)?;
+        dies.kill()?;
+        paced(source, &pipe, NOTICED_BYTES, setting)?;
+        rebuild_beside(&paths[1..], onto.path(), setting, || {
+            paced(source, &pipe, PACE_BYTES_PER_S / 10, setting)
+        })
+    };
+    // A member that fails is told by the exit code.
+    let ((mut repair, elapsed_s), result) =
+        store_tool::record_fed(recording, (&[], &[1]), feed, setting)?;
+    if !repair.wait()?.success() {
+        bail!("sustain repair failed");
+    }
+    let streams = result.streams.iter();
+    Ok((elapsed_s, streams.map(|stream| stream.gap_bytes).sum()))
+}
+
+/// Begins to rebuild, and calls `go_on` until all that can be is rebuilt; the answer is how long
+/// that took, without the time until groups are settled.
+fn rebuild_beside(
+    members: &[&Path],
+    onto: &Path,
+    setting: &Setting,
+    mut go_on: impl FnMut() -> anyhow::Result<()>,
+) -> anyhow::Result<(Child, f64)> {
+    let mut command = store_tool::repair_command(members, onto, setting);
+    let mut repair = command.stderr(Stdio::piped()).spawn()?;
+    let said = repair.stderr.take().context("it has no standard error")?;
+    let elapsed_s = std::thread::scope(|scope| {
+        let listening = scope.spawn(|| elapsed_s(said));
+        while !listening.is_finished() {
+            go_on()?;
+        }
+        let heard = listening.join();
+        heard.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })?;
+    Ok((repair, elapsed_s))
+}
+
+fn elapsed_s(said: ChildStderr) -> anyhow::Result<f64> {
+    let mut lines = BufReader::new(said).lines().map_while(Result::ok);
+    let mut heard_at = |words: &str| {
+        let heard = lines.any(|line| line.contains(words));
+        heard
+            .then(|| Clock::Real.now())
+            .with_context(|| format!("sustain repair never says: {words}"))
+    };
+    let begun_at = heard_at("being recorded to")? + SETTLED_AFTER_NS;
+    Ok(heard_at("waited for the recording")?.since_s(begun_at))
+}
+
+/// Pours so many bytes at the pace of the recording.
+fn paced(source: &Source, pipe: &PipeWriter, bytes: u64, setting: &Setting) -> anyhow::Result<()> {
+    let (clock, begun_at) = (Clock::Real, Clock::Real.now());
+    let each = PACE_BYTES_PER_S * TICK_NS / 1_000_000_000;
+    for tick in 1..=bytes / each {
+        source.pour(pipe, each, &setting.interrupt)?;
+        clock.wait_until(begun_at + tick * TICK_NS);
+        setting.interrupt.check()?;
+    }
+    Ok(())
+}

@@ -1,5 +1,6 @@
 //! `sustain repair`: rebuilds a lost member of a store with parity onto a new one.
 
+use anyhow::anyhow;
 use sustain::Stop;
 use sustain::disk::clock::{Clock, Timestamp};
 use sustain::host::Roots;
@@ -69,6 +70,7 @@ impl Rebuilding<'_> {
                     "the store is being recorded to: what can be rebuilt beside the recording is, \
                      and gives way to it; the rest follows when it has ended",
                 );
+                self.prepare(&mut store, beside)?;
                 self.wait(|begun_at| Clock::Real.now().since_ns(begun_at) < SETTLED_AFTER_NS)?;
                 store = self.reopened()?;
                 let now = store.recording_beside()?;
@@ -80,11 +82,35 @@ impl Rebuilding<'_> {
             match self.rebuild(&mut store, beside)? {
                 Repair::Complete(repaired) => return Ok((store, repaired)),
                 Repair::SoFar => {
-                    self.note("all that can be is rebuilt: it is waited for the recording to end");
+                    self.note("all that can be is rebuilt: waiting for the recording to end");
                     self.wait(|_| store.is_recorded_to() == Some(true))?;
                     store = self.reopened()?;
                 }
             }
+        }
+    }
+
+    /// What is wrong with the new member is told before anything is waited for.
+    fn prepare(
+        &mut self,
+        store: &mut Store,
+        beside: Option<RecordingBeside>,
+    ) -> anyhow::Result<()> {
+        let (onto, roots, stop) = (self.onto(), Roots::default(), self.stop);
+        let mut observer = |event| {
+            if let RepairEvent::Note(note) = event {
+                self.note(&note);
+            }
+        };
+        Ok(store.prepare_onto(&onto, beside, (&roots, stop), &mut observer)?)
+    }
+
+    fn onto(&self) -> Onto {
+        Onto {
+            name: self.flags.onto.clone(),
+            destroy: self.flags.destroy.clone(),
+            same_disk: self.flags.same_disk,
+            accept_loss: self.flags.accept_loss,
         }
     }
 
@@ -93,14 +119,8 @@ impl Rebuilding<'_> {
         store: &mut Store,
         beside: Option<RecordingBeside>,
     ) -> anyhow::Result<Repair> {
-        let onto = Onto {
-            name: self.flags.onto.clone(),
-            destroy: self.flags.destroy.clone(),
-            same_disk: self.flags.same_disk,
-            accept_loss: self.flags.accept_loss,
-        };
         let slot_bytes = u64::from(store.slot_bytes);
-        let (roots, stop) = (Roots::default(), self.stop);
+        let (onto, roots, stop) = (self.onto(), Roots::default(), self.stop);
         let mut observer = |event| match event {
             RepairEvent::Note(note) => self.note(&note),
             RepairEvent::Written {
@@ -114,15 +134,29 @@ impl Rebuilding<'_> {
         Ok(store.repair_onto(&onto, beside, (&roots, stop), &mut observer)?)
     }
 
+    /// Each note is told once, however often the store is opened.
     fn note(&mut self, note: &str) {
+        if self.notes.iter().any(|told| told == note) {
+            return;
+        }
         self.progress.note(&format!("note: {note}"));
         self.notes.push(note.to_owned());
     }
 
     fn reopened(&self) -> anyhow::Result<Store> {
-        let mut store = Store::open(&self.flags.members, Mode::Read, &Roots::default())?;
-        store.recordings()?;
-        Ok(store)
+        let opened = Store::open(&self.flags.members, Mode::Read, &Roots::default());
+        let opened = opened.and_then(|mut store| {
+            store.recordings()?;
+            Ok(store)
+        });
+        opened.map_err(|error| {
+            let onto = &self.flags.onto;
+            anyhow!(
+                "the members can no longer be read, so {onto} is not complete yet. Leave out \
+                 whatever has failed meanwhile, and repair onto {onto} again: that goes on where \
+                 this ended. {error}"
+            )
+        })
     }
 
     /// Waits as long as this is so, which is told when the waiting began.

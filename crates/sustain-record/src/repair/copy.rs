@@ -47,10 +47,11 @@ impl<'a> SlotCopy<'a> {
         from: OldMembers<'a>,
         to: &'a mut ReplacementWriter,
     ) -> SlotCopy<'a> {
+        let (lacking, unknown_groups) = from.lacking_parity(to.member);
         SlotCopy {
             io,
             slot_bytes: to.identity.geometry.slot_bytes,
-            parity: ParityQueue::new(from.lacking_parity(to.member)),
+            parity: ParityQueue::new(lacking),
             from,
             own_heads: BTreeMap::new(),
             protected: ProtectedSlots::default(),
@@ -59,7 +60,10 @@ impl<'a> SlotCopy<'a> {
             last: None,
             owed_end: None,
             to,
-            tally: RepairTally::default(),
+            tally: RepairTally {
+                unprotected_groups: unknown_groups,
+                ..RepairTally::default()
+            },
         }
     }
 

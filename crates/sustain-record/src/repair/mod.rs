@@ -72,6 +72,22 @@ pub enum Repair {
 }
 
 impl Store {
+    /// Makes sure that a member can be rebuilt onto a new one, and prepares that, so that nobody
+    /// waits in vain for what comes then.
+    ///
+    /// # Errors
+    /// Those of [`Store::repair_onto`] before anything is rebuilt.
+    pub fn prepare_onto(
+        &mut self,
+        onto: &Onto,
+        beside: Option<RecordingBeside>,
+        (roots, stop): (&Roots, &Stop),
+        observer: &mut dyn FnMut(RepairEvent),
+    ) -> Result<(), RecordError> {
+        self.prepared(onto, beside, (roots, stop), observer)?;
+        Ok(())
+    }
+
     /// Rebuilds a missing member onto a new one. The store must be open for reading. `beside` is
     /// the recording that goes on meanwhile, if there is one.
     ///
@@ -86,6 +102,17 @@ impl Store {
         (roots, stop): (&Roots, &Stop),
         observer: &mut dyn FnMut(RepairEvent),
     ) -> Result<Repair, RecordError> {
+        let replacement = self.prepared(onto, beside, (roots, stop), observer)?;
+        self.repair_with(replacement, beside, stop, observer)
+    }
+
+    fn prepared(
+        &mut self,
+        onto: &Onto,
+        beside: Option<RecordingBeside>,
+        (roots, stop): (&Roots, &Stop),
+        observer: &mut dyn FnMut(RepairEvent),
+    ) -> Result<Replacement, RecordError> {
         self.check_repairable(beside)?;
         self.check_loss(onto)?;
         let mut prepares = |event| {
@@ -93,8 +120,7 @@ impl Store {
                 observer(RepairEvent::Note(note));
             }
         };
-        let replacement = self.replacement(onto, roots, stop, &mut prepares)?;
-        self.repair_with(replacement, beside, stop, observer)
+        self.replacement(onto, roots, stop, &mut prepares)
     }
 
     /// The same onto a disk of a simulated machine, where nothing is recorded meanwhile.

@@ -76,8 +76,9 @@ impl<'a> OldMembers<'a> {
         parts.collect()
     }
 
-    /// The parity that groups lack and that may be made again on a member.
-    pub(super) fn lacking_parity(&self, member: usize) -> Vec<LackingParity> {
+    /// The parity that groups lack and that may be made again on a member, and how many groups lack
+    /// some of which it is not known what else was in them.
+    pub(super) fn lacking_parity(&self, member: usize) -> (Vec<LackingParity>, u64) {
         let geometries = self.groups.geometries();
         let all = self
             .found
@@ -85,8 +86,18 @@ impl<'a> OldMembers<'a> {
         // Where a ring has overwritten something elsewhere, nothing is protected any more.
         let from_sequence = self.found.whole_from_sequence;
         let is_whole = |lacking: &LackingParity| lacking.last_sequence() >= from_sequence;
-        let is_wanted = |lacking: &LackingParity| is_whole(lacking) && self.is_settled(lacking);
-        all.into_iter().filter(is_wanted).collect()
+        let all = all.into_iter().filter(is_whole);
+        let (known, unknown): (Vec<_>, Vec<_>) = all.partition(|lacking| self.is_known(lacking));
+        let known = known.into_iter().filter(|one| self.is_settled(one));
+        (known.collect(), unknown.len() as u64)
+    }
+
+    /// Whether it is known what was in a group. Where no list is found, all its parity lay on
+    /// missing members: if there are more of those, one may have had data of it, and parity without
+    /// that would take the place of what that could be computed from.
+    fn is_known(&self, lacking: &LackingParity) -> bool {
+        let missing = self.store.not_given().len();
+        self.found.group(lacking.group).is_some() || missing <= usize::from(lacking.list.parities)
     }
 
     /// Whether nothing joins the group of this parity any more, which then is the one that the

@@ -1,11 +1,16 @@
 //! The holes of an existing file that becomes a member: blocks that it gets there are given back if
-//! the store is not made. `create` notes them before it changes anything.
+//! the store is not made. `create` notes them before it changes anything. A file that has nothing
+//! but holes and zeros can be taken without loss.
 
+use std::fs::{File, Metadata};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, fstat, ftruncate, seek};
+use rustix::io::Errno;
 
 /// A file as it was: its size, and where it had no data.
 pub(super) struct Holes {
@@ -51,6 +56,40 @@ impl Holes {
             let _ = fallocate(&self.file, punch, range.start, range.end - range.start);
         }
     }
+}
+
+/// More than is written to a new member before its superblocks.
+const BLANK_BYTES_MAX: u64 = 64 << 20;
+const LOOKED_AT_BYTES: usize = 1 << 20;
+
+/// Whether a path is a file of nothing but zeros. One that has many of them counts as more.
+pub(super) fn is_blank_file(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    let metadata = file.metadata().ok().filter(Metadata::is_file);
+    metadata.is_some_and(|metadata| has_only_zeros(&file, metadata.len()).unwrap_or(false))
+}
+
+fn has_only_zeros(file: &File, size_bytes: u64) -> std::io::Result<bool> {
+    let mut looked_at = vec![0; LOOKED_AT_BYTES];
+    let (mut at, mut left_bytes) = (0, BLANK_BYTES_MAX);
+    while at < size_bytes {
+        at = match seek(file, SeekFrom::Data(at)) {
+            Ok(data) => data,
+            // Behind it there is a hole up to the end.
+            Err(Errno::NXIO) => return Ok(true),
+            Err(errno) => return Err(errno.into()),
+        };
+        let count = file.read_at(&mut looked_at, at)?;
+        let is_zero = looked_at[..count].iter().all(|byte| *byte == 0);
+        if !is_zero || count as u64 > left_bytes {
+            return Ok(false);
+        }
+        left_bytes -= count as u64;
+        at += count.max(1) as u64;
+    }
+    Ok(true)
 }
 
 #[cfg(test)]

@@ -88,9 +88,10 @@ pub struct Store {
     /// The members that were given, and those that were not and can be computed from them, in the
     /// order of the table of members.
     pub members: Vec<OpenMember>,
-    /// The members that were not given, and of which nothing can be computed. A store that is open
-    /// for recording has none.
+    /// The others of which nothing can be computed. A store that is open for recording has none.
     pub missing: Vec<Missing>,
+    /// Members that were given, and do not have all yet of the ones whose place they take.
+    unfinished: Vec<OpenMember>,
     /// The place where each of `members` ends, in the same order.
     pub tails: Vec<MemberTail>,
     /// Notes for the user.

@@ -111,7 +111,9 @@ impl Store {
         }
         let was_written = targets.iter().any(|(target, _)| is_written(target));
         let members = read_members(targets, mode, &machines, &clock)?;
-        let mut members = without_unfinished(members, mode, &mut notes)?;
+        let (unfinished, whole) = apart_from_unfinished(members, mode)?;
+        let mut members = whole;
+        notes.extend(unfinished.iter().map(unfinished_note));
         check_together(&members)?;
         members.sort_by_key(OpenMember::index);
         for member in &members {
@@ -151,6 +153,7 @@ impl Store {
                 .collect(),
             members,
             missing,
+            unfinished,
             tails: Vec::new(),
             notes,
             machines,
@@ -358,30 +361,28 @@ pub(super) fn read_members(
         .collect()
 }
 
-/// Leaves out members that do not have all yet of the one whose place they take.
-fn without_unfinished(
+/// Sorts out members that do not have all yet of the one whose place they take: these come first.
+fn apart_from_unfinished(
     members: Vec<OpenMember>,
     mode: Mode,
-    notes: &mut Vec<String>,
-) -> Result<Vec<OpenMember>, RecordError> {
+) -> Result<(Vec<OpenMember>, Vec<OpenMember>), RecordError> {
     let is_unfinished = |member: &OpenMember| member.superblock.is_being_repaired;
     let (unfinished, whole): (Vec<_>, Vec<_>) = members.into_iter().partition(is_unfinished);
-    let Some(first) = unfinished.first() else {
-        return Ok(whole);
+    let first = unfinished.first();
+    let Some(first) = first.filter(|_| mode == Mode::Record || whole.is_empty()) else {
+        return Ok((unfinished, whole));
     };
     let why = "it takes the place of a lost member, and its repair was interrupted: repair the \
                store onto it again, which goes on where that ended";
-    if mode == Mode::Record || whole.is_empty() {
-        return Err(RecordError::member(&first.name, why));
-    }
-    let notes_of = unfinished.iter().map(|member| {
-        format!(
-            "{} is left out: it takes the place of a lost member, and its repair was interrupted",
-            member.name
-        )
-    });
-    notes.extend(notes_of);
-    Ok(whole)
+    Err(RecordError::member(&first.name, why))
+}
+
+fn unfinished_note(member: &OpenMember) -> String {
+    let name = &member.name;
+    format!(
+        "{name} is left out: it takes the place of a lost member, and its repair was interrupted. \
+         Repair the store onto {name} again, which goes on where that ended"
+    )
 }
 
 fn not_a_member(error: SuperblockError) -> String {

@@ -12,6 +12,7 @@ use sustain_targets::{CreatedFiles, RecordersBeside, SimulatedDisk, Stop, shared
 
 use super::candidate::{candidates, check_locked};
 use super::create::{CreateEvent, CreatePlan, Site, open_sites, prepare_files, sync_folder};
+use super::holes::is_blank_file;
 use super::open::{self, open_in_time, read_members};
 use super::{Missing, Mode, OpenMember, Store, superblocks, wipe};
 use crate::error::RecordError;
@@ -20,6 +21,7 @@ use crate::member_io::MemberIo;
 use crate::rebuilt::DrivenMember;
 use sustain_disk::clock::Clock;
 use sustain_disk::target::Direction;
+use uuid::Uuid;
 
 /// The request to put a new member in the place of a lost one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +62,10 @@ impl Store {
         observer: &mut dyn FnMut(CreateEvent),
     ) -> Result<Replacement, RecordError> {
         let missing = self.not_given();
-        if let Some(begun) = begun_before(onto, roots).filter(|begun| self.lacks(begun)) {
+        let begun = begun_before(onto, roots).filter(|begun| self.lacks(begun));
+        self.check_unfinished(onto, begun.as_ref())?;
+        if let Some(begun) = begun {
+            observer(takes_place(onto, &missing, begun.superblock.member));
             let names = [onto.name.clone()];
             let mut found = candidates(&names, Direction::Write, roots)?;
             let candidate = found.pop().expect("there is one for each name");
@@ -68,12 +73,18 @@ impl Store {
             check_locked(&target)?;
             return Ok(self.continued(OpenMember { target, ..begun }));
         }
-        let missing = *missing.first().ok_or_else(|| nothing_missing(onto))?;
+        let first = *missing.first().ok_or_else(|| nothing_missing(onto))?;
         self.check_no_member(onto, roots)?;
-        let told = self.superblock_of(missing)?;
+        let told = self.superblock_of(first)?;
+        // Whoever was killed before the first superblock was there has left a file of zeros.
+        let destroy = match is_blank_file(Path::new(&onto.name)) {
+            true => vec![onto.name.clone()],
+            false => onto.destroy.clone(),
+        };
+        observer(takes_place(onto, &missing, first.member));
         let plan = CreatePlan {
             members: vec![onto.name.clone()],
-            destroy: onto.destroy.clone(),
+            destroy,
             // Whoever is cut off while it is prewritten could not go on.
             prewrite: false,
             slot_bytes: self.slot_bytes,
@@ -188,6 +199,25 @@ impl Store {
         }
         io.check_engine()?;
         Ok(self.is_recorded_to() != Some(false))
+    }
+
+    /// Refuses to begin with another member while one that was given is not complete: what that
+    /// has may be needed, and nobody reads it yet.
+    fn check_unfinished(&self, onto: &Onto, begun: Option<&OpenMember>) -> Result<(), RecordError> {
+        let is_it = |one: &&OpenMember| {
+            begun.is_some_and(|begun| begun.superblock.member == one.superblock.member)
+        };
+        let Some(first) = self.unfinished.first() else {
+            return Ok(());
+        };
+        if self.unfinished.iter().any(|one| is_it(&one)) {
+            return Ok(());
+        }
+        let (first, onto) = (&first.name, &onto.name);
+        Err(RecordError::Usage(format!(
+            "the repair of {first} was interrupted, and what {first} has may be needed for {onto}: \
+             complete it first by a repair onto {first}, and then repair onto {onto}"
+        )))
     }
 
     /// Whether a member is one that is missing.
@@ -322,6 +352,26 @@ fn begun_before(onto: &Onto, roots: &Roots) -> Option<OpenMember> {
     let found = read_members(vec![(target, None)], Mode::Read, &[], &Clock::Real);
     let begun = found.ok()?.pop()?;
     Some(begun)
+}
+
+/// Says which of several missing members a new one replaces.
+fn takes_place(onto: &Onto, missing: &[Missing], member: Uuid) -> CreateEvent {
+    let found = missing.iter().find(|missing| missing.member == member);
+    let number = found.map_or(0, |missing| missing.index + 1);
+    let others = missing.iter().filter(|other| other.member != member);
+    let others: Vec<String> = others.map(|other| (other.index + 1).to_string()).collect();
+    let others = match others.as_slice() {
+        [] => String::new(),
+        [one] => format!("; member {one} is missing, too, and needs another one"),
+        several => format!(
+            "; members {} are missing, too, and need others",
+            several.join(", ")
+        ),
+    };
+    CreateEvent::Note(format!(
+        "{} takes the place of member {number}{others}",
+        onto.name
+    ))
 }
 
 fn nothing_missing(onto: &Onto) -> RecordError {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use sustain_host::Roots;
 use sustain_record::error::RecordError;
-use sustain_record::repair::{Repair, RepairEvent, Repaired};
+use sustain_record::repair::{RecordingBeside, Repair, RepairEvent, Repaired};
 use sustain_record::store::{Mode, Onto, Store};
 use sustain_targets::Stop;
 use tempfile::TempDir;
@@ -96,6 +96,26 @@ fn a_store_is_whole_when_lost_members_were_rebuilt_and_survives_as_many_losses_a
     }
 }
 
+/// Begins to rebuild a member, and interrupts that when so many slots of so many are written.
+fn interrupted(folder: &TempDir, name: &str, mut is_enough: impl FnMut(u64, u64) -> bool) {
+    let stop = Stop::default();
+    let mut store = store_in(folder);
+    let mut observer = |event| {
+        if let RepairEvent::Written {
+            slots_done,
+            slots_all,
+        } = event
+            && is_enough(slots_done, slots_all)
+        {
+            stop.interrupt();
+        }
+    };
+    let roots = Roots::default();
+    let ended = store.repair_onto(&onto(name), None, (&roots, &stop), &mut observer);
+    let error = ended.unwrap_err();
+    assert!(matches!(error, RecordError::Interrupted(_)), "{error}");
+}
+
 #[test]
 fn a_repair_that_was_interrupted_is_no_member_and_goes_on() {
     let image = recorded(4, 1, 3, 240);
@@ -103,23 +123,7 @@ fn a_repair_that_was_interrupted_is_no_member_and_goes_on() {
     std::fs::remove_file(path_of(&folder, 1)).unwrap();
     let name = path_of(&folder, 1);
     for after in [0, 1, 3] {
-        let stop = Stop::default();
-        let mut store = store_in(&folder);
-        let mut observer = |event| {
-            if let RepairEvent::Written { slots_done, .. } = event
-                && slots_done >= after
-            {
-                stop.interrupt();
-            }
-        };
-        let ended = store.repair_onto(
-            &onto(&name),
-            None,
-            (&Roots::default(), &stop),
-            &mut observer,
-        );
-        let error = ended.unwrap_err();
-        assert!(matches!(error, RecordError::Interrupted(_)), "{error}");
+        interrupted(&folder, &name, |slots_done, _| slots_done >= after);
         let rest = opened(&folder, &[]).unwrap();
         let notes = rest.store.notes.join("\n");
         assert!(notes.contains("its repair was interrupted"), "{notes}");
@@ -138,6 +142,49 @@ fn a_repair_that_was_interrupted_is_no_member_and_goes_on() {
         check_whole(&image, &opened(&folder, &left_out).unwrap());
     }
     assert!(opened(&folder, &[]).unwrap().verify().ok);
+}
+
+/// A member is lost while another one is being rebuilt, so more are missing than parity replaces,
+/// and all is there: what the unfinished one has must not be given up for parity of less.
+#[test]
+fn what_an_unfinished_member_has_is_not_lost_when_another_one_is_rebuilt_first() {
+    for appends_max in [2, 3] {
+        let image = recorded(4, 1, appends_max, 120);
+        let folder = written(&image);
+        let (first, second) = (path_of(&folder, 2), path_of(&folder, 0));
+        let repair = |name: &str, beside: Option<RecordingBeside>| {
+            let mut store = store_in(&folder);
+            let (roots, stop) = (Roots::default(), Stop::default());
+            store.repair_onto(&onto(name), beside, (&roots, &stop), &mut |_| ())
+        };
+        // Beside another recording all is rebuilt, and the member is not complete yet.
+        let another = RecordingBeside {
+            recording: u32::MAX,
+            settled_sequence: 0,
+        };
+        std::fs::remove_file(&first).unwrap();
+        assert_eq!(repair(&first, Some(another)).unwrap(), Repair::SoFar);
+        std::fs::remove_file(&second).unwrap();
+        let words = repair(&second, None).unwrap_err().to_string();
+        assert!(words.contains("complete it first"), "{words}");
+        // Who leaves the unfinished one out can begin with the other one all the same.
+        let elsewhere = tempfile::tempdir().unwrap();
+        let away = elsewhere.path().join("away");
+        std::fs::rename(&first, &away).unwrap();
+        repair(&second, None).unwrap();
+        std::fs::rename(&away, &first).unwrap();
+        repair(&first, None).unwrap();
+        // What it lacked for want of the first can be computed now.
+        let mut store = {
+            let there = [1, 2, 3].map(|member| path_of(&folder, member));
+            Store::open(&there, Mode::Read, &Roots::default()).unwrap()
+        };
+        store.recordings().unwrap();
+        let (roots, stop) = (Roots::default(), Stop::default());
+        let again = store.repair_onto(&onto(&second), None, (&roots, &stop), &mut |_| ());
+        again.unwrap();
+        check_whole(&image, &opened(&folder, &[]).unwrap());
+    }
 }
 
 #[test]

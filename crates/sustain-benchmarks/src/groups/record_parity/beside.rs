@@ -116,7 +116,7 @@ fn elapsed_s(said: ChildStderr) -> anyhow::Result<f64> {
             .with_context(|| format!("sustain repair never says: {words}"))
     };
     let begun_at = heard_at("being recorded to")? + SETTLED_AFTER_NS;
-    Ok(heard_at("waited for the recording")?.since_s(begun_at))
+    Ok(heard_at("waiting for the recording")?.since_s(begun_at))
 }
 
 /// Pours so many bytes at the pace of the recording.

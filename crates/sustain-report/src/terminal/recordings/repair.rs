@@ -13,12 +13,12 @@ pub fn repair_text(document: &RepairDocument, width: usize) -> String {
     let mut lines = vec![
         format!("store {}", document.store),
         format!(
-            "{name} is member {} of it now: {} of data were computed from the other members, and \
-             {} of parity made again, in {}",
+            "{name} is member {} of it now. After {} it has {} of data, and {} of parity. `sustain \
+             verify` tells how much is protected",
             document.member.number,
+            stretch(document.elapsed_s),
             appends(document.data),
             appends(document.parity),
-            stretch(document.elapsed_s)
         ),
     ];
     if document.kept_bytes > 0 {

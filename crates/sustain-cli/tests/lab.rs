@@ -10,6 +10,8 @@
 
 #[path = "lab/guest.rs"]
 mod guest;
+#[path = "lab/losses.rs"]
+mod losses;
 #[path = "lab/paths.rs"]
 mod paths;
 #[path = "lab/stacks.rs"]
@@ -330,7 +332,7 @@ fn what_a_recorder_called_durable_is_there_after_a_power_cut() {
         return;
     };
     ran.expect(0);
-    let settled_bytes = last_settled_bytes(&guest.place.read("status"));
+    let settled_bytes = last_bytes(&guest.place.read("status"), "settled_bytes");
     assert!(settled_bytes > 0, "cut too early");
     // Holes behind what was durable are no surprise: `verify` names them and ends with 1.
     let look = format!(
@@ -353,11 +355,11 @@ fn what_a_recorder_called_durable_is_there_after_a_power_cut() {
     assert_eq!(streams(1)["hole_bytes"], 0);
 }
 
-/// What the last whole line of a status file calls durable.
-fn last_settled_bytes(status: &str) -> u64 {
+/// How much of its only stream the last whole line of a status file calls so.
+fn last_bytes(status: &str, key: &str) -> u64 {
     let whole = &status[..=status.rfind('\n').unwrap()];
     let line = json_of(whole.lines().last().unwrap());
-    line["streams"][0]["settled_bytes"].as_u64().unwrap()
+    line["streams"][0][key].as_u64().unwrap()
 }
 
 #[test]

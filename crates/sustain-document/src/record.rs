@@ -211,6 +211,10 @@ pub struct StreamResult {
     /// parity.
     #[serde(default)]
     pub protected_bytes: Option<u64>,
+    /// With parity, the watermark of that: below this offset every byte is protected so, or is a
+    /// gap whose account is durable.
+    #[serde(default)]
+    pub protected_settled_bytes: Option<u64>,
     /// Frames begun.
     pub frames: u64,
     /// Latency of appends from handing them over to the completion of the write.
@@ -326,8 +330,14 @@ pub struct SampleResult {
     pub durable_bytes: Vec<u64>,
     /// Bytes lost so far, per stream.
     pub gap_bytes: Vec<u64>,
+    /// With parity, bytes that it protects by now, per stream.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protected_bytes: Vec<u64>,
     /// Payload written so far, per member.
     pub member_bytes: Vec<u64>,
+    /// The members that had failed by then, by their places in `members`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed_members: Vec<usize>,
     /// What limited the recording.
     pub limited_by: LimitedBy,
 }

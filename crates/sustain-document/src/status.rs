@@ -87,6 +87,10 @@ pub struct StatusStream {
     /// appends has parity, those included that have failed meanwhile; null without parity.
     #[serde(default)]
     pub protected_bytes: Option<u64>,
+    /// With parity, the watermark of that: every byte below this offset is protected so, or is
+    /// durably recorded as lost.
+    #[serde(default)]
+    pub protected_settled_bytes: Option<u64>,
     /// Bytes that were lost before they reached a medium.
     pub gap_bytes: u64,
 }

@@ -145,7 +145,9 @@ mod tests {
             offered_bytes: Vec::new(),
             durable_bytes: Vec::new(),
             gap_bytes: Vec::new(),
+            protected_bytes: Vec::new(),
             member_bytes: Vec::new(),
+            failed_members: Vec::new(),
             limited_by: (*by).to_owned().into(),
         };
         told.iter().map(sample).collect()

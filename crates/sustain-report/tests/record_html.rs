@@ -118,6 +118,26 @@ fn frames_are_drawn_and_those_missing_are_named() {
 }
 
 #[test]
+fn protection_is_drawn_where_there_is_parity_with_the_moment_of_a_loss() {
+    let mut result = whole();
+    for sample in &mut result.samples {
+        let durable = sample.durable_bytes.iter();
+        sample.protected_bytes = durable
+            .map(|bytes| bytes.saturating_sub(5_000_000))
+            .collect();
+        if sample.time_s > 12.0 {
+            sample.failed_members = vec![0];
+        }
+    }
+    let page = own_markup(&[result.clone()]);
+    assert!(sample::headings_of(&page).contains("Protection over time"));
+    let words = format!("{} failed", result.members[0].name);
+    assert!(page.contains(&words), "{words}");
+    assert!(!own_markup(&[whole()]).contains(&words), "{words}");
+    assert!(!own_markup(&[whole()]).contains("Protection over time"));
+}
+
+#[test]
 fn page_loads_nothing() {
     let page = record_html(&[troubled(), whole()]).unwrap();
     sample::assert_loads_nothing(&page);

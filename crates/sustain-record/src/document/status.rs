@@ -41,6 +41,7 @@ fn stream(standing: &StreamStanding) -> StatusStream {
         durable_bytes: standing.durable_bytes,
         settled_bytes: standing.settled_bytes,
         protected_bytes: standing.protected_bytes,
+        protected_settled_bytes: standing.protected_settled_bytes,
         gap_bytes: standing.gap_bytes,
     }
 }

@@ -190,6 +190,7 @@ fn streams(plan: &RecordPlan, recorded: &Recorded) -> Vec<StreamResult> {
                 durable_bytes: standing.durable_bytes,
                 settled_bytes: standing.settled_bytes,
                 protected_bytes: standing.protected_bytes,
+                protected_settled_bytes: standing.protected_settled_bytes,
                 frames: standing.frames,
                 written_latency_ns: latency(written),
                 durable_latency_ns: latency(durable),

@@ -1,7 +1,7 @@
 //! The state of a recording over time, as its document keeps it: bounded in number, with every peak
 //! of the buffer. The run takes a sample whenever it looks at the board.
 
-use sustain_document::record::{LimitedBy, SampleResult};
+use sustain_document::record::{LimitedBy, MemberState, SampleResult};
 
 use crate::recorder::RecordingProgress;
 
@@ -66,6 +66,10 @@ impl Samples {
             offered_bytes: streams().map(|stream| stream.offered_bytes).collect(),
             durable_bytes: streams().map(|stream| stream.durable_bytes).collect(),
             gap_bytes,
+            protected_bytes: streams()
+                .filter_map(|stream| stream.protected_bytes)
+                .collect(),
+            failed_members: failed_members(standing),
             member_bytes: standing.members.iter().map(|member| member.bytes).collect(),
             limited_by,
         });
@@ -96,6 +100,12 @@ impl Samples {
         self.kept = kept;
         self.step_s *= 2.0;
     }
+}
+
+fn failed_members(standing: &RecordingProgress) -> Vec<usize> {
+    let members = standing.members.iter().enumerate();
+    let failed = members.filter(|(_, member)| member.state == MemberState::Failed);
+    failed.map(|(index, _)| index).collect()
 }
 
 /// A source that met a full buffer waited, or lost what it had: it was not the limit then.
@@ -159,7 +169,9 @@ mod tests {
             offered_bytes: Vec::new(),
             durable_bytes: Vec::new(),
             gap_bytes: Vec::new(),
+            protected_bytes: Vec::new(),
             member_bytes: Vec::new(),
+            failed_members: Vec::new(),
             limited_by: LimitedBy::Source,
         }
     }

@@ -76,11 +76,11 @@ impl Store {
         let first = *missing.first().ok_or_else(|| nothing_missing(onto))?;
         self.check_no_member(onto, roots)?;
         let told = self.superblock_of(first)?;
+        let mut destroy = onto.destroy.clone();
         // Whoever was killed before the first superblock was there has left a file of zeros.
-        let destroy = match is_blank_file(Path::new(&onto.name)) {
-            true => vec![onto.name.clone()],
-            false => onto.destroy.clone(),
-        };
+        if !destroy.contains(&onto.name) && is_blank_file(Path::new(&onto.name)) {
+            destroy.push(onto.name.clone());
+        }
         observer(takes_place(onto, &missing, first.member));
         let plan = CreatePlan {
             members: vec![onto.name.clone()],
@@ -95,10 +95,10 @@ impl Store {
         let (mut created, mut notes) = (CreatedFiles::default(), Vec::new());
         let sites = open_sites(&plan, roots, &mut created, &mut notes)?;
         self.check_apart(&sites[0], onto, roots)?;
+        let geometry = geometry_on(&sites[0], told.geometry)?;
         notes
             .into_iter()
             .for_each(|note| observer(CreateEvent::Note(note)));
-        let geometry = geometry_on(&sites[0], told.geometry)?;
         let superblock = Superblock {
             geometry,
             is_prewritten: false,

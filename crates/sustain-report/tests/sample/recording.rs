@@ -256,6 +256,7 @@ fn stream(index: usize) -> StreamResult {
         durable_bytes: offered_bytes - gap_bytes,
         settled_bytes: offered_bytes,
         protected_bytes: None,
+        protected_settled_bytes: None,
         frames: 4000,
         written_latency_ns: times(8_100_000, 1_710_000_000),
         durable_latency_ns: times(420_000_000, 2_640_000_000),
@@ -401,6 +402,8 @@ fn sample(second: u32) -> SampleResult {
             .map(|gap_bytes| offered.saturating_sub(late + gap_bytes))
             .to_vec(),
         gap_bytes: gap_bytes.to_vec(),
+        protected_bytes: Vec::new(),
+        failed_members: Vec::new(),
         member_bytes: [0, 1, 2].map(|index| member_bytes(index, second)).to_vec(),
         limited_by: match second {
             FAILED_S => LimitedBy::Member("/dev/sdc".to_owned()),

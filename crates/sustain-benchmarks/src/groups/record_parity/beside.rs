@@ -18,17 +18,15 @@ use crate::source::{Pouring, Source};
 use crate::table::{Goal, Row, Verdict};
 use crate::tools::store_tool::{self, Recording};
 
-/// Three quarters of it are data when a member is gone.
 const PACE_BYTES_PER_S: u64 = 150_000_000;
 const TICK_NS: u64 = 10_000_000;
 /// What is recorded before the death.
 const BEFORE_BYTES: u64 = 900_000_000;
 /// And from then on before the repair begins.
 const NOTICED_BYTES: u64 = 150_000_000;
-/// Of what the disks leave.
+/// Of what a disk leaves: a throttled device limits reads by themselves, so that is all of them.
 const RATIO_MIN: f64 = 0.9;
-/// Each of the members that are left writes a third of the stream, as data or parity.
-const LEFT_BYTES_PER_S: f64 = EQUAL_BYTES_PER_S[0] as f64 - PACE_BYTES_PER_S as f64 / 3.0;
+const LEFT_BYTES_PER_S: f64 = EQUAL_BYTES_PER_S[0] as f64;
 
 pub(super) fn run(setting: &Setting) -> anyhow::Result<Vec<Row>> {
     let source = Source::new(Pouring::Splice)?;
@@ -40,8 +38,7 @@ pub(super) fn run(setting: &Setting) -> anyhow::Result<Vec<Row>> {
         lost_bytes += lost;
     }
     let left = vec![LEFT_BYTES_PER_S; rates.len()];
-    let what =
-        "equal, p = 1: `repair` beside a paced recording, against what that leaves of a disk";
+    let what = "equal, p = 1: `repair` beside a paced recording, against what one disk writes";
     let compared = Compared::of(&rates, &left);
     let rate = rate_row(what.to_owned(), &compared, Goal::AtLeast(RATIO_MIN));
     let lost = Row::alone(

@@ -4,6 +4,7 @@
 mod append_chart;
 mod frame_charts;
 mod member_charts;
+mod protection_chart;
 mod section;
 mod series;
 mod tables;

@@ -11,6 +11,7 @@ use super::super::tiles::{self, Standing, Tiles};
 use super::append_chart::append_chart;
 use super::frame_charts::{frames_histogram, frames_over_time};
 use super::member_charts::{bytes_chart, share_chart};
+use super::protection_chart::protection_chart;
 use super::{tables, time_chart};
 use crate::ReportError;
 use crate::format::{latency, memory, percent, position, rate, stretch};
@@ -58,6 +59,10 @@ pub(super) fn section(result: &RecordResult, index: usize) -> Result<String, Rep
     markup.push_str(&drawn(frames_histogram(
         result,
         format!("intervals-{index}"),
+    )));
+    markup.push_str(&drawn(protection_chart(
+        result,
+        format!("protection-{index}"),
     )));
     markup.push_str(&share_chart(result, &format!("shares-{index}")));
     markup.push_str(&drawn(bytes_chart(result, format!("members-{index}"))));

@@ -125,7 +125,9 @@ mod tests {
             offered_bytes: vec![bytes],
             durable_bytes: vec![bytes],
             gap_bytes: vec![bytes / 10],
+            protected_bytes: Vec::new(),
             member_bytes: vec![bytes],
+            failed_members: Vec::new(),
             limited_by: LimitedBy::Source,
         }
     }

@@ -131,15 +131,19 @@ fn begun(place: &Place, arguments: &[&str]) -> (Child, ChildStdin) {
     (recorder, source)
 }
 
+/// Whether a member has an append there in its first slot, of 1 MiB.
+fn has_append(place: &Place, name: &str, slot_offset_bytes: u64) -> bool {
+    let mut magic = [0; 8];
+    let file = File::open(place.path(name)).unwrap();
+    let read = file.read_exact_at(&mut magic, (1 << 20) + slot_offset_bytes);
+    read.is_ok() && magic == *b"SUSTAPND"
+}
+
 /// Cuts the file of a member off, with slots of 1 MiB.
 fn cut(place: &Place, name: &str) {
     // Before anything is on it, the superblocks that are renewed make it long again.
-    let has_begun = || {
-        let mut magic = [0; 8];
-        let file = File::open(place.path(name)).unwrap();
-        file.read_exact_at(&mut magic, 1 << 20).is_ok() && magic == *b"SUSTAPND"
-    };
-    assert!((0..1_000_000).any(|_| has_begun()), "it never began");
+    let has_begun = (0..1_000_000).any(|_| has_append(place, name, 0));
+    assert!(has_begun, "it never began");
     let file = OpenOptions::new().write(true).open(place.path(name));
     file.unwrap().set_len(8192).unwrap();
 }
@@ -150,9 +154,15 @@ fn a_member_is_rebuilt_beside_a_recording_and_complete_when_that_has_ended() {
     create(&place, [60; 4], "1");
     let content = content(30_000_000);
     let (mut recorder, mut source) = begun(&place, &MEMBERS);
-    source.write_all(&content[..8_000_000]).unwrap();
+    // Something is to be rebuilt: more than the start, which takes 8 KiB.
+    let mut pieces = content.chunks(500_000);
+    while !(0..50_000).any(|_| has_append(&place, "c", 8 << 10)) {
+        source.write_all(pieces.next().unwrap()).unwrap();
+    }
     cut(&place, "c");
-    source.write_all(&content[8_000_000..16_000_000]).unwrap();
+    for piece in pieces.by_ref().take(10) {
+        source.write_all(piece).unwrap();
+    }
     let there = ["a", "b", "d"];
     let flags = ["--onto", "new", "--same-disk", "--json", "repaired"];
     let mut command = place.command(&[&["repair"], &there[..], &flags].concat());
@@ -162,7 +172,7 @@ fn a_member_is_rebuilt_beside_a_recording_and_complete_when_that_has_ended() {
     assert!(told.any(|line| line.contains("being recorded to")));
     assert!(told.any(|line| line.contains("waiting for the recording to end")));
     assert!(recorder.try_wait().unwrap().is_none(), "it goes on");
-    source.write_all(&content[16_000_000..]).unwrap();
+    pieces.for_each(|piece| source.write_all(piece).unwrap());
     drop(source);
     let recorded = ran(recorder.wait_with_output().unwrap()).expect(1);
     let recorded = unwrapped(&recorded.stderr);

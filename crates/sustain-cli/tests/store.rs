@@ -21,6 +21,8 @@ mod extract;
 mod frames;
 #[path = "store/index.rs"]
 mod index;
+#[path = "store/larger.rs"]
+mod larger;
 #[path = "store/medium.rs"]
 mod medium;
 #[path = "store/old_members.rs"]

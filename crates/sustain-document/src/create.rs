@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The version of [`CreateDocument`].
 pub const CREATE_SCHEMA: &str = "sustain.create/1";
 
-/// A store that was created, or that would be created.
+/// A store that was created or that members were added to, or that would be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CreateDocument {
     /// Always `sustain.create/1`.
@@ -19,6 +19,10 @@ pub struct CreateDocument {
     /// appends, frames and further recordings make it less; a ring never ends.
     #[serde(default)]
     pub data_bytes: u64,
+    /// The same of the slots in which nothing was ever recorded: less than `data_bytes` where
+    /// members were added to a store with recordings.
+    #[serde(default)]
+    pub free_bytes: Option<u64>,
     /// How many members may be lost without loss of data that is protected.
     #[serde(default)]
     pub parity: u16,
@@ -28,7 +32,7 @@ pub struct CreateDocument {
     pub notes: Vec<String>,
 }
 
-/// A member of a new store.
+/// A member of the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NewMember {
     /// The name as typed.
@@ -46,4 +50,7 @@ pub struct NewMember {
     pub data_bytes: u64,
     /// Whether the file is new.
     pub new: bool,
+    /// Whether it was added to a store that was there, of which the other members are.
+    #[serde(default)]
+    pub added: bool,
 }

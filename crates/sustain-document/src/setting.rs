@@ -40,6 +40,7 @@ macro_rules! settings {
 
 settings! {
     AB: "--ab", "trial of two settings";
+    ADD: "--add", "list of new members";
     ALIGN_FRAMES: "--align-frames", "alignment of frames";
     APPEND_SIZE: "--append-size", "append size";
     AT: "--at", "start";

@@ -100,6 +100,12 @@ const PARITY_ON_MANY: Family = Family {
     plan_of: Plan::of_parity_on_many,
     replay: "one_seed_of_parity_on_many",
 };
+const ADDITIONS: Family = Family {
+    usual: 100,
+    all: 500,
+    plan_of: Plan::of_additions,
+    replay: "one_seed_of_additions",
+};
 const PINS_THAT_ARE_CUT: Family = Family {
     usual: 200,
     all: 300,
@@ -203,6 +209,12 @@ fn seeds_hold_the_promise_where_parity_protects_many_members() {
     hold(&PARITY_ON_MANY, 0..PARITY_ON_MANY.usual);
 }
 
+/// Later recordings have more members than those before.
+#[test]
+fn seeds_hold_the_promise_where_members_are_added() {
+    hold(&ADDITIONS, 0..ADDITIONS.usual);
+}
+
 /// Rings of which stretches are pinned, and the power fails while the tables of pins are written.
 #[test]
 fn seeds_hold_the_promise_where_power_fails_while_pins_change() {
@@ -225,6 +237,7 @@ fn the_rest_of_the_seeds_holds_it_too() {
         PINS,
         PARITY,
         PARITY_ON_MANY,
+        ADDITIONS,
         PINS_THAT_ARE_CUT,
     ];
     for family in families {
@@ -296,6 +309,13 @@ fn one_seed_of_parity() {
 #[ignore = "replays the seed that SUSTAIN_SEED names"]
 fn one_seed_of_parity_on_many() {
     replay(Plan::of_parity_on_many);
+}
+
+/// The same where members are added.
+#[test]
+#[ignore = "replays the seed that SUSTAIN_SEED names"]
+fn one_seed_of_additions() {
+    replay(Plan::of_additions);
 }
 
 /// The same where recordings are split.

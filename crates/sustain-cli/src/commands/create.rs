@@ -7,7 +7,7 @@ use sustain::disk::units::{Size, parse_size};
 use sustain::host::Roots;
 use sustain::record::document::create_document;
 use sustain::record::format::{SLOT_BYTES_MAX, SLOT_BYTES_MIN};
-use sustain::record::store::{CreateEvent, CreatePlan, create};
+use sustain::record::store::{AddPlan, CreateEvent, CreatePlan, add, create};
 use sustain::report::terminal::create_text;
 
 use super::progress::ProgressLine;
@@ -19,13 +19,14 @@ use crate::{interrupt, nearest};
 
 pub(crate) fn run(flags: &CreateFlags) -> anyhow::Result<Exit> {
     let plan = plan(flags)?;
-    stores::check_result(flags.json.as_deref(), &flags.members)?;
+    let all = [&flags.members[..], &flags.add].concat();
+    stores::check_result(flags.json.as_deref(), &all)?;
     check_new(flags)?;
     let stop = Stop::default();
     interrupt::watch(&stop, super::say)?;
     let mut progress = ProgressLine::new("writing files once beforehand");
     let mut notes = Vec::new();
-    let created = create(&plan, &Roots::default(), &stop, &mut |event| match event {
+    let mut observer = |event| match event {
         CreateEvent::Note(note) => {
             progress.note(&format!("note: {note}"));
             notes.push(note);
@@ -34,9 +35,14 @@ pub(crate) fn run(flags: &CreateFlags) -> anyhow::Result<Exit> {
             bytes_done,
             bytes_all,
         } => progress.update(bytes_done, Some(bytes_all)),
-    });
+    };
+    let roots = Roots::default();
+    let created = match flags.add.is_empty() {
+        true => create(&plan, &roots, &stop, &mut observer),
+        false => add(&add_plan(flags), &roots, &stop, &mut observer),
+    };
     progress.finish();
-    let document = create_document(&created?, plan.slot_bytes, &notes);
+    let document = create_document(&created?, &notes);
     let text = create_text(&document, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;
     Ok(Exit::Done)
@@ -45,7 +51,10 @@ pub(crate) fn run(flags: &CreateFlags) -> anyhow::Result<Exit> {
 /// A name that does not exist becomes a file. One that is nearly that of something else was
 /// probably mistyped, unless it is told how large the file should be.
 fn check_new(flags: &CreateFlags) -> Result<(), UsageError> {
-    let members = flags.members.iter();
+    let members = match flags.add.is_empty() {
+        true => flags.members.iter(),
+        false => flags.add.iter(),
+    };
     let is_size = |member: &&String| {
         let has_unit = member.parse::<u64>().is_err();
         has_unit && parse_size(member).is_ok() && !Path::new(member).exists()
@@ -67,7 +76,20 @@ fn check_new(flags: &CreateFlags) -> Result<(), UsageError> {
     })
 }
 
-/// The plan that the flags ask for.
+/// What the flags ask to be added to a store.
+fn add_plan(flags: &CreateFlags) -> AddPlan {
+    AddPlan {
+        members: flags.members.clone(),
+        added: flags.add.clone(),
+        size_bytes: flags.size,
+        prewrite: !flags.no_prewrite,
+        destroy: flags.destroy.clone(),
+        same_disk: flags.same_disk,
+        dry_run: flags.dry_run,
+    }
+}
+
+/// The plan of a new store that the flags ask for.
 fn plan(flags: &CreateFlags) -> Result<CreatePlan, UsageError> {
     let slot_bytes = u32::try_from(flags.slot).ok().filter(|slot_bytes| {
         slot_bytes.is_power_of_two() && (SLOT_BYTES_MIN..=SLOT_BYTES_MAX).contains(slot_bytes)

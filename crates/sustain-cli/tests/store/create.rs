@@ -268,7 +268,7 @@ fn an_interrupted_creation_removes_its_files() {
     }
     interrupt(&child);
     let ran = ran(child.wait_with_output().unwrap()).expect(130);
-    ran.says("interrupted before the store was complete: new files were removed");
+    ran.says("interrupted before this was complete: new files were removed");
     assert!(place.names().is_empty(), "{:?}", place.names());
 }
 

@@ -13,7 +13,7 @@ use sustain_targets::{Permission, SimulatedDisk, open_under_guard};
 
 use super::bounded::Bounded;
 use super::candidate::{MemberCandidate, candidates, check_locked};
-use super::{Missing, Mode, OpenMember, Store, is_written, superblocks, takes_blocks};
+use super::{Missing, Mode, OpenMember, Store, is_written, superblocks, tables, takes_blocks};
 use crate::error::RecordError;
 use crate::format::{Superblock, SuperblockError};
 use crate::member_io::{GIVEN_UP_AFTER_NS, MemberIo};
@@ -114,7 +114,7 @@ impl Store {
         let (unfinished, whole) = apart_from_unfinished(members, mode)?;
         let mut members = whole;
         notes.extend(unfinished.iter().map(unfinished_note));
-        check_together(&members)?;
+        check_together(&mut members)?;
         members.sort_by_key(OpenMember::index);
         for member in &members {
             if mode == Mode::Record {
@@ -400,35 +400,25 @@ fn not_a_member(error: SuperblockError) -> String {
 
 /// Checks that all members are of one store, that each is given once, and that they agree on the
 /// members of the store.
-fn check_together(members: &[OpenMember]) -> Result<(), RecordError> {
+fn check_together(members: &mut [OpenMember]) -> Result<(), RecordError> {
     let first = &members[0];
+    let mut others = members.iter();
+    if let Some(other) = others.find(|one| one.superblock.store != first.superblock.store) {
+        let why = format!(
+            "it belongs to store {}, but {} belongs to store {}: name members of one store only",
+            other.superblock.store, first.name, first.superblock.store
+        );
+        return Err(RecordError::member(&other.name, why));
+    }
+    tables::settle(members)?;
     let mut seen: HashMap<u16, &str> = HashMap::new();
-    for member in members {
-        let (superblock, name) = (&member.superblock, &member.name);
-        let why = if superblock.store != first.superblock.store {
-            format!(
-                "it belongs to store {}, but {} belongs to store {}: name members of one store \
-                 only",
-                superblock.store, first.name, first.superblock.store
-            )
-        } else if !agree(superblock, &first.superblock) {
-            format!(
-                "it and {} name different members of the same store: leave out the one that \
-                 does not belong",
-                first.name
-            )
-        } else if let Some(other) = seen.insert(superblock.member_index, name) {
-            format!("it is the same member as {other}, or a copy of it: leave one out")
-        } else {
-            continue;
-        };
-        return Err(RecordError::member(name, why));
+    for member in &*members {
+        if let Some(other) = seen.insert(member.superblock.member_index, &member.name) {
+            let why = format!("it is the same member as {other}, or a copy of it: leave one out");
+            return Err(RecordError::member(&member.name, why));
+        }
     }
     Ok(())
-}
-
-fn agree(one: &Superblock, other: &Superblock) -> bool {
-    one.members == other.members && one.geometry.slot_bytes == other.geometry.slot_bytes
 }
 
 fn has_lost_its_end(member: &OpenMember) -> bool {

@@ -6,10 +6,10 @@ use std::path::Path;
 use sustain_disk::engine::SimulatedTarget;
 use sustain_disk::target::{Target, TargetKind};
 use sustain_disk::units::Size;
-use sustain_document::setting::SAME_DISK;
 use sustain_host::Roots;
-use sustain_targets::{CreatedFiles, RecordersBeside, SimulatedDisk, Stop, shared_disks};
+use sustain_targets::{CreatedFiles, RecordersBeside, SimulatedDisk, Stop};
 
+use super::apart::check_apart;
 use super::candidate::{candidates, check_locked};
 use super::create::{CreateEvent, CreatePlan, Site, open_sites, prepare_files, sync_folder};
 use super::holes::is_blank_file;
@@ -94,7 +94,9 @@ impl Store {
         sustain_targets::check_destroy(&plan.destroy, &plan.members)?;
         let (mut created, mut notes) = (CreatedFiles::default(), Vec::new());
         let sites = open_sites(&plan, roots, &mut created, &mut notes)?;
-        self.check_apart(&sites[0], onto, roots)?;
+        if !onto.same_disk {
+            check_apart(self, &sites, roots)?;
+        }
         let geometry = geometry_on(&sites[0], told.geometry)?;
         notes
             .into_iter()
@@ -238,6 +240,8 @@ impl Store {
                 generation: newest.generation.max(own.generation) + 1,
                 recordings_begun: newest.recordings_begun.max(own.recordings_begun),
                 parities: newest.parities,
+                // Members may have been added meanwhile.
+                members: newest.members.clone(),
                 slot_counts: newest.slot_counts.clone(),
                 pins: Vec::new(),
                 pins_numbered: newest.largest_pin().max(own.largest_pin()),
@@ -272,35 +276,6 @@ impl Store {
             }
         }
         Ok(())
-    }
-
-    /// Refuses a new member that would fail together with others.
-    fn check_apart(&self, site: &Site<'_>, onto: &Onto, roots: &Roots) -> Result<(), RecordError> {
-        if onto.same_disk {
-            return Ok(());
-        }
-        let there: Vec<&OpenMember> = self
-            .members
-            .iter()
-            .filter(|member| member.is_there())
-            .collect();
-        let places = there
-            .iter()
-            .map(|member| (&member.target, Some(Path::new(&member.name))))
-            .chain([(&site.target, Some(site.path.as_path()))]);
-        let shared = shared_disks(places, roots).into_iter();
-        let mut with_new = shared.filter(|shared| shared.targets.contains(&there.len()));
-        let Some(shared) = with_new.next() else {
-            return Ok(());
-        };
-        let beside = shared.targets.iter().filter_map(|index| there.get(*index));
-        let beside: Vec<&str> = beside.map(|member| member.name.as_str()).collect();
-        Err(RecordError::Usage(format!(
-            "{} is on the same disk as {}, which would take both with it when it fails: use a \
-             member on a disk of its own, or {SAME_DISK} if this is a trial",
-            onto.name,
-            beside.join(" and "),
-        )))
     }
 }
 

@@ -19,7 +19,7 @@ use sustain_record::reading::verify::{Checkable, verify};
 use sustain_record::recorder::{
     Earlier, Inlet, MemberSetup, ParitySetup, RecordFeed, RecordSetup, RecordingBoard, StreamSetup,
 };
-use sustain_record::store::{Mode, Renewal, Store};
+use sustain_record::store::{Mode, Renewal, Store, add_simulated};
 use sustain_targets::{SimulatedDisk, Stop};
 use uuid::Uuid;
 
@@ -40,7 +40,10 @@ pub struct Bench {
     pub clock: Clock,
     pub unix_clock: UnixClock,
     pub machine: SharedMachine,
+    /// Those of the store's members.
     pub disks: Vec<SimulatedDisk>,
+    /// Those that are to be added to them.
+    spare_disks: Vec<SimulatedDisk>,
     pub history: Rc<RefCell<History>>,
     pub draw: Draw,
     pub struck: Vec<&'static str>,
@@ -81,9 +84,12 @@ impl Bench {
                     disk: index,
                 },
             });
+        let mut disks: Vec<SimulatedDisk> = disks.collect();
+        let count = plan.addition.map_or(disks.len(), |one| one.members_before);
         let mut bench = Bench {
+            spare_disks: disks.split_off(count),
+            disks,
             unix_clock: UnixClock::fixed(clock.now(), EPOCH_NS),
-            disks: disks.collect(),
             history: Rc::default(),
             draw: Draw::new(!plan.seed),
             struck: Vec::new(),
@@ -107,9 +113,10 @@ impl Bench {
         let members: Vec<Uuid> = self.disks.iter().map(|_| uuid()).collect();
         let parities = self.plan.recordings.iter().map(|plan| plan.parities);
         let parities = parities.max().unwrap_or(0);
-        let slot_counts: Vec<u64> = self.plan.members.iter().map(|plan| plan.slots).collect();
+        let plans = &self.plan.members[..self.disks.len()];
+        let slot_counts: Vec<u64> = plans.iter().map(|plan| plan.slots).collect();
         let mut history = self.history.borrow_mut();
-        for (index, plan) in self.plan.members.iter().enumerate() {
+        for (index, plan) in plans.iter().enumerate() {
             let geometry = Geometry::of_member(plan.capacity_bytes, self.plan.slot_bytes).unwrap();
             assert_eq!(geometry.slot_count, plan.slots);
             history.geometries.push(geometry);
@@ -143,6 +150,21 @@ impl Bench {
         }
     }
 
+    /// Adds the members that the store does not have yet.
+    fn grow(&mut self) {
+        self.struck.push("members are added");
+        let added = std::mem::take(&mut self.spare_disks);
+        let machines = [self.machine.clone()];
+        add_simulated(&self.disks, &added, &machines, &self.clock).expect("members can be added");
+        let mut history = self.history.borrow_mut();
+        for plan in &self.plan.members[self.disks.len()..] {
+            let geometry = Geometry::of_member(plan.capacity_bytes, self.plan.slot_bytes);
+            history.geometries.push(geometry.unwrap());
+        }
+        drop(history);
+        self.disks.extend(added);
+    }
+
     /// Opens the store, with all of its members.
     pub fn open(&self, mode: Mode) -> Store {
         self.open_without(None, mode)
@@ -166,7 +188,15 @@ impl Bench {
 
     /// One recording, however it ends.
     pub fn record(&mut self, number: usize) -> Fate {
-        let plan = self.plan.recordings[number].clone();
+        let grows = self
+            .plan
+            .addition
+            .is_some_and(|addition| addition.recording == number);
+        if grows {
+            self.grow();
+        }
+        let mut plan = self.plan.recordings[number].clone();
+        plan.keep_to_members(self.disks.len());
         let mut store = self.open(Mode::Record);
         if self.is_reported {
             tell(&store);

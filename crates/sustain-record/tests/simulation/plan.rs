@@ -22,7 +22,18 @@ pub struct Plan {
     pub slot_bytes: u32,
     pub members: Vec<MemberPlan>,
     pub recordings: Vec<RecordingPlan>,
+    /// When the last ones of the members become members; none if all are from the beginning.
+    pub addition: Option<Addition>,
     pub afterwards: Afterwards,
+}
+
+/// Members that are added to a store.
+#[derive(Debug, Clone, Copy)]
+pub struct Addition {
+    /// So many members are there before.
+    pub members_before: usize,
+    /// The recording before which they are added.
+    pub recording: usize,
 }
 
 /// A disk.
@@ -207,6 +218,7 @@ impl Plan {
             slot_bytes: slot_bytes as u32,
             members,
             recordings: Vec::new(),
+            addition: None,
             afterwards: Afterwards::default(),
         };
         if count > 1 && draw.chance(250) {
@@ -318,6 +330,35 @@ impl Plan {
         plan
     }
 
+    /// Recordings of which the later ones have more members than those before, with parity or
+    /// without.
+    pub fn of_additions(seed: u64) -> Plan {
+        let mut plan = match seed % 3 {
+            0 => Plan::of(seed),
+            _ => Plan::of_parity(seed),
+        };
+        let mut draw = Draw::new(seed ^ 0xADD1_0000_0000_0000);
+        let members_before = plan.members.len();
+        for _ in 0..draw.between(1, 3) {
+            let like = draw.below(members_before as u64) as usize;
+            let mut member = plan.members[like].clone();
+            member.rate_bytes_per_s *= draw.magnitude(0.5, 2.0);
+            plan.members.push(member);
+        }
+        if plan.recordings.len() == 1 {
+            let mut first = plan.recordings[0].clone();
+            first.torn_superblocks = false;
+            plan.recordings.insert(0, first);
+        }
+        let recordings = plan.recordings.len() as u64;
+        let recording = draw.between(1, recordings - 1) as usize;
+        plan.addition = Some(Addition {
+            members_before,
+            recording,
+        });
+        plan
+    }
+
     /// Rings of which stretches are pinned, in recordings that are split now and then.
     pub fn of_pins(seed: u64) -> Plan {
         let mut plan = match seed % 3 {
@@ -391,6 +432,22 @@ impl Plan {
     pub fn slots_bytes(&self) -> u64 {
         let slots: u64 = self.members.iter().map(|member| member.slots).sum();
         slots * u64::from(self.slot_bytes)
+    }
+}
+
+impl RecordingPlan {
+    /// Leaves out what goes wrong on members that are not there.
+    pub fn keep_to_members(&mut self, count: usize) {
+        let is_there = |member: usize| member < count;
+        let faults = &mut self.faults;
+        faults.strikes.retain(|one| is_there(one.member));
+        faults.deaths.retain(|(member, _)| is_there(*member));
+        faults.silences.retain(|one| is_there(one.member));
+        faults.shortages.retain(|one| is_there(one.member));
+        self.stale = self.stale.filter(|(member, _)| is_there(*member));
+        for split in &mut self.splits {
+            split.lost = split.lost.filter(|member| is_there(*member));
+        }
     }
 }
 

@@ -229,7 +229,7 @@ fn an_interrupted_creation_leaves_no_new_file_and_says_what_is_lost() {
     stop.interrupt();
     let error = create(&plan, &Roots::default(), &stop, &mut |_| ()).unwrap_err();
     assert!(matches!(error, RecordError::Interrupted(_)));
-    insta::assert_snapshot!(place.words(error), @"interrupted before the store was complete: new files were removed; what was in /old is lost");
+    insta::assert_snapshot!(place.words(error), @"interrupted before this was complete: new files were removed; what was in /old is lost");
     assert!(!place.path("new").exists() && place.path("old").exists());
 }
 

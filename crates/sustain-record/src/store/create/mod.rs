@@ -26,10 +26,11 @@ use sustain_targets::{
 };
 use uuid::Uuid;
 
-use self::protection::{check_disks, check_parities, check_slots, unusable};
+use self::protection::{check_disks, check_parities};
+pub(in crate::store) use self::protection::{check_slots, unusable};
 pub(in crate::store) use self::site::Site;
 use self::site::open_site;
-use self::sizes::{divide, note_shared_file_systems};
+pub(in crate::store) use self::sizes::{divide, note_shared_file_systems};
 use super::bounded::{Bounded, WHOLE_GIVEN_UP_AFTER_NS};
 use super::candidate::candidates;
 use super::holes::Holes;
@@ -125,6 +126,10 @@ pub struct CreatedMember {
     pub geometry: Geometry,
     /// Whether the file is new.
     pub is_new: bool,
+    /// Whether it was added to a store that was there.
+    pub is_added: bool,
+    /// Slots that nothing was ever recorded in.
+    pub free_slots: u64,
 }
 
 /// Makes a store. If it fails, files that it has made are removed, unless a member does not answer.
@@ -147,7 +152,8 @@ pub fn create(
     let geometries = divide(plan, &sites, &mut notes)?;
     note_shared_file_systems(&sites, &mut notes);
     check_slots(plan.parities, &sites, &geometries)?;
-    notes.extend(unusable(plan.parities, &sites, &geometries));
+    let divided = sites.iter().map(|site| site.name).zip(&geometries);
+    notes.extend(unusable(plan.parities, &divided.collect::<Vec<_>>()));
     let places = || {
         sites
             .iter()
@@ -160,16 +166,9 @@ pub fn create(
     notes
         .into_iter()
         .for_each(|note| observer(CreateEvent::Note(note)));
-    let members = sites
-        .iter()
-        .zip(&geometries)
-        .map(|(site, geometry)| CreatedMember {
-            name: site.name.to_owned(),
-            path: Some(site.path.clone()),
-            geometry: *geometry,
-            is_new: site.is_new,
-        })
-        .collect();
+    let divided = sites.iter().zip(&geometries);
+    let members = divided.map(|(site, geometry)| site.created(*geometry));
+    let members = members.collect();
     if plan.dry_run {
         return Ok(Created {
             store: None,
@@ -179,12 +178,7 @@ pub fn create(
     }
     let holes = note_holes(&sites)?;
     let made = make(plan, &sites, &geometries, stop, observer);
-    let store = made.map_err(|error| {
-        if !matches!(error, RecordError::Silent(_)) {
-            holes.iter().for_each(Holes::give_back);
-        }
-        keep_if_silent(error, &sites, &mut created)
-    })?;
+    let store = made.map_err(|error| undo(error, &holes, &sites, &mut created))?;
     created.keep();
     Ok(Created {
         store: Some(store),
@@ -215,7 +209,7 @@ pub(in crate::store) fn open_sites<'a>(
 }
 
 /// Existing files may be sparse, and what they are given is given back if the store is not made.
-fn note_holes(sites: &[Site<'_>]) -> Result<Vec<Holes>, RecordError> {
+pub(in crate::store) fn note_holes(sites: &[Site<'_>]) -> Result<Vec<Holes>, RecordError> {
     let files = sites
         .iter()
         .filter(|site| site.target.kind == TargetKind::File && !site.is_new);
@@ -231,6 +225,19 @@ fn note_holes(sites: &[Site<'_>]) -> Result<Vec<Holes>, RecordError> {
         Some(bounded.call(move || Holes::of(file, is_sparse)))
     });
     noted.collect()
+}
+
+/// Gives back what files were given, if the store could not be made.
+pub(in crate::store) fn undo(
+    error: RecordError,
+    holes: &[Holes],
+    sites: &[Site<'_>],
+    created: &mut CreatedFiles,
+) -> RecordError {
+    if !matches!(error, RecordError::Silent(_)) {
+        holes.iter().for_each(Holes::give_back);
+    }
+    keep_if_silent(error, sites, created)
 }
 
 /// Writes the store.
@@ -288,14 +295,8 @@ pub fn create_simulated(
     slot_bytes: u32,
 ) -> Result<Created, RecordError> {
     check_count(disks.len())?;
-    let geometries = disks
-        .iter()
-        .map(|disk| {
-            let capacity_bytes = disk.target.capacity_bytes.unwrap_or(0);
-            Geometry::of_member(capacity_bytes, slot_bytes)
-                .map_err(|error| RecordError::member(&disk.target.name, error.to_string()))
-        })
-        .collect::<Result<Vec<Geometry>, RecordError>>()?;
+    let geometries = disks.iter().map(|disk| geometry_of_disk(disk, slot_bytes));
+    let geometries = geometries.collect::<Result<Vec<Geometry>, RecordError>>()?;
     let targets: Vec<_> = disks
         .iter()
         .map(|disk| (&disk.target, Some(disk.simulated)))
@@ -313,6 +314,8 @@ pub fn create_simulated(
             path: None,
             geometry,
             is_new: false,
+            is_added: false,
+            free_slots: geometry.slot_count,
         })
         .collect();
     Ok(Created {
@@ -322,13 +325,23 @@ pub fn create_simulated(
     })
 }
 
-fn check_count(members: usize) -> Result<(), RecordError> {
+pub(in crate::store) fn check_count(members: usize) -> Result<(), RecordError> {
     if (1..=MEMBERS_MAX).contains(&members) {
         return Ok(());
     }
     Err(RecordError::Usage(format!(
         "a store has 1 to {MEMBERS_MAX} members, and {members} were given"
     )))
+}
+
+/// How a disk of a simulated machine is divided.
+pub(in crate::store) fn geometry_of_disk(
+    disk: &SimulatedDisk,
+    slot_bytes: u32,
+) -> Result<Geometry, RecordError> {
+    let capacity_bytes = disk.target.capacity_bytes.unwrap_or(0);
+    let geometry = Geometry::of_member(capacity_bytes, slot_bytes);
+    geometry.map_err(|error| RecordError::member(&disk.target.name, error.to_string()))
 }
 
 /// Gives files their size, and prewrites them if the plan says so.
@@ -361,7 +374,7 @@ pub(in crate::store) fn prepare_files(
     if !is_interrupted {
         return Ok(());
     }
-    let mut text = "interrupted before the store was complete: new files were removed".to_owned();
+    let mut text = "interrupted before this was complete: new files were removed".to_owned();
     let touched = |site: &&Site<'_>| site.target.kind == TargetKind::File && !site.is_new;
     for site in sites.iter().filter(touched) {
         text.push_str(&format!("; what was in {} is lost", site.name));

@@ -46,7 +46,7 @@ pub(super) fn check_disks(sites: &[Site<'_>], shared: Vec<SharedDisk>) -> Result
 }
 
 /// Refuses members of which the others could not tell how many slots they have.
-pub(super) fn check_slots(
+pub(in crate::store) fn check_slots(
     parities: u16,
     sites: &[Site<'_>],
     geometries: &[Geometry],
@@ -63,23 +63,21 @@ pub(super) fn check_slots(
 
 /// Notes for members of which a tenth or more is of no use with parity: each group has one append
 /// on a member, so none can take more than as many others together let it.
-pub(super) fn unusable(parities: u16, sites: &[Site<'_>], geometries: &[Geometry]) -> Vec<String> {
-    let mut by_size: Vec<u64> = geometries.iter().map(|one| one.slot_count).collect();
+pub(in crate::store) fn unusable(parities: u16, members: &[(&str, &Geometry)]) -> Vec<String> {
+    let mut by_size: Vec<u64> = members.iter().map(|(_, one)| one.slot_count).collect();
     by_size.sort_unstable_by(|one, other| other.cmp(one));
     let Some(usable) = by_size.get(usize::from(parities)).copied() else {
         return Vec::new();
     };
-    let members = sites.iter().zip(geometries);
-    let too_large = members.filter(|(_, geometry)| {
+    let too_large = members.iter().filter(|(_, geometry)| {
         parities > 0 && geometry.slot_count - geometry.slot_count / 10 > usable
     });
-    let words = too_large.map(|(site, geometry)| {
+    let words = too_large.map(|(name, geometry)| {
         let slot_bytes = u64::from(geometry.slot_bytes);
         format!(
-            "of the {} of {} only about {} are of use with {}: a group has one append on a member, \
-             and the others have no place for more groups",
+            "of the {} of {name} only about {} are of use with {}: a group has one append on a \
+             member, and the others have no place for more groups",
             Size(geometry.slot_count * slot_bytes),
-            site.name,
             Size(usable * slot_bytes),
             PARITY.of(parities)
         )

@@ -10,8 +10,9 @@ use sustain_disk::units::Size;
 use sustain_host::Roots;
 use sustain_targets::{CreatedFiles, Permission, is_new, open_under_guard, rehearse_under_guard};
 
-use super::CreatePlan;
+use super::{CreatePlan, CreatedMember};
 use crate::error::RecordError;
+use crate::format::Geometry;
 use crate::member_io::GIVEN_UP_AFTER_NS;
 use crate::store::bounded::Bounded;
 use crate::store::candidate::{MemberCandidate, check_locked};
@@ -23,6 +24,20 @@ pub(in crate::store) struct Site<'a> {
     pub(in crate::store) path: PathBuf,
     pub(in crate::store) target: Target,
     pub(in crate::store) is_new: bool,
+}
+
+impl Site<'_> {
+    /// The member that is made of it.
+    pub(in crate::store) fn created(&self, geometry: Geometry) -> CreatedMember {
+        CreatedMember {
+            name: self.name.to_owned(),
+            path: Some(self.path.clone()),
+            geometry,
+            is_new: self.is_new,
+            is_added: false,
+            free_slots: geometry.slot_count,
+        }
+    }
 }
 
 /// Opens a member to be within a bound, and checks that it can be one.

@@ -24,7 +24,7 @@ const FREE_PARTS: u64 = 2;
 /// [`RecordError::Usage`] if a size is given and there is no file, or not enough free space;
 /// [`RecordError::Target`] where no space is left; [`RecordError::Member`] for a member that is too
 /// small.
-pub(super) fn divide(
+pub(in crate::store) fn divide(
     plan: &CreatePlan,
     sites: &[Site<'_>],
     notes: &mut Vec<String>,
@@ -154,7 +154,7 @@ fn grows(site: &Site<'_>, wanted_bytes: u64) -> bool {
 }
 
 /// Warns of members on one file system: they share its disk, and fail together.
-pub(super) fn note_shared_file_systems(sites: &[Site<'_>], notes: &mut Vec<String>) {
+pub(in crate::store) fn note_shared_file_systems(sites: &[Site<'_>], notes: &mut Vec<String>) {
     let mut by_device: BTreeMap<(u32, u32), Vec<&str>> = BTreeMap::new();
     for site in sites
         .iter()

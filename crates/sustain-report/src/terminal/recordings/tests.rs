@@ -1,4 +1,5 @@
 use sustain_document::control::UserMark;
+use sustain_document::create::{CreateDocument, NewMember};
 use sustain_document::list::{MemberPresence, PinFindings};
 use sustain_document::record::RecordingEnd;
 use sustain_document::recover::{RecoverDocument, RecoveredRecording, RecoveredStream};
@@ -482,6 +483,7 @@ fn a_new_store_is_told_with_its_members() {
         store: Some(STORE.to_owned()),
         slot_bytes: 8 << 20,
         data_bytes: 1_050_682_496,
+        free_bytes: Some(1_050_682_496),
         parity: 0,
         members: vec![NewMember {
             name: "data".to_owned(),
@@ -491,6 +493,7 @@ fn a_new_store_is_told_with_its_members() {
             room_bytes: 126 * (8 << 20),
             data_bytes: 1_050_682_496,
             new: true,
+            added: false,
         }],
         notes: Vec::new(),
     };

@@ -47,6 +47,9 @@ impl<I: Inlet> RecordFeed<I> {
     pub fn slots_begun_by_following(&self) -> Vec<u64> {
         let members = self.members.iter();
         let slots = members.map(|member| {
+            if member.setup.is_left_alone {
+                return member.slots_begun();
+            }
             let slot_count = member.setup.geometry.slot_count;
             match member.next_slot() {
                 Some(next) => slots_begun_for(next, slot_count, self.setup.ring),

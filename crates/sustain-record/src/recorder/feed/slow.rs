@@ -78,6 +78,10 @@ impl<I: Inlet> RecordFeed<I> {
         self.members[queue].state = MemberState::Failed;
         self.members[queue].is_given_up = true;
         self.errors[queue] = Some(words);
+        if let Some(protection) = &mut self.protection {
+            // Nothing is in a group yet, so nothing follows for any.
+            protection.groups.fail(queue);
+        }
     }
 
     /// Looks after members that do not answer.

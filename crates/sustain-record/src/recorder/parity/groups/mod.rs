@@ -37,7 +37,7 @@ enum PartStanding {
     /// It may become durable.
     Pending,
     Durable,
-    /// Its member has failed.
+    /// Its member has failed, or never took it.
     Lost,
     /// It is parity for which there was no place: nothing is gone, and nothing protects.
     NeverMade,
@@ -333,6 +333,16 @@ impl Group {
         let mut parities = self.parities.iter();
         self.data_that(|part| !part.helps(failed)) <= durable
             && parities.all(|part| part.standing != PartStanding::NeverMade)
+            && !self.lacks_on_working(failed)
+    }
+
+    /// Whether something is lost that was to lie on a member that works. The members that may be
+    /// gone come on top of that.
+    fn lacks_on_working(&self, failed: &BTreeSet<usize>) -> bool {
+        let data = self.data.iter().map(|part| (part.member, part.standing));
+        let placed = |part: &ParityPart| Some((part.placed?.0, part.standing));
+        let mut all = data.chain(self.parities.iter().filter_map(placed));
+        all.any(|(member, standing)| standing == PartStanding::Lost && !failed.contains(&member))
     }
 }
 

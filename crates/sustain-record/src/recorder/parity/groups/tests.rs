@@ -28,6 +28,9 @@ struct Model {
     parities: usize,
     data_left: usize,
     failures_left: usize,
+    /// How many writes the kernel may still refuse for good, of members that work.
+    refusals_left: usize,
+    refused: BTreeSet<u64>,
     groups: Groups,
     parts: BTreeMap<u64, Part>,
     /// Parity that waits for a member.
@@ -48,7 +51,8 @@ enum Event {
     Place(u64, usize, usize),
     NoPlace(u64, usize),
     Durable(u64),
-    /// The member of this append has failed, and this was not durable there.
+    /// The member of this append has failed, and this was not durable there, or the kernel never
+    /// took it.
     Lost(u64),
     Fail(usize),
 }
@@ -60,6 +64,8 @@ impl Model {
             parities,
             data_left: data,
             failures_left: failures,
+            refusals_left: 0,
+            refused: BTreeSet::new(),
             groups: Groups::new(parities),
             parts: BTreeMap::new(),
             waiting: BTreeSet::new(),
@@ -106,7 +112,7 @@ impl Model {
             if part.medium == OnMedium::UnderWay {
                 // A flush that was under way when its member failed may still confirm it.
                 events.push(Event::Durable(*sequence));
-                if !self.works(part.member) {
+                if !self.works(part.member) || self.refusals_left > 0 {
                     events.push(Event::Lost(*sequence));
                 }
             }
@@ -147,6 +153,10 @@ impl Model {
                 self.groups.durable(sequence)
             }
             Event::Lost(sequence) => {
+                if self.works(self.parts[&sequence].member) {
+                    self.refusals_left -= 1;
+                    self.refused.insert(sequence);
+                }
                 self.set(sequence, OnMedium::Never);
                 self.groups.lose(sequence)
             }
@@ -243,7 +253,8 @@ impl Model {
             let is_told = self.covered.contains(sequence) || self.lost.contains(sequence);
             assert!(part.medium == OnMedium::There || is_told, "{self:#?}");
         }
-        if self.failed.is_empty() && self.members > self.parities {
+        let is_smooth = self.failed.is_empty() && self.refused.is_empty();
+        if is_smooth && self.members > self.parities {
             let width = |group: u64| {
                 let parts = self.parts.values();
                 parts
@@ -294,6 +305,19 @@ fn with_one_parity_every_order_of_events_keeps_the_promise() {
 fn with_two_parities_every_order_of_events_keeps_the_promise() {
     for (members, data, failures) in [(3, 1, 2), (4, 1, 1)] {
         let (states, ends) = explore(Model::new(members, 2, data, failures));
+        assert!(states > 500 && ends > 50, "{states} states, {ends} ends");
+    }
+}
+
+#[test]
+fn what_the_kernel_never_took_counts_as_lost_in_every_order_of_events() {
+    for (members, parities, data, failures) in [(3, 1, 2, 0), (3, 1, 2, 1), (4, 2, 1, 0)] {
+        let refusals_left = 1;
+        let model = Model::new(members, parities, data, failures);
+        let (states, ends) = explore(Model {
+            refusals_left,
+            ..model
+        });
         assert!(states > 500 && ends > 50, "{states} states, {ends} ends");
     }
 }

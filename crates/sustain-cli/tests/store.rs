@@ -19,6 +19,8 @@ mod devices;
 mod extract;
 #[path = "store/frames.rs"]
 mod frames;
+#[path = "store/gone_slots.rs"]
+mod gone_slots;
 #[path = "store/index.rs"]
 mod index;
 #[path = "store/larger.rs"]

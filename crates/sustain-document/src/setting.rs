@@ -63,6 +63,7 @@ settings! {
     MATRIX: "--matrix", "list of combinations";
     MD: "--md", "layout md";
     NEW_FILE: "--new-file", "option to make new files";
+    ONTO: "--onto", "member to repair onto";
     ORDER: "--order", "order";
     PATH: "--path", "I/O path";
     PARITY: "--parity", "parity";

@@ -160,13 +160,16 @@ const PINS_THAT_FAILED: [u64; 5] = [475, 102_193, 202_975, 603_220, 815_986];
 /// The same of pins that are cut.
 const CUT_PINS_THAT_FAILED: [u64; 7] = [908, 1200, 2194, 23_502, 104_543, 603_220, 709_294];
 /// The same with parity.
-const PARITY_THAT_FAILED: [u64; 64] = [
+const PARITY_THAT_FAILED: [u64; 65] = [
     287, 472, 770, 788, 975, 1158, 3310, 5572, 6315, 14_877, 15_209, 20_193, 20_270, 20_449,
     22_010, 23_356, 1189, 102, 108, 236, 1488, 1913, 2197, 1592, 140, 1718, 3020, 3029, 4250, 4926,
     5660, 5821, 6121, 3092, 1381, 3930, 6900, 21_842, 15_493, 60_338, 60_602, 61_121, 62_364,
     62_283, 62_778, 62_942, 63_830, 64_036, 64_331, 70_289, 71_428, 75_656, 71_783, 86_863, 90_128,
-    300_695, 600_474, 640_112, 704_123, 705_573, 711_062, 711_333, 713_853, 714_516,
+    300_695, 600_474, 640_112, 704_123, 705_573, 711_062, 711_333, 713_853, 714_516, 750_014,
 ];
+
+/// The same where members are added.
+const ADDITIONS_THAT_FAILED: [u64; 3] = [750_040, 760_225, 760_365];
 
 /// No seed takes nearly so long: whoever does hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -287,6 +290,9 @@ fn seeds_that_once_failed_hold_it_too() {
     }
     for seed in PARITY_THAT_FAILED {
         run(&Plan::of_parity(seed), false);
+    }
+    for seed in ADDITIONS_THAT_FAILED {
+        run(&Plan::of_additions(seed), false);
     }
 }
 

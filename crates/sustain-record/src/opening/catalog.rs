@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, HashMap};
 use uuid::Uuid;
 
 use super::{Chapter, EndDurability, Recording, StreamExtent, StreamSummary};
-use crate::format::{ClockDrift, Descriptor, EarlierNote, Kind, Position, StartNote, StreamNote};
+use crate::format::{
+    AppendPlace, ClockDrift, Descriptor, EarlierNote, Kind, Position, StartNote, StreamNote,
+};
 
 /// Two members that give one number to different recordings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +81,9 @@ fn note_written_over(
             let oldest_there = oldest
                 .recording
                 .saturating_sub(u32::from(oldest.lost_before.is_some()));
-            oldest.is_oldest_of_lap && oldest_there > recording.number
+            oldest.is_oldest_of_lap
+                && oldest_there > recording.number
+                && oldest.first_recording <= recording.number
         })
     });
     recording.is_gone_from_a_member = may_have_lost_accounts(recording, parts);
@@ -197,6 +201,7 @@ fn recording(
     for (index, chapter) in parts {
         per_member[*index] = Some(StreamExtent {
             first: chapter.first.place,
+            lost_first: lost_first(chapter),
             last: chapter.last.place,
             last_bytes: chapter.last.append_bytes,
             is_overwritten: chapter.is_overwritten,
@@ -234,6 +239,20 @@ fn recording(
         pin: None,
         lacks_end_of_pin: false,
     }
+}
+
+/// The place of the first append that is known to have been there, if it came before the first that
+/// is found: a recording begins with its start.
+fn lost_first(chapter: &Chapter) -> Option<AppendPlace> {
+    let first = &chapter.first;
+    if first.is_first_start() {
+        return None;
+    }
+    let told = [chapter.last.start, first.previous];
+    let is_lost = |place: &AppendPlace| {
+        place.slot_serial < first.place.slot_serial && place.slot_serial >= chapter.kept_from_slot
+    };
+    told.into_iter().flatten().filter(is_lost).min()
 }
 
 /// The appends of parity of each group, as its own starts tell: what a later ring tells of it has

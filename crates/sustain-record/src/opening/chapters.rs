@@ -33,6 +33,8 @@ pub struct Chapter {
     pub first_in_time: Option<Descriptor>,
     /// Whether nothing older is left there because all of it has been overwritten in a ring.
     pub is_oldest_of_lap: bool,
+    /// The number of the first recording that may have had anything there; 0 for all.
+    pub first_recording: u32,
     /// The last append before this recording, which its first start names, where nothing has
     /// overwritten that append and it is not found there any more.
     pub lost_before: Option<AppendPlace>,
@@ -124,6 +126,7 @@ pub(super) fn chapter(
             && beginning.before.is_none()
             && (0..first.positions.len()).any(came_before),
         is_oldest_of_lap: oldest_serial > 0 && beginning.before.is_none(),
+        first_recording: facts.first_recording(),
         first_in_time: None,
         lost_before,
         unknown_mark: told_end
@@ -215,10 +218,6 @@ fn mark_reach(
     reach(facts, last, end).min(by_start)
 }
 
-fn is_same(one: &Descriptor, other: &Descriptor) -> bool {
-    one.recording == other.recording && one.recording_id == other.recording_id
-}
-
 /// Finds the newest start of the recording to which `last` belongs.
 fn start_of<'a>(
     facts: &'a MemberEvidence,
@@ -242,7 +241,9 @@ fn start_at<'a>(
     }
     let found = facts.descriptor(place)?;
     Ok(found.filter(|start| {
-        start.kind == Kind::Start && is_same(start, last) && start.sequence <= last.sequence
+        start.kind == Kind::Start
+            && start.is_of_recording_of(last)
+            && start.sequence <= last.sequence
     }))
 }
 
@@ -277,7 +278,7 @@ fn start_before(
     let before = facts.course().preceding(place.slot_serial, PATIENCE_SLOTS);
     for serial in before.take_while(|serial| *serial >= oldest_serial) {
         let found = facts.descriptor(slot_start(serial))?;
-        if let Some(found) = found.filter(|found| is_same(found, last)) {
+        if let Some(found) = found.filter(|found| found.is_of_recording_of(last)) {
             return Ok(found.start.filter(|start| *start < place));
         }
     }
@@ -359,7 +360,7 @@ fn first_by_slots<'a>(
         .min(last.place.slot_serial);
     for serial in slots_around(facts, low, oldest_serial, slots_end) {
         let at_start = facts.descriptor(slot_start(serial))?;
-        if let Some(first) = at_start.filter(|first| is_same(first, last)) {
+        if let Some(first) = at_start.filter(|first| first.is_of_recording_of(last)) {
             boundary.first = Some(first);
             if facts.course().at_or_after(oldest_serial) == Some(serial) {
                 return Ok(boundary);
@@ -393,7 +394,7 @@ fn search_around<'a>(
         for (first, end) in &facts.search(serial)?.recordings {
             if end.recording < last.recording {
                 boundary.before = Some(end);
-            } else if is_same(first, last) {
+            } else if first.is_of_recording_of(last) {
                 boundary.first = Some(first);
                 return Ok(boundary);
             }
@@ -446,7 +447,7 @@ fn look_back(facts: &MemberEvidence, last: &Descriptor) -> Asked<Vec<Descriptor>
     let mut samples = Vec::new();
     let mut next = Some(last);
     for _ in 0..LOOK_APPENDS {
-        let Some(found) = next.filter(|found| is_same(found, last)) else {
+        let Some(found) = next.filter(|found| found.is_of_recording_of(last)) else {
             break;
         };
         if sample(found, last.positions.len(), &mut samples) {
@@ -474,7 +475,7 @@ fn look_ahead(
         }
         let found = facts
             .descriptor(place)?
-            .filter(|found| is_same(found, last));
+            .filter(|found| found.is_of_recording_of(last));
         match found {
             Some(found) if sample(found, last.positions.len(), &mut samples) => break,
             Some(found) => place.slot_offset_bytes += found.append_bytes,

@@ -38,6 +38,8 @@ enum EvidenceKind {
 pub(super) struct MemberEvidence {
     identity: AppendIdentity,
     course: SlotCourse,
+    /// The number of the first recording that may have anything on it.
+    first_recording: u32,
     /// The append that begins at an offset of the member, if one does.
     heads: HashMap<u64, Option<Head>>,
     searches: HashMap<u64, TailSearch>,
@@ -55,6 +57,7 @@ impl MemberEvidence {
         MemberEvidence {
             identity,
             course,
+            first_recording: 0,
             heads: HashMap::new(),
             searches: HashMap::new(),
             serials_of_slots: HashMap::new(),
@@ -62,6 +65,17 @@ impl MemberEvidence {
             unreadable_blocks: 0,
             learned_bytes: 0,
         }
+    }
+
+    /// The same of a member that no recording before this one has anything on.
+    pub(super) fn beginning_with(mut self, first_recording: u32) -> MemberEvidence {
+        self.first_recording = first_recording;
+        self
+    }
+
+    /// The number of the first recording that may have anything on it; 0 for all.
+    pub(super) fn first_recording(&self) -> u32 {
+        self.first_recording
     }
 
     /// Bytes that were asked for and answered.

@@ -81,7 +81,8 @@ impl Opening {
     /// Begins to open the member with this superblock.
     pub fn new(superblock: &Superblock) -> Opening {
         Opening {
-            facts: MemberEvidence::new(AppendIdentity::of(superblock), superblock.course()),
+            facts: MemberEvidence::new(AppendIdentity::of(superblock), superblock.course())
+                .beginning_with(superblock.first_recording),
             pins: superblock.pins.clone(),
             pinned: HashMap::new(),
             slots_begun: superblock.slots_begun,

@@ -49,6 +49,8 @@ pub struct Recording {
 pub struct StreamExtent {
     /// The oldest append that is still there.
     pub first: AppendPlace,
+    /// Where one before it was that is not found, in a slot that nothing has written over.
+    pub lost_first: Option<AppendPlace>,
     /// The newest append.
     pub last: AppendPlace,
     /// The length of the newest append.

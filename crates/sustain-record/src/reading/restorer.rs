@@ -51,7 +51,7 @@ impl Restorer {
         let of_scope = &members[member];
         // Of a member that is computed from the others, starts and parity are always missing.
         let has_holes = of_scope.is_there() && has_holes(slot, appends, told_last);
-        if !has_holes && appends.iter().all(is_whole) {
+        if !has_holes && appends.iter().all(is_whole) && !self.lacks(of_scope, slot, appends) {
             return Ok(None);
         }
         let found = self.find(pump)?;
@@ -102,6 +102,20 @@ impl Restorer {
             bytes: SharedBytes::from(bytes),
             at_bytes,
         }))
+    }
+
+    /// Whether a member that is not there lacks something in a slot that its groups name: it was
+    /// computed from an append that is damaged, and there may be other parity.
+    fn lacks(&self, member: &ScopeMember, slot: Slot<'_>, appends: &[CheckedPart]) -> bool {
+        let Some(found) = self.found.as_ref().filter(|_| !member.is_there()) else {
+            return false;
+        };
+        let mut named = found.in_slot(member.index, slot.serial);
+        named.any(|(id, position)| {
+            let group = found.group(id);
+            let entry = group.map(|group| group.list.entries[position]);
+            entry.is_some_and(|entry| !is_found(&entry, appends))
+        })
     }
 
     fn find(&mut self, pump: &mut Pump) -> Result<Arc<FoundGroups>, RecordError> {

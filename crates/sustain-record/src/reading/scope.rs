@@ -176,6 +176,9 @@ impl Scope {
                 .filter_map(|member| {
                     let extent = recording.per_member.get(member.index())?.as_ref()?;
                     let told_last = extent.lost_last.max(Some(extent.last))?;
+                    // What is lost before the first append may be computed by parity.
+                    let lost_first = extent.lost_first.filter(|_| member.groups.is_some());
+                    let first = lost_first.map_or(extent.first, |lost| lost.min(extent.first));
                     Some(ScopeMember {
                         index: member.index(),
                         name: member.name.clone(),
@@ -185,7 +188,7 @@ impl Scope {
                         is_computed: member.is_computed_at(extent.last.slot_serial),
                         identity: member.identity(),
                         course: member.superblock.course(),
-                        slots: extent.first.slot_serial..told_last.slot_serial + 1,
+                        slots: first.slot_serial..told_last.slot_serial + 1,
                         last: extent.last,
                         told_last,
                         has_end: extent.has_end,

@@ -20,6 +20,8 @@ pub(crate) struct MemberThere<'a> {
     pub(crate) source: usize,
     /// The serial that each of its slots has, also where its first block is damaged.
     pub(crate) serials: &'a [Option<u64>],
+    /// The serials of the slots of which nothing is left.
+    pub(crate) gone: &'a BTreeSet<u64>,
     /// Its last append.
     pub(crate) last: Option<AppendPlace>,
 }
@@ -86,15 +88,36 @@ pub(crate) struct FoundGroups {
     /// position there.
     places: BTreeMap<usize, Vec<(AppendPlace, u64, usize)>>,
     /// By group, the positions of appends of data that their members, which are there, were given
-    /// and do not have.
+    /// and do not have: they lie behind their ends.
     lacking: BTreeMap<u64, Vec<usize>>,
+    /// The same of those that lay in slots before their ends, of which nothing is left.
+    gone: BTreeMap<u64, Vec<usize>>,
     /// What is found of groups of which no parity is, by the sequence of the append that joined
     /// each first: the member of each append in the table, and itself.
     pub(super) unlisted: BTreeMap<u64, Vec<(usize, FoundData)>>,
     /// The starts and end marks of recordings, in no order.
     pub(crate) marks: Vec<FoundMark>,
-    /// Below this sequence a ring has overwritten something on a member that is there.
-    pub(crate) whole_from_sequence: u64,
+    /// What rings have overwritten on the members that are there.
+    pub(crate) overwritten: Overwritten,
+}
+
+/// What rings have overwritten: on a member, all below a sequence, but for recordings that came
+/// before the member was added to the store, and have nothing there.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Overwritten(Vec<(u32, u64)>);
+
+impl Overwritten {
+    /// Notes a member on which this recording is the first that may have anything, and all below
+    /// this sequence is overwritten.
+    pub(crate) fn note(&mut self, first_recording: u32, sequence: u64) {
+        self.0.push((first_recording, sequence));
+    }
+
+    /// Below this sequence something of a recording is overwritten on a member; 0 if nothing is.
+    pub(crate) fn whole_from_sequence(&self, recording: u32) -> u64 {
+        let members = self.0.iter().filter(|(first, _)| *first <= recording);
+        members.map(|(_, sequence)| *sequence).max().unwrap_or(0)
+    }
 }
 
 /// What is left of a group, and what is lost.
@@ -184,21 +207,20 @@ pub(crate) fn computed(found: &FoundGroups, is_there: &[bool], crashed: &[u32]) 
         let missing = entries
             .filter(|(_, entry)| !is_there[usize::from(entry.member)] && found.is_left(entry));
         let missing: Vec<usize> = missing.map(|(position, _)| position).collect();
-        let lacking = found
-            .lacking
-            .get(id)
-            .filter(|_| !crashed.contains(&group.recording));
-        let lacking = lacking.map_or(&[][..], Vec::as_slice);
-        let without = group.broken(lacking);
+        let lacking = [&found.lacking, &found.gone].into_iter();
+        let lacking = lacking.filter(|_| !crashed.contains(&group.recording));
+        let lacking = lacking.filter_map(|lacking| lacking.get(id)).flatten();
+        let lacking: Vec<usize> = lacking.copied().collect();
+        let without = group.broken(&lacking);
         if without.is_enough() {
-            let all: Vec<usize> = missing.iter().chain(lacking).copied().collect();
+            let all: Vec<usize> = missing.iter().chain(&lacking).copied().collect();
             computed.add(group, without, &all, &mut groups);
             continue;
         }
         // The first block of a slot may be damaged, and the rest of it be there all the same.
         computed.add(group, group.broken(&[]), &missing, &mut groups);
         for position in lacking {
-            computed.add(group, group.broken(&[*position]), &[*position], &mut groups);
+            computed.add(group, group.broken(&[position]), &[position], &mut groups);
         }
     }
     computed.groups = Arc::new(groups);
@@ -271,7 +293,9 @@ fn group(parities: Vec<FoundParity>, shape: &StoreShape<'_>) -> FoundGroup {
         let (there, geometry) = shape.there[member].zip(shape.geometries[member])?;
         let slot = (entry.place.slot_serial % geometry.slot_count) as usize;
         let serial = there.serials.get(slot).copied().flatten();
-        (serial == Some(entry.place.slot_serial)).then(|| GroupPart {
+        let is_there = serial == Some(entry.place.slot_serial)
+            && !there.gone.contains(&entry.place.slot_serial);
+        is_there.then(|| GroupPart {
             number: position,
             source: there.source,
             offset_bytes: geometry.offset_of(entry.place),
@@ -362,8 +386,13 @@ impl FoundGroups {
                 let member = usize::from(entry.member);
                 // It was given what lies behind its end, and failed before it had it.
                 let is_behind_end = |there: MemberThere<'_>| Some(entry.place) > there.last;
-                if shape.there[member].is_some_and(is_behind_end) && self.is_left(entry) {
+                let Some(there) = shape.there[member].filter(|_| self.is_left(entry)) else {
+                    continue;
+                };
+                if is_behind_end(there) {
                     self.lacking.entry(*id).or_default().push(position);
+                } else if there.gone.contains(&entry.place.slot_serial) {
+                    self.gone.entry(*id).or_default().push(position);
                 }
             }
         }
@@ -394,7 +423,17 @@ impl FoundGroups {
     /// The members that are there and lack appends of data that they were given; `crashed` as in
     /// [`computed`].
     pub(crate) fn members_that_lack(&self, crashed: &[u32]) -> BTreeSet<usize> {
-        let entries = self.lacking.iter().flat_map(|(id, positions)| {
+        self.members_of(&self.lacking, crashed)
+    }
+
+    /// The members that are there, and lack whole slots before their ends.
+    pub(crate) fn members_with_gone_slots(&self, crashed: &[u32]) -> BTreeSet<usize> {
+        self.members_of(&self.gone, crashed)
+    }
+
+    /// The members of these positions in groups, but for those in some recordings.
+    fn members_of(&self, lacking: &BTreeMap<u64, Vec<usize>>, crashed: &[u32]) -> BTreeSet<usize> {
+        let entries = lacking.iter().flat_map(|(id, positions)| {
             let group = &self.groups[id];
             let positions = positions
                 .iter()

@@ -55,6 +55,15 @@ impl FoundGroup {
 }
 
 impl FoundGroups {
+    /// Whether a list names all that is found of a group of which no list is.
+    pub(crate) fn is_all_of(&self, group: u64, list: &GroupList) -> bool {
+        let mut found = self.unlisted.get(&group).into_iter().flatten();
+        found.all(|(_, data)| {
+            let mut entries = list.entries.iter();
+            entries.any(|entry| entry.sequence == data.sequence)
+        })
+    }
+
     /// The appends of parity that may be made again on a member, one for each group that lacks some
     /// and has nothing on that member, in the order of their data. `geometries` says how the
     /// members that are there are divided, by their places in the table. Where nothing tells how

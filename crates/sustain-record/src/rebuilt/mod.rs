@@ -31,8 +31,8 @@ use crate::walk::AppendIdentity;
 pub(crate) use append::WantedAppend;
 pub(crate) use drive::{Driven, DrivenMember};
 pub(crate) use groups::{
-    Computed, FoundData, FoundGroups, FoundMark, FoundParity, MemberThere, StoreShape, computed,
-    grouped,
+    Computed, FoundData, FoundGroups, FoundMark, FoundParity, MemberThere, Overwritten, StoreShape,
+    computed, grouped,
 };
 pub(crate) use lacking::LackingParity;
 pub(crate) use parity::{MadeParity, WantedParity};
@@ -123,9 +123,12 @@ impl RebuiltMember {
         let places = self.appends.iter().map(|append| append.place.slot_serial);
         let first = places.clone().min();
         let last_slot = last.map(|(place, _)| place.slot_serial);
-        // The slots before have beginnings of their own.
+        // The slots before have beginnings of their own, but for those of which nothing is left.
+        let lacking: HashSet<u64> = places.clone().collect();
         let stand_ins = self.stand_ins.iter().copied().filter(|one| {
-            Some(one.place.slot_serial) >= first && Some(one.place.slot_serial) != last_slot
+            let slot = one.place.slot_serial;
+            let is_behind_end = Some(slot) > last_slot && Some(slot) >= first;
+            is_behind_end || Some(slot) < last_slot && lacking.contains(&slot)
         });
         let stand_ins: Vec<StandIn> = stand_ins.collect();
         let mut superseded: Vec<Range<u64>> = places
@@ -161,6 +164,14 @@ impl RebuiltMember {
     pub(crate) fn newest_serial(&self) -> Option<u64> {
         let serials = self.appends.iter().map(|append| append.place.slot_serial);
         serials.max()
+    }
+
+    /// Whether the append at this place is computed, and not read from the member.
+    pub(crate) fn computes(&self, place: AppendPlace) -> bool {
+        let offset_bytes = self.identity.geometry.offset_of(place);
+        let appends = &self.appends;
+        let found = appends.binary_search_by_key(&offset_bytes, |one| one.offset_bytes);
+        found.is_ok_and(|index| appends[index].place == place)
     }
 
     /// The most reads that one piece of an append takes.

@@ -43,7 +43,11 @@ impl WantedParity<'_> {
         let mut all = Vec::new();
         for (position, entry) in self.lacking.list.entries.iter().enumerate() {
             let there = match self.lacking.data[position] {
-                Some(part) => read(part.source, part.range())?,
+                Some(part) => match (read(part.source, part.range())?, self.group) {
+                    // It may be whole, and a list without it would leave it out for good.
+                    (None, None) => return Ok(None),
+                    (there, _) => there,
+                },
                 None => None,
             };
             let there = there.filter(|bytes| is_whole(self.identities, entry, bytes));

@@ -1,5 +1,7 @@
 //! What can be computed of which groups, how reads are cut, and the engine on simulated disks.
 
+use std::collections::BTreeSet;
+
 use sustain_disk::buffer::BufferPool;
 use sustain_disk::clock::Clock;
 use sustain_disk::engine::{
@@ -58,10 +60,12 @@ fn parity(group: u64, number: usize, source: usize, entries: &[GroupEntry]) -> F
 
 /// What can be computed in a store of four members, of which the last two are missing.
 fn of_two_there(found: Vec<FoundParity>, serials: [&[Option<u64>]; 2]) -> Computed {
+    let gone = BTreeSet::new();
     let there = |source| {
         Some(MemberThere {
             source,
             serials: serials[source],
+            gone: &gone,
             last: None,
         })
     };

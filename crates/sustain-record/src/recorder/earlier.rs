@@ -154,6 +154,7 @@ mod tests {
                 slot_counts: Vec::new(),
                 repaired_slots: 0,
                 is_being_repaired: false,
+                first_recording: 0,
             },
             slot_times: VecDeque::new(),
         };

@@ -1,6 +1,8 @@
 //! Tells of what was durable and is not found when a store is recovered, be it marks or bytes.
 //! Nothing takes its place.
 
+use sustain_disk::units::Size;
+
 use super::Recovered;
 use crate::error::RecordError;
 use crate::opening::{Recording, StreamExtent};
@@ -93,6 +95,12 @@ impl Store {
                     .saturating_sub(recording.crash_bytes(number)),
             });
         let mut lost_bytes: Vec<u64> = by_sums.collect();
+        // What a member that failed lacks is on no member, and parity may give it all the same.
+        if recording.parities.unwrap_or(0) > 0 && self.leaves_any_alone() {
+            recovered.notes.extend(parity_note(recording, &lost_bytes));
+            recovered.lost_bytes += unreadable_bytes;
+            return Ok(());
+        }
         let mut what = "are on no member any more";
         let has_lost = lost_bytes.iter().any(|bytes| *bytes > 0);
         if has_lost && store.has_gone_round() {
@@ -151,4 +159,17 @@ impl Store {
         }
         lost_bytes
     }
+}
+
+/// What is to be said of bytes that a member lacks that is left alone.
+fn parity_note(recording: &Recording, lost_bytes: &[u64]) -> Option<String> {
+    let bytes: u64 = lost_bytes.iter().sum();
+    (bytes > 0).then(|| {
+        format!(
+            "recording {}: {} of it are on no member that has all it was given. `sustain verify` \
+             tells whether parity gives them",
+            recording.number,
+            Size(bytes)
+        )
+    })
 }

@@ -57,8 +57,10 @@ impl Store {
     ) -> Result<Recovered, RecordError> {
         let mut recovered = Recovered::default();
         let mut slots_begun: Vec<u64> = self.members.iter().map(begun_as_hinted).collect();
-        for (begun, tail) in slots_begun.iter_mut().zip(&self.tails) {
-            *begun = (*begun).max(tail.newest_serial.map_or(0, |newest| newest + 1));
+        for ((begun, tail), member) in slots_begun.iter_mut().zip(&self.tails).zip(&self.members) {
+            if !self.is_left_alone(member) {
+                *begun = (*begun).max(tail.newest_serial.map_or(0, |newest| newest + 1));
+            }
         }
         let mut have_end = vec![false; self.members.len()];
         if recordings.first().is_some_and(|newest| newest.open_end) {
@@ -190,9 +192,7 @@ impl Store {
 
     /// Flushes all members, because an end mark follows a flush of everything that it accounts for.
     fn flush(&self) -> Result<(), RecordError> {
-        let members = self.members.iter();
-        let names: Vec<&str> = members.map(|member| member.name.as_str()).collect();
-        superblocks::write_blocks(&mut self.io()?, &names, &[])
+        superblocks::write_blocks(&mut self.io()?, &self.names(), &[])
     }
 
     fn write_marks(&self, marks: &[EndMark]) -> Result<(), RecordError> {
@@ -200,11 +200,6 @@ impl Store {
             return Ok(());
         }
         let mut io = self.io()?;
-        let names: Vec<&str> = self
-            .members
-            .iter()
-            .map(|member| member.name.as_str())
-            .collect();
         let blocks: Vec<(usize, u64, Vec<u8>)> = marks
             .iter()
             .map(|mark| {
@@ -214,14 +209,22 @@ impl Store {
                 (mark.member, offset_bytes, bytes)
             })
             .collect();
-        superblocks::write_blocks(&mut io, &names, &blocks)
+        superblocks::write_blocks(&mut io, &self.names(), &blocks)
+    }
+
+    fn names(&self) -> Vec<(usize, &str)> {
+        let members = self.members.iter().enumerate();
+        members
+            .map(|(index, member)| (index, member.name.as_str()))
+            .collect()
     }
 
     /// Whether all four copies on every member are valid and of one generation.
     fn has_whole_superblocks(&self) -> Result<bool, RecordError> {
         let mut io = self.io()?;
         let mut orders = Vec::new();
-        for (member, open) in self.members.iter().enumerate() {
+        let members = self.members.iter().enumerate();
+        for (member, open) in members.filter(|(_, open)| !self.is_left_alone(open)) {
             let offsets = open.superblock.geometry.superblock_offsets();
             orders.extend(offsets.map(|offset_bytes| ReadOrder {
                 member,

@@ -10,14 +10,23 @@ use super::marks::mark_of;
 use super::old_members::OldMembers;
 use super::parity_queue::ParityQueue;
 use super::protected_slots::ProtectedSlots;
-use super::replacement_writer::{OwnHead, ReplacementWriter};
+use super::replacement_writer::{OwnHead, ReadStretch, ReplacementWriter};
 use super::tally::RepairTally;
 use crate::error::RecordError;
-use crate::format::{AppendPlace, Descriptor, Kind};
+use crate::format::{AppendPlace, Descriptor, GroupEntry, Kind};
 use crate::member_io::MemberIo;
 
 /// So much is read ahead, of the member itself and of parity, or one slot and one append more.
 const AHEAD_BYTES: u64 = 8 << 20;
+
+/// What the member has in a slot already.
+#[derive(Default)]
+struct OwnSlot {
+    /// Its appends, and whether each is whole.
+    appends: Vec<(DraftAppend, bool)>,
+    /// Its bytes; none if it is new.
+    read: Option<ReadStretch>,
+}
 
 /// Rebuilds one member.
 pub(super) struct SlotCopy<'a> {
@@ -104,7 +113,7 @@ impl<'a> SlotCopy<'a> {
         }
         // What is left of the parity goes behind it, where nothing of an earlier lap lies.
         let mut behind = behind;
-        while self.has_room(behind) && (!self.parity.is_empty() || self.owed_end.is_some()) {
+        while (!self.parity.is_empty() || self.owed_end.is_some()) && self.has_room(behind)? {
             self.read_ahead(behind..behind + 1);
             let all = slot_count.max(behind - first + 1);
             if !observer(behind - first, all) {
@@ -124,17 +133,22 @@ impl<'a> SlotCopy<'a> {
 
     /// Whether a slot behind all that is known may be written: nothing that a ring has left whole
     /// lies there.
-    fn has_room(&self, slot_serial: u64) -> bool {
-        let found = &self.from.found;
+    fn has_room(&mut self, slot_serial: u64) -> Result<bool, RecordError> {
         let Some(lap_before) = slot_serial.checked_sub(self.to.identity.geometry.slot_count) else {
-            return true;
+            return Ok(true);
         };
+        let own = self.own_appends(lap_before)?;
+        let own = own.iter().flat_map(|own| &own.appends);
+        let own = own.map(|(append, _)| append.descriptor.sequence).max();
+        let found = &self.from.found;
         let last = found.in_slot(self.to.member, lap_before).last();
         let entry = last.and_then(|(id, position)| Some(found.group(id)?.list.entries[position]));
         let protected = self.protected.newest_in(lap_before);
-        let newest = entry.map(|entry| entry.sequence).max(protected);
-        newest.is_none_or(|newest| newest < found.whole_from_sequence)
-            && found.whole_from_sequence > 0
+        let newest = entry.map(|entry| entry.sequence).max(protected).max(own);
+        // What of any recording is overwritten.
+        let from_sequence = found.overwritten.whole_from_sequence(0);
+        let is_passed = newest.is_none_or(|newest| newest < from_sequence);
+        Ok(is_passed && from_sequence > 0)
     }
 
     /// Makes durable what was written.
@@ -167,16 +181,15 @@ impl<'a> SlotCopy<'a> {
     /// What can be computed of a slot.
     fn draft(&mut self, slot_serial: u64) -> Result<SlotDraft, RecordError> {
         let mut draft = SlotDraft::new(self.to.identity.member, slot_serial, self.slot_bytes);
-        let own = match self.own_appends(slot_serial)? {
-            Some(own) => own,
-            None => {
-                draft.set_kept();
-                return Ok(draft);
-            }
+        let Some(own) = self.own_appends(slot_serial)? else {
+            draft.set_kept();
+            return Ok(draft);
         };
+        let OwnSlot { appends: own, read } = own;
         if let Some(kept) = self.kept(slot_serial, &own) {
             return Ok(kept);
         }
+        draft.set_own(read);
         // What cannot be read at once is computed append by append.
         let range = self.range_of(slot_serial);
         let read = self.from.read(&mut self.io, self.to.member, &range)?;
@@ -186,7 +199,9 @@ impl<'a> SlotCopy<'a> {
             read.unwrap_or_default(),
         ) {
             match append.descriptor.kind {
-                Kind::Data if is_whole => draft.add(append),
+                Kind::Data if is_whole && !is_superseded_by(&append.descriptor, &own) => {
+                    draft.add(append);
+                }
                 Kind::Parity if append.descriptor.payload_bytes == 0 => {
                     draft.set_stand_in(append.descriptor);
                 }
@@ -197,7 +212,10 @@ impl<'a> SlotCopy<'a> {
         for (group_id, position) in found.in_slot(self.to.member, slot_serial) {
             let group = found.group(group_id);
             let entry = group.map(|group| group.list.entries[position]);
-            let Some(entry) = entry.filter(|entry| !draft.has(entry.place, entry.sequence)) else {
+            let is_wanted = |entry: &GroupEntry| {
+                !draft.has(entry.place, entry.sequence) && !is_entry_superseded(entry, &own)
+            };
+            let Some(entry) = entry.filter(is_wanted) else {
                 continue;
             };
             let is_it = |(append, is_whole): &&(DraftAppend, bool)| {
@@ -219,7 +237,8 @@ impl<'a> SlotCopy<'a> {
                 None => {
                     draft.add_lost(entry.place.slot_offset_bytes, entry.append_bytes);
                     // Below that a ring has overwritten something elsewhere, too.
-                    if entry.sequence >= found.whole_from_sequence {
+                    let recording = group.map_or(0, |group| group.recording);
+                    if entry.sequence >= found.overwritten.whole_from_sequence(recording) {
                         self.tally.lost_appends += 1;
                         self.tally.lost_bytes += u64::from(entry.append_bytes);
                     }
@@ -249,26 +268,23 @@ impl<'a> SlotCopy<'a> {
         }
     }
 
-    /// The appends that the member has in a slot already, and whether each is whole; none if it has
-    /// written the slot again since.
-    fn own_appends(
-        &mut self,
-        slot_serial: u64,
-    ) -> Result<Option<Vec<(DraftAppend, bool)>>, RecordError> {
+    /// What the member has in a slot already; none if it has written the slot again since.
+    fn own_appends(&mut self, slot_serial: u64) -> Result<Option<OwnSlot>, RecordError> {
         if !self.to.is_continued {
-            return Ok(Some(Vec::new()));
+            return Ok(Some(OwnSlot::default()));
         }
         let identity = &self.to.identity;
         let offset_bytes = identity.geometry.offset_of(slot_start(slot_serial));
-        let bytes = self
+        let read = self
             .to
             .read(&mut self.io, offset_bytes, self.slot_bytes as usize)?;
-        let head = self.to.identity.head(&bytes);
+        let head = self.to.identity.head(&read.bytes);
         let is_newer = head.is_some_and(|head| head.place().slot_serial > slot_serial);
-        Ok(
-            (!is_newer)
-                .then(|| appends_in((self.to.member, &self.to.identity), slot_serial, bytes)),
-        )
+        let of_member = (self.to.member, &self.to.identity);
+        Ok((!is_newer).then(|| OwnSlot {
+            appends: appends_in(of_member, slot_serial, read.bytes.clone()),
+            read: Some(read),
+        }))
     }
 
     /// A slot as the member has it, if that is whole and all that can be computed of it is there.
@@ -285,7 +301,9 @@ impl<'a> SlotCopy<'a> {
         let is_complete = wanted.all(|(group, position)| {
             let group = found.group(group);
             let entry = group.map(|group| group.list.entries[position]);
-            entry.is_some_and(|entry| draft.has(entry.place, entry.sequence))
+            entry.is_some_and(|entry| {
+                draft.has(entry.place, entry.sequence) || is_entry_superseded(&entry, own)
+            })
         });
         let next = self.own_heads.get(&(slot_serial + 1));
         let told_last = next.and_then(|next| next.previous);
@@ -367,15 +385,11 @@ impl<'a> SlotCopy<'a> {
         self.pass(&draft);
         let geometry = &self.to.identity.geometry;
         let offset_bytes = geometry.offset_of(slot_start(draft.slot_serial));
-        match draft.bytes() {
-            Some(bytes) => self.to.write(&mut self.io, offset_bytes, bytes),
-            // What is damaged there must not be taken for something.
-            None if self.to.is_continued => {
-                let zeros = vec![0; self.slot_bytes as usize];
-                self.to.write(&mut self.io, offset_bytes, zeros)
-            }
-            None => Ok(()),
+        for (start, bytes) in draft.to_write() {
+            self.to
+                .write(&mut self.io, offset_bytes + u64::from(start), bytes)?;
         }
+        Ok(())
     }
 
     /// Leaves out parity of recordings that the member has come past: all that it has of one lies
@@ -396,6 +410,33 @@ impl<'a> SlotCopy<'a> {
         }
         self.last = draft.last().cloned().or(self.last.take());
     }
+}
+
+/// Whether a later append that the member has whole lies where one of data does that was computed,
+/// or before it: a power cut had taken that one, and a later recording began there.
+fn is_superseded(
+    (place, append_bytes, sequence): (AppendPlace, u32, u64),
+    own: &[(DraftAppend, bool)],
+) -> bool {
+    let end_bytes = place.slot_offset_bytes.saturating_add(append_bytes);
+    own.iter().any(|(append, is_whole)| {
+        let later = &append.descriptor;
+        *is_whole
+            && later.place.slot_serial == place.slot_serial
+            && later.sequence > sequence
+            && later.place.slot_offset_bytes < end_bytes
+    })
+}
+
+fn is_superseded_by(computed: &Descriptor, own: &[(DraftAppend, bool)]) -> bool {
+    is_superseded(
+        (computed.place, computed.append_bytes, computed.sequence),
+        own,
+    )
+}
+
+fn is_entry_superseded(entry: &GroupEntry, own: &[(DraftAppend, bool)]) -> bool {
+    is_superseded((entry.place, entry.append_bytes, entry.sequence), own)
 }
 
 fn slot_start(slot_serial: u64) -> AppendPlace {

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::append::{Beside, DraftAppend, begins_with, end_of, has_bytes_between, start_of};
 use super::marks::begins_recording;
+use super::replacement_writer::ReadStretch;
 use crate::format::{
     AppendPlace, BLOCK_BYTES, Descriptor, Kind, Position, SEAL_BYTES, encode_append,
 };
@@ -33,6 +34,8 @@ pub(super) struct SlotDraft {
     stand_in: Option<Descriptor>,
     /// Whether the member has it like this already.
     is_kept: bool,
+    /// What the member has there; none if it is new.
+    own: Option<ReadStretch>,
 }
 
 /// A stretch of a slot in which nothing is.
@@ -70,7 +73,13 @@ impl SlotDraft {
             damaged_parity: Vec::new(),
             stand_in: None,
             is_kept: false,
+            own: None,
         }
+    }
+
+    /// Notes what the member has there.
+    pub(super) fn set_own(&mut self, own: Option<ReadStretch>) {
+        self.own = own;
     }
 
     /// Adds an append, where nothing is in its way and sequences still grow with places.
@@ -421,17 +430,49 @@ impl SlotDraft {
         }
     }
 
-    /// The bytes of the slot; none if nothing is in it.
-    pub(super) fn bytes(&self) -> Option<Vec<u8>> {
-        if self.appends.is_empty() {
-            return None;
-        }
+    /// The bytes of the slot, with zeros where nothing is.
+    fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.slot_bytes as usize];
         for append in &self.appends {
             let start = start_of(append) as usize;
             bytes[start..start + append.bytes.len()].copy_from_slice(&append.bytes);
         }
-        Some(bytes)
+        bytes
+    }
+
+    /// What is to be written of it, and where in the slot. Where the member has the right bytes
+    /// nothing is written, so that nothing whole is at risk. What cannot be read there may be whole
+    /// all the same, so it stays unless an append is put in its place. What is damaged otherwise
+    /// must not be taken for something, and gets zeros.
+    pub(super) fn to_write(&self) -> Vec<(u32, Vec<u8>)> {
+        let Some(own) = &self.own else {
+            let all = (!self.appends.is_empty()).then(|| (0, self.bytes()));
+            return all.into_iter().collect();
+        };
+        let bytes = self.bytes();
+        let mut runs: Vec<(u32, Vec<u8>)> = Vec::new();
+        let blocks = bytes.chunks(BLOCK_BYTES).zip(own.bytes.chunks(BLOCK_BYTES));
+        for (index, (block, own_block)) in blocks.enumerate() {
+            let start = (index * BLOCK_BYTES) as u32;
+            let is_right = match own.unreadable.contains(&(start as usize)) {
+                true => !self.has_append_at(start),
+                false => block == own_block,
+            };
+            match runs.last_mut() {
+                _ if is_right => {}
+                Some((from, run)) if *from + run.len() as u32 == start => {
+                    run.extend_from_slice(block);
+                }
+                _ => runs.push((start, block.to_vec())),
+            }
+        }
+        runs
+    }
+
+    /// Whether a byte of the slot is in an append.
+    fn has_append_at(&self, at_bytes: u32) -> bool {
+        let mut appends = self.appends.iter();
+        appends.any(|append| (start_of(append)..end_of(append)).contains(&at_bytes))
     }
 }
 

@@ -12,6 +12,8 @@ mod parity_queue;
 mod protected_slots;
 mod replacement_writer;
 mod tally;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 

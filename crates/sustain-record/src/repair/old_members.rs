@@ -84,8 +84,10 @@ impl<'a> OldMembers<'a> {
             .found
             .lacking_parity(member, geometries, self.store.parities());
         // Where a ring has overwritten something elsewhere, nothing is protected any more.
-        let from_sequence = self.found.whole_from_sequence;
-        let is_whole = |lacking: &LackingParity| lacking.last_sequence() >= from_sequence;
+        let overwritten = &self.found.overwritten;
+        let is_whole = |lacking: &LackingParity| {
+            lacking.last_sequence() >= overwritten.whole_from_sequence(lacking.recording)
+        };
         let all = all.into_iter().filter(is_whole);
         let (known, unknown): (Vec<_>, Vec<_>) = all.partition(|lacking| self.is_known(lacking));
         let known = known.into_iter().filter(|one| self.is_settled(one));
@@ -162,7 +164,7 @@ impl<'a> OldMembers<'a> {
         let number = usize::from(descriptor.parity_role).saturating_sub(1);
         match self.found.group(descriptor.parity_group) {
             Some(group) => list.as_ref() == Some(&group.list) && !group.has_parity(number),
-            None => list.is_some(),
+            None => list.is_some_and(|list| self.found.is_all_of(descriptor.parity_group, &list)),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The new member as it is written, request by request.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
 use sustain_disk::engine::Operation;
@@ -23,6 +23,15 @@ pub(super) struct OwnHead {
     pub(super) sequence: u64,
     /// The append before it on the member.
     pub(super) previous: Option<AppendPlace>,
+}
+
+/// A stretch of the member, as it was read.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ReadStretch {
+    /// Where it cannot be read there are zeros.
+    pub(super) bytes: Vec<u8>,
+    /// The blocks that cannot be read, by where they begin.
+    pub(super) unreadable: BTreeSet<usize>,
 }
 
 /// The member that is written.
@@ -60,7 +69,7 @@ impl ReplacementWriter {
     ) -> Result<u64, RecordError> {
         let mut behind = behind;
         loop {
-            let heads = self.heads(io, behind..behind + PATIENCE_SLOTS)?;
+            let heads = self.heads(io, behind..behind.saturating_add(PATIENCE_SLOTS))?;
             match heads.last_key_value() {
                 Some((newest, _)) => behind = newest + 1,
                 None => return Ok(behind),
@@ -102,13 +111,13 @@ impl ReplacementWriter {
         Ok(first)
     }
 
-    /// Reads a stretch. Where it cannot be read there are zeros.
+    /// Reads a stretch.
     pub(super) fn read(
         &mut self,
         io: &mut MemberIo,
         offset_bytes: u64,
         length_bytes: usize,
-    ) -> Result<Vec<u8>, RecordError> {
+    ) -> Result<ReadStretch, RecordError> {
         let end_bytes = offset_bytes + length_bytes as u64;
         let is_there = |range: &Range<u64>| range.start < end_bytes && offset_bytes < range.end;
         if self.under_way.iter().any(|(_, range)| is_there(range)) {
@@ -116,8 +125,9 @@ impl ReplacementWriter {
         }
         let whole = io.read(self.position, offset_bytes, length_bytes);
         io.check_engine()?;
-        if let Ok(whole) = whole {
-            return Ok(whole);
+        if let Ok(bytes) = whole {
+            let unreadable = BTreeSet::new();
+            return Ok(ReadStretch { bytes, unreadable });
         }
         let starts = (0..length_bytes).step_by(BLOCK_BYTES);
         let orders = starts.map(|start| ReadOrder {
@@ -126,11 +136,19 @@ impl ReplacementWriter {
             length_bytes: BLOCK_BYTES.min(length_bytes - start),
         });
         let orders: Vec<ReadOrder> = orders.collect();
-        let blocks = io.read_all(&orders).into_iter().zip(&orders);
-        let read =
-            blocks.flat_map(|(block, order)| block.unwrap_or_else(|_| vec![0; order.length_bytes]));
-        let read = read.collect();
+        let blocks = io.read_all(&orders);
         io.check_engine()?;
+        let mut read = ReadStretch::default();
+        for (block, order) in blocks.into_iter().zip(&orders) {
+            let start = read.bytes.len();
+            match block {
+                Ok(block) => read.bytes.extend(block),
+                Err(_) => {
+                    read.unreadable.insert(start);
+                    read.bytes.resize(start + order.length_bytes, 0);
+                }
+            }
+        }
         Ok(read)
     }
 

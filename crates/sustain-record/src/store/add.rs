@@ -232,6 +232,7 @@ impl Store {
             slot_counts: slot_counts.clone(),
             repaired_slots: 0,
             is_being_repaired: false,
+            first_recording: self.next_recording(),
             ..newest.clone()
         };
         let geometries = newcomers.geometries.iter().enumerate();

@@ -162,6 +162,7 @@ impl StoreGroups {
             .map(|(member, tail)| ScannedMember {
                 identity: member.identity(),
                 next_slot_serial: tail.next_slot_serial,
+                first_recording: member.superblock.first_recording,
                 repaired_slots: member.superblock.repaired_slots,
             })
             .collect();
@@ -175,12 +176,13 @@ impl StoreGroups {
             shape.there[member.index()] = Some(MemberThere {
                 source,
                 serials: &found.serials[source],
+                gone: &found.gone[source],
                 last: self.tails[source].last,
             });
         }
         let mut groups = grouped((found.parities, found.data), &shape);
         groups.marks = found.marks;
-        groups.whole_from_sequence = found.whole_from_sequence;
+        groups.overwritten = found.overwritten;
         Ok(groups)
     }
 }

@@ -45,7 +45,8 @@ impl Store {
             .collect()
     }
 
-    /// Renews the superblocks of all members: two copies, a flush, the other two, a flush.
+    /// Renews the superblocks of all members but those on which nothing may be recorded: two
+    /// copies, a flush, the other two, a flush.
     /// `slots_begun` says for each member how many slot serials have been begun: at the start of a
     /// recording [`Store::slots_begun_at_start`], at its end one more than the newest serial.
     ///
@@ -61,12 +62,10 @@ impl Store {
     ) -> Result<(), RecordError> {
         let mut io = self.io()?;
         self.set_hints(slots_begun, renewal);
-        let members: Vec<_> = self
-            .members
-            .iter()
-            .map(|member| (member.name.as_str(), &member.superblock))
-            .collect();
-        superblocks::write(&mut io, &members)
+        let members = self.members.iter().enumerate();
+        let members = members.filter(|(_, member)| !self.is_left_alone(member));
+        let members = members.map(|(at, member)| (at, member.name.as_str(), &member.superblock));
+        superblocks::write_some(&mut io, &members.collect::<Vec<_>>())
     }
 
     /// Does the same as [`Store::renew_superblocks`], over `io`, but does not wait for a member for
@@ -124,10 +123,12 @@ impl Store {
     ) -> Result<(Vec<(usize, String)>, Vec<(usize, RequestError)>), RecordError> {
         let members = self.members.iter().enumerate();
         let steps: Vec<Vec<MemberStep>> = members
-            .map(|(index, member)| match left_out.contains(&index) {
-                true => Vec::new(),
-                false => superblocks::steps(&member.superblock),
-            })
+            .map(
+                |(index, member)| match left_out.contains(&index) || self.is_left_alone(member) {
+                    true => Vec::new(),
+                    false => superblocks::steps(&member.superblock),
+                },
+            )
             .collect();
         let ends = io.take_steps(&steps, patience);
         let (mut silent, mut failed) = (Vec::new(), Vec::new());
@@ -169,6 +170,10 @@ impl Store {
         let generations = self.members.iter().map(|one| one.superblock.generation);
         let generation = generations.max().unwrap_or(0).saturating_add(1);
         for (index, (member, slots_begun)) in self.members.iter_mut().zip(slots_begun).enumerate() {
+            // It stays older than the others, which tells everybody that it lacks something.
+            if self.left_alone.contains(&member.index()) {
+                continue;
+            }
             let superblock = &mut member.superblock;
             superblock.end_slot = durable_end_slot(superblock);
             superblock.generation = generation;

@@ -179,6 +179,8 @@ impl Store {
             pins: Vec::new(),
             repaired_slots: 0,
             is_being_repaired: true,
+            // Nothing tells when it was added, if it was.
+            first_recording: 0,
             ..newest.superblock.clone()
         })
     }

@@ -1,6 +1,8 @@
 //! Looks through the members that are there for parity, and reads its lists. It reads the first
 //! block of every slot and of every append, and more only where a descriptor is damaged.
 
+use std::collections::BTreeSet;
+
 use sustain_disk::clock::{Clock, Timestamp};
 use sustain_disk::error::IoFault;
 
@@ -10,7 +12,7 @@ use crate::format::{
     marks_range, payload_range,
 };
 use crate::member_io::{LONG_WAIT_NS, MemberIo, ReadOrder, report_long_wait};
-use crate::rebuilt::{FoundData, FoundMark, FoundParity};
+use crate::rebuilt::{FoundData, FoundMark, FoundParity, Overwritten};
 use crate::walk::{AppendIdentity, Cursor, Head};
 
 /// Slots of one member that are walked through at the same time.
@@ -23,6 +25,8 @@ pub(super) struct ScannedMember {
     pub(super) identity: AppendIdentity,
     /// The serial behind all that was begun on it.
     pub(super) next_slot_serial: u64,
+    /// The number of the first recording that may have anything on it; 0 for all.
+    pub(super) first_recording: u32,
     /// Below this one, slots were repaired: what lies behind them may tell less than they have.
     pub(super) repaired_slots: u64,
 }
@@ -33,12 +37,14 @@ pub(super) struct Scanned {
     pub(super) parities: Vec<FoundParity>,
     /// The appends of data that joined a group.
     pub(super) data: Vec<FoundData>,
-    /// Below this sequence a ring has overwritten something on a member.
-    pub(super) whole_from_sequence: u64,
+    /// What rings have overwritten on the members.
+    pub(super) overwritten: Overwritten,
     /// The starts and end marks.
     pub(super) marks: Vec<FoundMark>,
     /// Of each member, the serial that each of its slots has; none for what was never written.
     pub(super) serials: Vec<Vec<Option<u64>>>,
+    /// Of each member, the slots of which nothing was found.
+    pub(super) gone: Vec<BTreeSet<u64>>,
 }
 
 /// Looks through members, over access to them in this order. `why` says in words what it is for, if
@@ -52,7 +58,10 @@ pub(super) fn scan(
     clock: &Clock,
     why: &str,
 ) -> Result<Scanned, RecordError> {
-    let mut scanned = Scanned::default();
+    let mut scanned = Scanned {
+        gone: members.iter().map(|_| BTreeSet::new()).collect(),
+        ..Scanned::default()
+    };
     let mut progress = ScanProgress {
         clock,
         why,
@@ -80,6 +89,9 @@ pub(super) fn scan(
         walk_slots(io, members, &mut walks)?;
         progress.report(walks.len() as u64);
         for walk in &mut walks {
+            if walk.last.is_none() {
+                scanned.gone[walk.source].insert(walk.serial);
+            }
             scanned.data.append(&mut walk.data);
             scanned.marks.append(&mut walk.marks);
         }
@@ -88,13 +100,14 @@ pub(super) fn scan(
     let has_lapped = |(heads, member): &(&Vec<SlotHead>, &ScannedMember)| {
         member.next_slot_serial > heads.len() as u64
     };
-    let lapped = heads.iter().zip(members).filter(has_lapped);
-    let oldest = lapped.filter_map(|(heads, _)| {
+    for (heads, member) in heads.iter().zip(members).filter(has_lapped) {
         let begun = heads.iter().filter(|head| head.sequence.is_some());
-        let oldest = begun.min_by_key(|head| head.sequence)?;
-        oldest.sequence.filter(|_| oldest.has_bytes_before)
-    });
-    scanned.whole_from_sequence = oldest.max().unwrap_or(0);
+        let oldest = begun.min_by_key(|head| head.sequence);
+        let oldest = oldest.filter(|oldest| oldest.has_bytes_before);
+        if let Some(sequence) = oldest.and_then(|oldest| oldest.sequence) {
+            scanned.overwritten.note(member.first_recording, sequence);
+        }
+    }
     let serials = heads.into_iter().map(|heads| {
         let serials = heads.into_iter().map(|head| head.serial);
         serials.collect()

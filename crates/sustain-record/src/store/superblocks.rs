@@ -75,19 +75,29 @@ fn offsets_within(capacity_bytes: u64) -> Option<[u64; 4]> {
 /// Writes the superblocks of all members, each given with its name: copies A and C, a flush, B and
 /// D, a flush. So at every instant a valid copy is on each medium that had one before.
 pub(super) fn write(io: &mut MemberIo, members: &[(&str, &Superblock)]) -> Result<(), RecordError> {
+    let all = members.iter().enumerate();
+    let all = all.map(|(member, (name, superblock))| (member, *name, *superblock));
+    write_some(io, &all.collect::<Vec<_>>())
+}
+
+/// The same on some of the members, each given with its place among those of `io`. Nothing is asked
+/// of the others.
+pub(super) fn write_some(
+    io: &mut MemberIo,
+    members: &[(usize, &str, &Superblock)],
+) -> Result<(), RecordError> {
     for copies in [[0, 2], [1, 3]] {
         let blocks: Vec<(usize, u64, Vec<u8>)> = members
             .iter()
-            .enumerate()
-            .flat_map(|(member, (_, superblock))| {
+            .flat_map(|(member, _, superblock)| {
                 let offsets = superblock.geometry.superblock_offsets();
                 copies.map(|copy| {
                     let block = superblock.encode(copy);
-                    (member, offsets[copy as usize], block)
+                    (*member, offsets[copy as usize], block)
                 })
             })
             .collect();
-        let names: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
+        let names: Vec<(usize, &str)> = members.iter().map(|(at, name, _)| (*at, *name)).collect();
         write_blocks(io, &names, &blocks)?;
     }
     Ok(())
@@ -108,10 +118,10 @@ pub(super) fn steps(superblock: &Superblock) -> Vec<MemberStep> {
     steps
 }
 
-/// Writes blocks to members, each given with its place, and flushes all members.
+/// Writes blocks to members, each given with its place, and flushes the members of these names.
 pub(crate) fn write_blocks(
     io: &mut MemberIo,
-    names: &[&str],
+    names: &[(usize, &str)],
     blocks: &[(usize, u64, Vec<u8>)],
 ) -> Result<(), RecordError> {
     let orders: Vec<WriteOrder<'_>> = blocks
@@ -124,20 +134,23 @@ pub(crate) fn write_blocks(
         .collect();
     let written = io.write_all(&orders);
     io.check_engine()?;
-    let failed = |member: usize, operation, offset_bytes, fault| RequestError {
-        target: names[member].to_owned(),
-        operation,
-        offset_bytes,
-        fault,
+    let failed = |member: usize, operation, offset_bytes, fault| {
+        let name = names.iter().find(|(at, _)| *at == member);
+        RequestError {
+            target: name.map_or_else(String::new, |(_, name)| (*name).to_owned()),
+            operation,
+            offset_bytes,
+            fault,
+        }
     };
     for (order, written) in orders.iter().zip(written) {
         written
             .map_err(|fault| failed(order.member, Operation::Write, order.offset_bytes, fault))?;
     }
-    let all: Vec<usize> = (0..names.len()).collect();
+    let all: Vec<usize> = names.iter().map(|(member, _)| *member).collect();
     let flushed = io.flush_all(&all);
     io.check_engine()?;
-    for (member, flushed) in flushed.into_iter().enumerate() {
+    for (member, flushed) in all.into_iter().zip(flushed) {
         flushed.map_err(|fault| failed(member, Operation::Flush, 0, fault))?;
     }
     Ok(())
@@ -250,6 +263,7 @@ pub(crate) mod tests {
             slot_counts: Vec::new(),
             repaired_slots: 0,
             is_being_repaired: false,
+            first_recording: 0,
             slots_begun: 0,
         }
     }

@@ -41,6 +41,7 @@ pub fn superblock() -> Superblock {
         slot_counts: Vec::new(),
         repaired_slots: 0,
         is_being_repaired: false,
+        first_recording: 0,
     }
 }
 
@@ -129,6 +130,7 @@ pub fn smallest_superblock() -> Superblock {
         slot_counts: Vec::new(),
         repaired_slots: 0,
         is_being_repaired: false,
+        first_recording: 0,
     }
 }
 

@@ -141,6 +141,7 @@ impl Bench {
                 },
                 repaired_slots: 0,
                 is_being_repaired: false,
+                first_recording: 0,
                 slots_begun: 0,
             };
             for (copy, offset_bytes) in (0..).zip(geometry.superblock_offsets()) {

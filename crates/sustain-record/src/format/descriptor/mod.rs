@@ -374,6 +374,11 @@ impl Descriptor {
         position
     }
 
+    /// Whether this append and another one are of one recording.
+    pub fn is_of_recording_of(&self, other: &Descriptor) -> bool {
+        (self.recording, self.recording_id) == (other.recording, other.recording_id)
+    }
+
     /// Whether it is the start with which a recording begins on a member, and none that repeats it.
     pub fn is_first_start(&self) -> bool {
         let mut positions = self.positions.iter();

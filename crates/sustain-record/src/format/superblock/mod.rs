@@ -59,7 +59,8 @@ struct SuperblockBytes {
     pins_numbered: U32,
     slot_counts: [U32; MEMBERS_MAX],
     repaired_slots: U64,
-    reserved_last: [u8; 360],
+    first_recording: U32,
+    reserved_last: [u8; 356],
     members: [[u8; 16]; MEMBERS_MAX],
     pins: [PinBytes; PINS_MAX],
 }
@@ -112,6 +113,9 @@ pub struct Superblock {
     /// Whether it takes the place of a lost member, and does not have all of that yet. Only in a
     /// store that has or had parity.
     pub is_being_repaired: bool,
+    /// The number of the first recording that may have anything on it, if it was added to the
+    /// store; else 0.
+    pub first_recording: u32,
 }
 
 /// Why a block is not a superblock that can be used.
@@ -169,6 +173,7 @@ impl Superblock {
         };
         layout.flags = (prewritten | ended | being_repaired).into();
         layout.repaired_slots = self.repaired_slots.into();
+        layout.first_recording = self.first_recording.into();
         layout.slots_begun = self.slots_begun.into();
         layout.recordings_begun = self.recordings_begun.into();
         let ended_slots = self.end_slot.map_or(0, |slot| slot.saturating_add(1));
@@ -255,6 +260,7 @@ impl Superblock {
             },
             is_being_repaired: version == VERSION_WITH_PARITY
                 && layout.flags.get() & FLAG_BEING_REPAIRED != 0,
+            first_recording: layout.first_recording.get(),
         };
         if layout.copy.get() < COPIES && superblock.is_valid() {
             Ok(superblock)

@@ -23,6 +23,7 @@ fn superblock() -> Superblock {
         slot_counts: Vec::new(),
         repaired_slots: 0,
         is_being_repaired: false,
+        first_recording: 0,
     }
 }
 
@@ -78,6 +79,7 @@ fn the_fields_lie_where_the_format_says() {
         (offset_of!(SuperblockBytes, reserved), 122),
         (offset_of!(SuperblockBytes, pin_count), 136),
         (offset_of!(SuperblockBytes, pins_numbered), 140),
+        (offset_of!(SuperblockBytes, first_recording), 664),
         (offset_of!(SuperblockBytes, members), 1024),
         (offset_of!(SuperblockBytes, pins), 3072),
     ];
@@ -202,7 +204,9 @@ fn what_contradicts_itself_is_refused_though_its_checksum_is_right() {
 fn reserved_bytes_and_unknown_flags_are_ignored() {
     assert_eq!(patched(120, &[0xFF; 4]), Ok(superblock()));
     assert_eq!(patched(136, &[0xFF; 4]), Ok(superblock()));
-    assert_eq!(patched(144, &[0xFF; 880]), Ok(superblock()));
+    assert_eq!(patched(144, &[0xFF; 520]), Ok(superblock()));
+    assert_eq!(patched(668, &[0xFF; 356]), Ok(superblock()));
+    assert_eq!(patched(664, &[9]).unwrap().first_recording, 9);
     assert_eq!(patched(140, &[9]).unwrap().pins_numbered, 9);
     assert_eq!(patched(3072, &[0xFF; 1024]), Ok(superblock()));
     assert_eq!(patched(108, &[0xFF; 4]), Ok(superblock()));
@@ -291,6 +295,7 @@ prop_compose! {
             slot_counts: Vec::new(),
             repaired_slots: 0,
             is_being_repaired: false,
+            first_recording: 0,
         }
     }
 }

@@ -127,6 +127,7 @@ pub fn superblocks(sizes_bytes: &[u64], slot_bytes: u32) -> Vec<Superblock> {
         slot_counts: Vec::new(),
         repaired_slots: 0,
         is_being_repaired: false,
+        first_recording: 0,
         slots_begun: 0,
     };
     sizes_bytes.iter().enumerate().map(superblock).collect()

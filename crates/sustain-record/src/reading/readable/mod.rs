@@ -242,6 +242,7 @@ mod tests {
             open_end: true,
             readable_from_sequence: None,
             per_member: vec![Some(StreamExtent {
+                lost_first: None,
                 first: place(0),
                 last: place(offered_bytes),
                 last_bytes: 0,

@@ -12,6 +12,7 @@ mod on_member;
 mod pinned;
 mod protection;
 mod ring;
+mod stretches;
 mod tail;
 mod torn;
 

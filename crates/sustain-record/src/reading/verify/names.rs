@@ -1,11 +1,13 @@
 //! Names the places of flaws. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::Discrepancy;
-use crate::format::Geometry;
+use crate::format::{AppendPlace, Geometry};
 use crate::opening::Recording;
 use crate::reading::scope::Scope;
+use crate::rebuilt::RebuiltMember;
 
 /// Names and geometries of the members, by their index in the store and in the scope.
 pub(super) struct Names {
@@ -14,6 +16,8 @@ pub(super) struct Names {
     /// Members, by their index in the store, of which this was computed from others, now or when
     /// they were repaired.
     computed: BTreeSet<usize>,
+    /// What is computed now of members that are not there, or not all of them, by the same index.
+    rebuilt: BTreeMap<usize, Arc<RebuiltMember>>,
     recording: u32,
 }
 
@@ -38,8 +42,19 @@ impl Names {
                 .filter(|member| member.is_computed)
                 .map(|member| member.index)
                 .collect(),
+            rebuilt: scope
+                .members
+                .iter()
+                .filter_map(|member| Some((member.index, member.rebuilt.clone()?)))
+                .collect(),
             recording: recording.number,
         }
+    }
+
+    /// Whether an append is on no member, and was computed from others now.
+    pub(super) fn is_absent(&self, index: usize, place: AppendPlace) -> bool {
+        let rebuilt = self.rebuilt.get(&index);
+        rebuilt.is_some_and(|rebuilt| rebuilt.computes(place))
     }
 
     /// Whether this was computed from others, now or when the member was repaired.

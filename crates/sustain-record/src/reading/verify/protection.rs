@@ -2,9 +2,11 @@
 //! Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use sustain_disk::units::Size;
 
+use super::stretches::ByteStretches;
 use crate::format::{GroupList, Kind};
 use crate::opening::Recording;
 use crate::reading::part::Origin;
@@ -16,7 +18,8 @@ pub struct VerifiedProtection {
     pub parities: u16,
     /// Bytes in groups of which every append is there and whole: any so many members may be lost.
     pub protected_bytes: u64,
-    /// Bytes in no group, or in one that lacks some append by now.
+    /// Other bytes that are whole: in no group, or in one that lacks some append by now, be it that
+    /// the append can be computed.
     pub unprotected_bytes: u64,
 }
 
@@ -25,14 +28,15 @@ pub struct VerifiedProtection {
 pub(super) struct ProtectionTally {
     groups: BTreeMap<u64, GroupTally>,
     parities: u16,
-    protected_bytes: u64,
-    ungrouped_bytes: u64,
+    /// What is in groups that are whole, by stream. An append may be on two members.
+    protected: BTreeMap<u16, ByteStretches>,
 }
 
 #[derive(Default)]
 struct GroupTally {
     data: usize,
-    data_bytes: u64,
+    /// The bytes of its appends, each with its stream.
+    bytes: Vec<(u16, Range<u64>)>,
     /// The roles of those that are there. One may lie in two places, where a repair has made it
     /// again.
     parities: BTreeSet<u16>,
@@ -41,17 +45,18 @@ struct GroupTally {
 }
 
 impl ProtectionTally {
-    /// An append was found, and it is whole or not.
+    /// An append was found, and it is whole on its member or not.
     pub(super) fn found(&mut self, origin: &Origin, is_whole: bool) {
         let descriptor = &origin.descriptor;
         let is_there = is_whole && !origin.is_restored && origin.marks.is_some();
-        let bytes = u64::from(descriptor.payload_bytes);
         match (descriptor.kind, descriptor.parity_group) {
-            (Kind::Data, 0) => self.ungrouped_bytes += bytes,
+            (Kind::Data, 0) => {}
             (Kind::Data, id) => {
                 let group = self.groups.entry(id).or_default();
+                let from = descriptor.stream_offset_bytes;
+                let range = from..from + u64::from(descriptor.payload_bytes);
                 group.data += usize::from(is_there);
-                group.data_bytes += bytes;
+                group.bytes.push((descriptor.stream, range));
                 self.forget_if_whole(id);
             }
             (Kind::Parity, id) if is_there => {
@@ -73,9 +78,12 @@ impl ProtectionTally {
             let there = (group.data, group.parities.len() as u16);
             group.wanted == Some(there)
         };
-        if let Some(group) = self.groups.get(&id).filter(is_whole) {
-            self.protected_bytes += group.data_bytes;
-            self.groups.remove(&id);
+        if self.groups.get(&id).is_some_and(|group| is_whole(&group))
+            && let Some(group) = self.groups.remove(&id)
+        {
+            for (stream, range) in group.bytes {
+                self.protected.entry(stream).or_default().add(range);
+            }
         }
     }
 
@@ -84,13 +92,14 @@ impl ProtectionTally {
         self.parities > 0 || !self.groups.is_empty()
     }
 
-    /// All was seen. None if it has nothing to do with parity.
-    pub(super) fn finish(self) -> Option<VerifiedProtection> {
-        let lacking: u64 = self.groups.values().map(|group| group.data_bytes).sum();
+    /// All was seen, and so many bytes are whole. None if it has nothing to do with parity.
+    pub(super) fn finish(self, whole_bytes: u64) -> Option<VerifiedProtection> {
+        let protected = self.protected.values().map(ByteStretches::bytes);
+        let protected_bytes = protected.sum::<u64>().min(whole_bytes);
         self.has_groups().then_some(VerifiedProtection {
             parities: self.parities,
-            protected_bytes: self.protected_bytes,
-            unprotected_bytes: self.ungrouped_bytes + lacking,
+            protected_bytes,
+            unprotected_bytes: whole_bytes - protected_bytes,
         })
     }
 }

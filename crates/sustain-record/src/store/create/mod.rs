@@ -465,6 +465,7 @@ fn found(
             },
             repaired_slots: 0,
             is_being_repaired: false,
+            first_recording: 0,
             slots_begun: 0,
         })
         .collect();

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use sustain_document::setting::ONTO;
+
 use super::source_of;
 use crate::error::RecordError;
 use crate::opening::{Opening, Recording, StreamExtent};
@@ -28,7 +30,8 @@ impl Store {
         self.has_looked_for_lacking = true;
         let found = groups.find(WHY)?;
         let crashed = crashed(recordings);
-        let lacking = found.members_that_lack(&crashed);
+        let mut lacking = found.members_that_lack(&crashed);
+        lacking.extend(found.members_with_gone_slots(&crashed));
         if lacking.is_empty() {
             return Ok(false);
         }
@@ -110,13 +113,18 @@ impl Store {
                 self.notes.push(format!(
                     "{} does not have all that an earlier recording gave it. Nothing is recorded \
                      on it, so that this can still be computed from the others. To use it again, \
-                     repair the store onto it: leave {} out of the members, and give it as the \
-                     one that is written",
-                    member.name, member.name
+                     repair it: `sustain repair` with the other members and {}",
+                    member.name,
+                    ONTO.to(&member.name)
                 ));
             }
         }
         Ok(())
+    }
+
+    /// Whether there is any member on which nothing may be recorded.
+    pub(crate) fn leaves_any_alone(&self) -> bool {
+        !self.left_alone.is_empty()
     }
 
     /// Whether nothing may be recorded on a member, because it lacks what it was given before.
@@ -124,8 +132,9 @@ impl Store {
         self.left_alone.contains(&member.index())
     }
 
-    /// Whether some member that is there may have failed in one of these recordings: it has no end
-    /// mark of one that has ended, or is older than the others.
+    /// Whether some member that is there may lack a part of one of these recordings: it has no end
+    /// mark of one that has ended, has lost the beginning of one, or is older than the others; or
+    /// bytes of one are on no member.
     fn may_lack(&self, recordings: &[Recording]) -> bool {
         let there = || {
             self.members
@@ -135,16 +144,31 @@ impl Store {
         let generations = there().map(|member| member.superblock.generation);
         let newest = generations.max().unwrap_or(0);
         let is_old = |member: &OpenMember| member.superblock.generation < newest;
-        let lacks_end = |recording: &Recording| {
-            there().any(|member| {
-                let extent = recording.per_member.get(member.index()).copied().flatten();
-                extent.is_some_and(|extent: StreamExtent| !extent.has_end)
-            })
+        let extents = |recording: &Recording| {
+            let extent = |member: &OpenMember| {
+                let extent = recording
+                    .per_member
+                    .get(member.index())
+                    .copied()
+                    .flatten()?;
+                Some((extent, member.is_computed_at(extent.first.slot_serial)))
+            };
+            there().filter_map(extent).collect::<Vec<_>>()
+        };
+        let lacks_end = |(extent, _): &(StreamExtent, bool)| !extent.has_end;
+        // What was computed before may lack a start.
+        let lacks_beginning = |(extent, is_computed): &(StreamExtent, bool)| {
+            extent.lost_first.is_some() && !is_computed
         };
         let mut ended = recordings
             .iter()
             .filter(|recording| !recording.is_crashed());
-        there().any(is_old) || ended.any(lacks_end)
+        let lacks_any = |recording: &Recording| {
+            let extents = extents(recording);
+            let mut lacking = extents.iter();
+            lacking.any(|one| lacks_end(one) || lacks_beginning(one)) || recording.lacks_durable()
+        };
+        there().any(is_old) || ended.any(lacks_any)
     }
 }
 

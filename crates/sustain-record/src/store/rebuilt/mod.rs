@@ -162,6 +162,7 @@ impl Store {
                 end_slot: None,
                 slots_begun: newest_serial.saturating_add(1),
                 pins: Vec::new(),
+                first_recording: 0,
                 ..table.clone()
             },
             rebuilt: Some(Arc::new(rebuilt)),

@@ -122,6 +122,7 @@ impl Image {
                 slot_counts: Vec::new(),
                 repaired_slots: 0,
                 is_being_repaired: false,
+                first_recording: 0,
                 slots_begun: 0,
             };
             for (copy, at) in superblock

@@ -104,16 +104,18 @@ fn flaws_text(document: &VerifyDocument, width: usize) -> String {
 
 fn protection_line(recording: u32, protection: &CheckedProtection) -> String {
     let members = match protection.parities {
-        0 => "members".to_owned(),
+        // No parity is found that would tell.
+        0 => "a further member".to_owned(),
         1 => "any one member".to_owned(),
         count => format!("any {count} members"),
     };
     let protected_bytes = protection.protected_bytes;
-    let rest = match protection.unprotected_bytes {
-        0 => "all of it".to_owned(),
-        bytes => format!(
-            "{} of it; {} lack an append of their group, or never had parity, and outlast fewer \
-             losses or none",
+    let rest = match (protected_bytes, protection.unprotected_bytes) {
+        (_, 0) => "all of it".to_owned(),
+        (0, _) => "none of it, because something of each group is missing, or it never had parity"
+            .to_owned(),
+        (protected_bytes, bytes) => format!(
+            "{} of it. Of the other {} something of the group is missing, or it never had parity",
             position(protected_bytes),
             position(bytes)
         ),
@@ -351,8 +353,14 @@ mod tests {
         protection.unprotected_bytes = 15_000_000;
         assert_eq!(
             protection_line(3, &protection),
-            "recording 3: protected from the loss of any 2 members: 300 MB of it; 15.0 MB lack an \
-             append of their group, or never had parity, and outlast fewer losses or none"
+            "recording 3: protected from the loss of any 2 members: 300 MB of it. Of the other \
+             15.0 MB something of the group is missing, or it never had parity"
+        );
+        protection.protected_bytes = 0;
+        assert_eq!(
+            protection_line(3, &protection),
+            "recording 3: protected from the loss of any 2 members: none of it, because something \
+             of each group is missing, or it never had parity"
         );
     }
 }

@@ -323,12 +323,13 @@ impl<'a> Account<'a> {
         let (flaws, given_up) = self.given_up.finish();
         flaws.into_iter().for_each(|bad| self.flaws.add(bad));
         let flaws = self.flaws.finish(given_up, &mut self.streams);
+        let whole_bytes = self.streams.iter().map(|stream| stream.recorded).sum();
         CheckedBytes {
             recording: VerifiedRecording {
                 number: self.recording.number,
                 open_end: self.recording.open_end,
                 streams: self.streams,
-                protection: self.protection.finish(),
+                protection: self.protection.finish(whole_bytes),
             },
             flaws,
         }

@@ -16,7 +16,9 @@ const IS_RESTORED: &str = "an append is damaged, missing or cannot be read: noth
 impl Account<'_> {
     /// Looks at an append that was found. What a ring may have written over in part is no fault.
     pub(super) fn check_parity(&mut self, member: usize, origin: &Origin, is_whole: bool) {
-        self.protection.found(origin, is_whole);
+        let (index, _) = self.names.in_scope[member];
+        let is_there = !self.names.is_absent(index, origin.descriptor.place);
+        self.protection.found(origin, is_whole && is_there);
         let is_parity = origin.descriptor.kind == Kind::Parity;
         // Without its list, parity protects nothing.
         let is_damaged = is_parity && !(is_whole && origin.marks.is_some());

@@ -1,8 +1,8 @@
 //! `sustain scrub`: checks a store with parity, and writes what is damaged to its place again.
 
-use anyhow::bail;
 use sustain::Stop;
 use sustain::host::Roots;
+use sustain::record::RecordError;
 use sustain::record::document::{scrub_document, verify_document};
 use sustain::record::reading::readable::readable_pins;
 use sustain::record::reading::verify::{Checkable, VerifyResult, verify};
@@ -30,10 +30,9 @@ pub(crate) fn run(flags: &ScrubFlags) -> anyhow::Result<Exit> {
         scrubbed = put_back(&flags.members, &store, &check, &stop)?;
     }
     if stop.reason().is_some() {
-        bail!(
-            "interrupted before everything was checked and put back: the store is as good as \
-             before, or better, and the same command goes on"
-        );
+        let words = "interrupted before everything was checked and put back: the store is as good \
+                     as before, or better, and the same command goes on";
+        return Err(RecordError::Interrupted(words.to_owned()).into());
     }
     if !scrubbed.is_empty() {
         store = Store::open(&flags.members, Mode::Read, &Roots::default())?;

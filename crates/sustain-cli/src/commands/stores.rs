@@ -22,7 +22,7 @@ pub(crate) fn open(members: &[String], mode: Mode) -> anyhow::Result<Store> {
     let count = store.members.len() + store.missing.len();
     let mut members = store.members.iter();
     let then = match members.any(|member| member.superblock.has_parity()) {
-        true => "and nothing that it had can be computed from the others",
+        true => "and no parity on the others tells of anything that it had",
         false => "so the data on it cannot be read",
     };
     for missing in &store.missing {

@@ -3,6 +3,7 @@
 //! checked.
 
 mod add;
+mod anew;
 mod answering;
 mod apart;
 mod bounded;

@@ -43,7 +43,12 @@ impl Store {
         let mut notes = Vec::new();
         let mut targets = Vec::new();
         for candidate in candidates(&names, direction, roots)? {
-            let (target, told) = open_in_time(candidate, mode, roots)?;
+            let opened = open_in_time(candidate, mode, roots);
+            let is_alone = mode == Mode::Record || names.len() == 1;
+            let (target, told) = match is_alone {
+                true => opened?,
+                false => opened.map_err(leave_it_out)?,
+            };
             notes.extend(told);
             if mode == Mode::Record {
                 check_locked(&target)?;
@@ -77,30 +82,9 @@ impl Store {
         Store::of(targets, mode, machines, (Vec::new(), Vec::new()))
     }
 
-    /// Opens members again for reading that are open already, to see what a recorder has done to
-    /// them since.
-    ///
-    /// # Errors
-    /// The same as of [`Store::open`].
-    pub(crate) fn open_anew(
-        members: &[OpenMember],
-        machines: &[SharedMachine],
-        clock: &Clock,
-    ) -> Result<Store, RecordError> {
-        let (there, rebuilt): (Vec<_>, Vec<_>) =
-            members.iter().partition(|member| member.is_there());
-        let targets = there
-            .into_iter()
-            .map(|member| (member.target.clone(), member.simulated))
-            .collect();
-        let rebuilt = rebuilt.into_iter().cloned().collect();
-        let machines = (machines.to_vec(), clock.clone());
-        Store::of(targets, Mode::Read, machines, (Vec::new(), rebuilt))
-    }
-
     /// Opens the store with these members, given the missing ones of which is known already what
     /// can be computed.
-    fn of(
+    pub(super) fn of(
         targets: Vec<(Target, Option<SimulatedTarget>)>,
         mode: Mode,
         (machines, clock): (Vec<SharedMachine>, Clock),
@@ -185,6 +169,18 @@ impl Store {
                 ));
             }
         }
+    }
+}
+
+/// What one member refuses does not keep anybody from reading the others.
+fn leave_it_out(error: RecordError) -> RecordError {
+    match error {
+        RecordError::Target(Error::Target { target, why }) => Error::Target {
+            target,
+            why: format!("{why}. To read the other members, leave it out"),
+        }
+        .into(),
+        other => other,
     }
 }
 
@@ -387,8 +383,10 @@ fn unfinished_note(member: &OpenMember) -> String {
 
 fn not_a_member(error: SuperblockError) -> String {
     match error {
-        SuperblockError::Foreign => "it is not a member of a store: name the members of one, or \
-                                     make a store of it with `sustain create`"
+        SuperblockError::Foreign => "it is not a member of a store, or its beginning and its end \
+                                     were overwritten: name the members of one, and leave it out \
+                                     to read the others. `sustain create` makes a store, and \
+                                     deletes what is there"
             .to_owned(),
         SuperblockError::Damaged => "it was a member of a store, but all four copies of its \
                                      superblock are damaged: leave it out to read the other \

@@ -203,7 +203,11 @@ pub fn record_sentence(result: &RecordResult) -> String {
     let failed = result.members.iter().filter(|one| one.error.is_some());
     let failed: Vec<&str> = failed.map(|member| member.name.as_str()).collect();
     if !failed.is_empty() {
-        parts.push(format!("{} failed", failed.join(" and ")));
+        let then = match result.plan.parity {
+            0 => "",
+            _ => ". `sustain repair` rebuilds what such a member had on another one, or on itself",
+        };
+        parts.push(format!("{} failed{then}", failed.join(" and ")));
     }
     let durable = result.streams.iter().filter(|one| one.recorded_bytes > 0);
     if let Some(longest_ns) = durable.map(|one| one.durable_latency_ns.p99_9).max() {
@@ -223,30 +227,37 @@ pub fn record_sentence(result: &RecordResult) -> String {
 
 /// How much can be read although members are gone, if there is parity.
 fn protection_words(result: &RecordResult) -> Option<String> {
-    let members = match result.plan.parity {
-        0 => return None,
-        1 => "any one member".to_owned(),
-        count => format!("any {count} members"),
-    };
+    let parities = usize::from(result.plan.parity);
     let failed = result.members.iter().filter(|one| one.error.is_some());
-    let counted = match failed.count() {
-        0 => "",
-        failed if failed > usize::from(result.plan.parity) => {
-            let words = "More members failed than parity replaces: what they had may be lost";
-            return Some(words.to_owned());
-        }
-        _ => ", what has failed by now included",
-    };
+    let failed = failed.count();
     let streams = result.streams.iter();
-    let protected: u64 = streams.clone().filter_map(|one| one.protected_bytes).sum();
-    let recorded: u64 = streams.map(|one| one.recorded_bytes).sum();
+    let recorded: u64 = streams.clone().map(|one| one.recorded_bytes).sum();
+    if parities == 0 || recorded == 0 {
+        return None;
+    }
+    if failed > parities {
+        let words = "More members failed than parity replaces: what they had may be lost";
+        return Some(words.to_owned());
+    }
+    let protected: u64 = streams.filter_map(|one| one.protected_bytes).sum();
     let what = match recorded.saturating_sub(protected) {
         0 => "All of it is".to_owned(),
         _ => format!("Only {} of it are", position(protected)),
     };
-    Some(format!(
-        "{what} protected from the loss of {members}{counted}"
-    ))
+    let without = match failed {
+        0 => "",
+        1 => "without the member that failed",
+        _ => "without the members that failed",
+    };
+    Some(match (failed, parities - failed) {
+        (0, 1) => format!("{what} protected from the loss of any one member"),
+        (0, count) => format!("{what} protected from the loss of any {count} members"),
+        (_, 0) => format!("{what} there {without}, and the next loss would cost data"),
+        (_, 1) => format!("{what} there {without}, and any one of the others may be lost as well"),
+        (_, count) => {
+            format!("{what} there {without}, and any {count} of the others may be lost as well")
+        }
+    })
 }
 
 /// Why bytes were lost, where nothing but a full store can have taken them.

@@ -220,6 +220,7 @@ fn parts(
     let with_members: u64 = standing.members.iter().map(|one| one.lost_bytes).sum();
     let lost = match gap_bytes + with_members {
         0 => "nothing lost".to_owned(),
+        bytes if with_members > 0 => format!("LOST up to {}", position(bytes)),
         bytes => format!("LOST {}", position(bytes)),
     };
     let mut first = vec![

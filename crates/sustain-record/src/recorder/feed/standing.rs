@@ -174,7 +174,10 @@ fn durable_bytes<I: Inlet>(feed: &RecordFeed<I>, stream: usize, now: Timestamp) 
 /// A member is full when not even a small append fits any more, and slow while it does not answer.
 fn shown_state(member: &MemberWriter) -> MemberState {
     let smallest = crate::format::append_bytes_for(1, 0);
-    if member.state == MemberState::Active && !member.has_room_for_data(smallest) {
+    if member.state == MemberState::Full && member.setup.is_left_alone {
+        // It may have room, and gets nothing all the same.
+        MemberState::Closed
+    } else if member.state == MemberState::Active && !member.has_room_for_data(smallest) {
         MemberState::Full
     } else if member.works() && member.is_slow {
         MemberState::Slow

@@ -374,8 +374,10 @@ fn a_member_that_never_answers_does_not_end_the_recordings_that_follow() {
     let [first, second] = &recorded.before[..] else {
         panic!("{:#?}", recorded.before)
     };
-    assert!(first.errors[0].contains("was given up"), "{first:#?}");
-    assert_eq!(first.errors, second.errors, "it is left out");
+    assert!(second.errors[0].contains("was given up"), "{second:#?}");
+    // On a busy machine the first recording may have put nothing on it.
+    let is_left_out = first.errors.is_empty() || first.errors == second.errors;
+    assert!(is_left_out, "{first:#?} {second:#?}");
     let streams = [&first.streams, &second.streams, &recorded.standing.streams];
     for stream in streams.into_iter().flatten() {
         assert_eq!((stream.durable_bytes, stream.gap_bytes), (BYTES, 0));

@@ -39,8 +39,8 @@ pub(super) fn check_apart(
     let others = shared.targets.iter().filter(|index| *index != new);
     let others: Vec<&str> = others.map(name).collect();
     Err(RecordError::Usage(format!(
-        "{} is on the same disk as {}, which would take both with it when it fails: use a member \
-         on a disk of its own, or {SAME_DISK} if this is a trial",
+        "{} is on the same disk as {}, and they would fail together: use a member on a disk of \
+         its own, or {SAME_DISK} if this is a trial",
         name(new),
         others.join(" and "),
     )))

@@ -192,7 +192,10 @@ fn every_byte_comes_back_without_as_many_members_as_there_are_parities() {
             for appends_max in 1..=members - parities {
                 let image = recorded(members, parities, appends_max, 45);
                 let folder = written(&image);
-                for left_out in choices(members, parities) {
+                // Of five members, every second choice, others for each width.
+                let step = if members == 5 { 2 } else { 1 };
+                let choices = choices(members, parities).into_iter();
+                for left_out in choices.skip(appends_max % step).step_by(step) {
                     let rest = opened(&folder, &left_out).unwrap();
                     check_whole(&image, &rest);
                     let notes = rest.store.notes.join("\n");

@@ -40,7 +40,9 @@ fn summary(result: &RecordResult, share_line: Option<String>) -> String {
         .collect();
     let marks = result.marks.iter().filter(|marks| marks.count > 0);
     lines.extend(marks.map(marks_line));
-    lines.extend(result.members.iter().map(member_line));
+    let has_parity = result.plan.parity > 0;
+    let members = result.members.iter();
+    lines.extend(members.map(|member| member_line(member, has_parity)));
     lines.extend(aligned_line(result));
     lines.extend(share_line);
     let share = result.share.as_ref();
@@ -134,7 +136,7 @@ fn stream_line(stream: &StreamResult) -> String {
     line
 }
 
-fn member_line(member: &MemberResult) -> String {
+fn member_line(member: &MemberResult, has_parity: bool) -> String {
     let state = match (&member.error, member.state) {
         (Some(error), _) => format!(", FAILED: {error}"),
         (None, MemberState::Full) => ", full".to_owned(),
@@ -146,8 +148,9 @@ fn member_line(member: &MemberResult) -> String {
             member.name
         );
     }
+    let with = if has_parity { " with parity" } else { "" };
     format!(
-        "member {}: {} ({} of what was recorded) at {}, worst stall {}{state}",
+        "member {}: {} ({} of what was recorded) at {}{with}, worst stall {}{state}",
         member.name,
         position(member.bytes),
         percent(member.share),

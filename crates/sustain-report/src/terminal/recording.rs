@@ -1,6 +1,7 @@
 //! Shows a running recording as one line. The command calls it with each state of the recording; it
 //! must never slow or fail the recording.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use console::{Term, measure_text_width, truncate_str};
@@ -36,6 +37,8 @@ pub struct RecordView {
     is_limit_said: bool,
     /// Whether a line has warned that the members will become too slow.
     is_warned: bool,
+    /// The members of which a line has said that they failed, by their places.
+    failed_said: BTreeSet<usize>,
     /// The status line of the latest moment, whether it was shown or not.
     line: String,
 }
@@ -82,6 +85,7 @@ impl RecordView {
             forecast: None,
             is_limit_said: false,
             is_warned: false,
+            failed_said: BTreeSet::new(),
             line: "nothing is recorded yet".to_owned(),
         }
     }
@@ -125,6 +129,7 @@ impl RecordView {
         {
             self.note(&shortfall_words(&short, in_rate));
         }
+        self.say_failed(standing);
         let full_in_s = coming.map(|coming| coming.full_in_s);
         let full_in_s = full_in_s.or_else(|| time_until_full_s(standing, &self.rates));
         let parts = parts(standing, &self.rates, full_in_s);
@@ -166,6 +171,18 @@ impl RecordView {
         match &self.bar {
             Some(bar) => bar.println(noted(text)),
             None => self.say(&without_controls(text)),
+        }
+    }
+
+    /// Says at once that a member has failed.
+    fn say_failed(&mut self, standing: &RecordingProgress) {
+        for (index, member) in standing.members.iter().enumerate() {
+            if let Some(error) = &member.error
+                && self.failed_said.insert(index)
+            {
+                let name = &member.name;
+                self.note(&format!("{name} failed: {error}"));
+            }
         }
     }
 

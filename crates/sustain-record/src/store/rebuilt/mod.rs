@@ -175,7 +175,8 @@ impl Store {
             None => String::new(),
             Some(bytes) => format!(
                 ". Of {} this is not possible, because more of their groups is missing than parity \
-                 replaces",
+                 replaces: `sustain verify` names the bytes, of which `sustain list` counts only a \
+                 part",
                 Size(*bytes)
             ),
         };

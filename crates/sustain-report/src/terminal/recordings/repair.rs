@@ -47,8 +47,8 @@ pub fn repair_text(document: &RepairDocument, width: usize) -> String {
             _ => "groups",
         };
         lines.push(format!(
-            "{} {groups} of appends with less parity than before, because no place was left for \
-             it: what is in them is there, and may be lost with the next member that is",
+            "{} {groups} of appends got less parity than before, because there was no place for \
+             it. Nothing of that is lost, but the next loss of a member may take some of it",
             document.unprotected_groups
         ));
     }

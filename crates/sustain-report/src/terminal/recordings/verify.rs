@@ -324,7 +324,12 @@ fn range_line(what: &str, bad: &BadRange) -> String {
         _ => {}
     }
     if let Some(member) = &bad.member {
-        let _ = write!(line, " member {}", without_controls(member));
+        // One that is computed has no name of its own.
+        let article = match member.starts_with("member ") {
+            true => "",
+            false => "member ",
+        };
+        let _ = write!(line, " {article}{}", without_controls(member));
         if let Some(offset_bytes) = bad.offset_bytes {
             let _ = write!(line, " at byte {offset_bytes}");
         }

@@ -275,3 +275,54 @@ fn a_reader_of_a_mount_asks_what_a_recorder_on_its_disks_needs() {
     drop(file);
     mounted.unmount();
 }
+
+/// The mount has the file open, and it is no member any more.
+#[test]
+fn a_mount_goes_on_without_a_member_that_is_cut_off_and_protected() {
+    let Some(mounted) = MountPlace::new() else {
+        return;
+    };
+    let place = &mounted.place;
+    let members = ["a", "b", "c"];
+    let create = [
+        "--parity",
+        "1",
+        "--same-disk",
+        "--size",
+        "64MiB",
+        "--slot",
+        "1MiB",
+    ];
+    place
+        .run(&[&["create"], &members[..], &create].concat())
+        .expect(0);
+    let record = ["record", "a", "b", "c", "--from", "-", "--stream", "log"];
+    let mut recorder = place.command(&[&record, SOON].concat());
+    let mut recorder = recorder.stdin(Stdio::piped()).spawn().unwrap();
+    let mut source = recorder.stdin.take().unwrap();
+    let bytes = noise(9, 30_000_000);
+    source.write_all(&bytes[..10_000_000]).unwrap();
+    // Until then the store may have no recording.
+    wait_for("the recording", || {
+        let listed = place.run(&["list", "a", "b", "c"]).stdout;
+        listed.contains(" log ").then_some(())
+    });
+    mounted.mount_members(&members, &[]);
+    let path = mounted.path("recording-1/log");
+    let shown = |count: usize| {
+        wait_for("what was recorded", || {
+            let length = fs::metadata(&path).map_or(0, |metadata| metadata.len());
+            (length >= count as u64).then_some(())
+        });
+    };
+    shown(1_000_000);
+    let file = File::options().write(true).open(place.path("b")).unwrap();
+    file.set_len(0).unwrap();
+    source.write_all(&bytes[10_000_000..]).unwrap();
+    drop(source);
+    // It tells of the member that failed.
+    assert_eq!(recorder.wait().unwrap().code(), Some(1));
+    shown(bytes.len());
+    assert!(fs::read(&path).unwrap() == bytes);
+    mounted.unmount();
+}

@@ -39,6 +39,10 @@ pub(crate) use parity::{MadeParity, WantedParity};
 
 use groups::BrokenGroup;
 
+/// More beginnings of slots are not made up for one member: no disk has so many slots, and a forged
+/// superblock may tell of any number.
+const STAND_INS_MAX: usize = 1 << 23;
+
 /// A member that is there, from which others are computed.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
@@ -245,6 +249,9 @@ fn stand_ins(geometry: &Geometry, appends: &[ComputedAppend]) -> Vec<StandIn> {
         let Some(next) = by_place.get(behind).copied() else {
             continue;
         };
+        if stand_ins.len() == STAND_INS_MAX {
+            break;
+        }
         let begins_slot = appends[next].place == place;
         if !begins_slot && !older.contains(&(slot_serial % geometry.slot_count)) {
             stand_ins.push(StandIn {

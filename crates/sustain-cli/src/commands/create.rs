@@ -19,6 +19,14 @@ use crate::{interrupt, nearest};
 
 pub(crate) fn run(flags: &CreateFlags) -> anyhow::Result<Exit> {
     let plan = plan(flags)?;
+    if flags.same_disk && flags.parity == 0 && flags.add.is_empty() {
+        return Err(UsageError(
+            "--same-disk allows members on one disk although there is parity: give --parity, too, \
+             or leave --same-disk out"
+                .to_owned(),
+        )
+        .into());
+    }
     let all = [&flags.members[..], &flags.add].concat();
     stores::check_result(flags.json.as_deref(), &all)?;
     check_new(flags)?;

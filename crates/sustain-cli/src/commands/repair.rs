@@ -40,12 +40,20 @@ pub(crate) fn run(flags: &RepairFlags) -> anyhow::Result<Exit> {
         true => Some(missing_bytes(&all)?),
         false => None,
     };
-    let notes = rebuilding.notes;
+    let mut notes = rebuilding.notes;
+    for number in &repaired.unseen_recordings {
+        let note = format!(
+            "recording {number} was begun, and nothing of it is on the other members: what was \
+             recorded of it, if anything, is lost with the member that was lost"
+        );
+        super::say(&format!("note: {note}"));
+        notes.push(note);
+    }
     let document = repair_document(&store, &repaired, (elapsed_s, missing_bytes), &notes);
     let text = repair_text(&document, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;
     Ok(match (document.lost.appends, missing_bytes) {
-        (0, None | Some(0)) => Exit::Done,
+        (0, None | Some(0)) if repaired.unseen_recordings.is_empty() => Exit::Done,
         _ => Exit::Failed,
     })
 }

@@ -29,11 +29,7 @@ What the output means:
   slots
       The pieces into which members are divided. A ring overwrites the oldest slot.";
 
-/// What may make members on one disk a mistake: parity that is asked for, or that a store has.
-const MAY_PROTECT: &str = "may_protect";
-
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new(MAY_PROTECT).multiple(true))]
 #[command(after_help = help::short("create", EXAMPLES))]
 #[command(after_long_help = help::whole(EXAMPLES, OUTPUT))]
 #[command(next_help_heading = group::WHAT_TO_CREATE)]
@@ -53,17 +49,17 @@ pub(crate) struct CreateFlags {
     /// How many members may be lost without loss of data: 0, 1 or 2. Each group of appends gets as
     /// many of parity, on other members.
     #[arg(help_heading = group::HOW)]
-    #[arg(long, value_name = "N", default_value_t = 0, group = MAY_PROTECT)]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) parity: u16,
     /// Add this block device, file or directory to the store that has the given members, all of
     /// them. What was recorded stays where it is. Can be given several times.
     #[arg(help_heading = group::HOW)]
     #[arg(conflicts_with_all = ["slot", "parity"])]
-    #[arg(long, value_name = "MEMBER", group = MAY_PROTECT)]
+    #[arg(long, value_name = "MEMBER")]
     pub(crate) add: Vec<String>,
     /// Allow members on one disk although there is parity, for a trial: they fail together.
     #[arg(help_heading = group::SAFETY, hide_short_help = true)]
-    #[arg(long, requires = MAY_PROTECT)]
+    #[arg(long)]
     pub(crate) same_disk: bool,
     /// Do not write files once from end to end. The first recording is slower then.
     #[arg(help_heading = group::HOW, hide_short_help = true)]

@@ -112,3 +112,34 @@ fn a_member_with_an_old_state_stays_out_of_every_later_recording() {
         assert_all_comes_back(&place, &left, &contents, gone);
     }
 }
+
+/// What is small may lie on one member, with its parity on another one.
+#[test]
+fn a_member_with_an_old_state_that_lacks_only_parity_is_left_alone_too() {
+    let place = Place::new();
+    let mut contents = Vec::from(recorded_thrice(&place));
+    let before = MEMBERS.map(|name| fs::read(place.path(name)).unwrap());
+    contents.push(content(50_000));
+    recorded::record_main(&place, &MEMBERS, &contents[3]);
+    let after = MEMBERS.map(|name| fs::read(place.path(name)).unwrap());
+    contents.push(content(2_000_000));
+    for (old, member) in MEMBERS.iter().enumerate() {
+        for (name, bytes) in MEMBERS.iter().zip(&after) {
+            fs::write(place.path(name), bytes).unwrap();
+        }
+        fs::write(place.path(member), &before[old]).unwrap();
+        recorded::record_main(&place, &MEMBERS, &contents[4]);
+        let others = MEMBERS.iter().filter(|one| *one != member);
+        let others: Vec<&str> = others.copied().collect();
+        let repair = ["--onto", member, "--same-disk"];
+        place
+            .run(&[&["repair"], &others[..], &repair].concat())
+            .expect(0);
+        document(&place, 0, &["verify", "a", "b", "c"]);
+        for gone in MEMBERS {
+            let left = MEMBERS.iter().filter(|one| **one != gone);
+            let left: Vec<&str> = left.copied().collect();
+            assert_all_comes_back(&place, &left, &contents, &format!("{member}, {gone}"));
+        }
+    }
+}

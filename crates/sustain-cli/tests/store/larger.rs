@@ -153,6 +153,7 @@ fn an_interrupted_addition_is_complete_or_was_not_begun() {
         // Without the new one it is the store that it has become, of which one member is missing.
         let listed = document(&place, 0, &["list", "a", "b"]);
         assert_eq!(listed["members"].as_array().unwrap().len(), 3);
+        document(&place, 0, &["verify", "b", "a", "c"]);
         let second = content(1_500_000);
         recorded::record_main(&place, &all, &second);
         assert_extracts(&place, &all, "1", &first);

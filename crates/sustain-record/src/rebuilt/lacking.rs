@@ -55,6 +55,35 @@ impl FoundGroup {
 }
 
 impl FoundGroups {
+    /// Whether a member that is there, with an old state of which this is the newest sequence, may
+    /// have been given parity since that it lacks: some group that came later lacks parity, and has
+    /// no data there.
+    pub(crate) fn may_lack_parity(
+        &self,
+        member: usize,
+        newest_sequence: u64,
+        crashed: &[u32],
+    ) -> bool {
+        let is_since = |sequence: u64, recording: u32| {
+            sequence > newest_sequence && !crashed.contains(&recording)
+        };
+        let listed = self.listed().any(|(_, group)| {
+            let mut numbers = 0..usize::from(group.list.parities);
+            let mut entries = group.list.entries.iter();
+            let mut members = group.list.entries.iter().map(|entry| entry.member);
+            numbers.any(|number| !group.has_parity(number))
+                && entries.any(|entry| is_since(entry.sequence, group.recording))
+                && members.all(|other| usize::from(other) != member)
+        });
+        let unlisted = self.unlisted.values().any(|data| {
+            data.iter().all(|(other, _)| *other != member)
+                && data
+                    .iter()
+                    .any(|(_, one)| is_since(one.sequence, one.recording))
+        });
+        listed || unlisted
+    }
+
     /// Whether a list names all that is found of a group of which no list is.
     pub(crate) fn is_all_of(&self, group: u64, list: &GroupList) -> bool {
         let mut found = self.unlisted.get(&group).into_iter().flatten();

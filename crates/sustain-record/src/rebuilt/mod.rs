@@ -12,6 +12,7 @@ mod drive;
 mod engine;
 mod groups;
 mod lacking;
+mod overwritten;
 mod parity;
 mod piece;
 mod stand_in;
@@ -31,10 +32,11 @@ use crate::walk::AppendIdentity;
 pub(crate) use append::WantedAppend;
 pub(crate) use drive::{Driven, DrivenMember};
 pub(crate) use groups::{
-    Computed, FoundData, FoundGroups, FoundMark, FoundParity, MemberThere, Overwritten, StoreShape,
-    computed, grouped,
+    Computed, FoundData, FoundGroups, FoundMark, FoundParity, MemberThere, StoreShape, computed,
+    grouped,
 };
 pub(crate) use lacking::LackingParity;
+pub(crate) use overwritten::Overwritten;
 pub(crate) use parity::{MadeParity, WantedParity};
 
 use groups::BrokenGroup;

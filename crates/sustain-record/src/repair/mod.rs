@@ -29,6 +29,7 @@ use self::replacement_writer::ReplacementWriter;
 pub use self::tally::RepairTally;
 use crate::error::RecordError;
 use crate::format::Pin;
+use crate::reading::verify::Checkable;
 use crate::store::{CreateEvent, Missing, Onto, Replacement, Store};
 use crate::walk::AppendIdentity;
 
@@ -61,6 +62,9 @@ pub struct Repaired {
     pub tally: RepairTally,
     /// The members that are missing still.
     pub still_missing: Vec<Missing>,
+    /// The numbers of the recordings that were begun, and of which nothing was on the others: what
+    /// the lost member had of them is lost with it.
+    pub unseen_recordings: Vec<u32>,
 }
 
 /// How far a repair has come.
@@ -241,7 +245,9 @@ impl Store {
         superblock.end_slot = end_slot;
         replacement.write_superblock(self)?;
         let still_missing = self.not_given().into_iter();
+        let recordings = self.recordings()?;
         Ok(Repair::Complete(Repaired {
+            unseen_recordings: Checkable::of(self, &recordings).unseen_recordings(),
             member,
             uuid,
             name: replacement.name,

@@ -149,15 +149,20 @@ pub(super) fn append_size(size: &AppendSize, append_bytes: u32) -> Option<String
     })
 }
 
+/// The smallest size of appends that can be asked for.
+const APPEND_SIZE_BYTES_MIN: u32 = 256 << 10;
+
 /// What appends leave empty at the end of each slot, if it is worth a word.
 pub(super) fn empty_rests(append_bytes: u32, slot_bytes: u32) -> Option<String> {
     let rest_bytes = slot_bytes % append_bytes;
-    if rest_bytes * 16 <= slot_bytes {
+    // Of smaller appends nobody may ask for.
+    let whole_bytes = append_bytes.next_power_of_two() / 2;
+    if rest_bytes * 16 <= slot_bytes || whole_bytes < APPEND_SIZE_BYTES_MIN {
         return None;
     }
     let appends = slot_bytes / append_bytes;
     let (append, slot) = (Size(append_bytes.into()), Size(slot_bytes.into()));
-    let whole = Size((append_bytes.next_power_of_two() / 2).into()).to_string();
+    let whole = Size(whole_bytes.into()).to_string();
     Some(format!(
         "a slot of {slot} has space for {appends} of the appends of {append}, and {} of it stay \
          empty: {} leaves nothing empty",

@@ -484,7 +484,8 @@ fn superblock_flaw(block: &[u8], newest: &Superblock) -> Option<String> {
         Ok(copy) => (copy.store != newest.store
             || copy.member != newest.member
             || copy.geometry != newest.geometry
-            || copy.members != newest.members)
-            .then(|| "this copy of the superblock belongs to another store or member".to_owned()),
+            // Before members were added the table was shorter.
+            || !newest.members.starts_with(&copy.members))
+        .then(|| "this copy of the superblock belongs to another store or member".to_owned()),
     }
 }

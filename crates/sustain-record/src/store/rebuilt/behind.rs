@@ -9,7 +9,7 @@ use sustain_document::setting::ONTO;
 use super::source_of;
 use crate::error::RecordError;
 use crate::opening::{Opening, Recording, StreamExtent};
-use crate::rebuilt::{RebuiltMember, computed};
+use crate::rebuilt::{FoundGroups, RebuiltMember, computed};
 use crate::store::{OpenMember, Store};
 
 const WHY: &str = "a member may lack what it was given, and that is computed from the others";
@@ -107,7 +107,10 @@ impl Store {
             return Ok(());
         }
         let found = self.groups_of(&table).find(WHY)?;
-        self.left_alone = found.members_that_lack(&crashed(&recordings));
+        let crashed = crashed(&recordings);
+        self.left_alone = found.members_that_lack(&crashed);
+        self.left_alone
+            .extend(self.old_without_parity(&found, &crashed));
         for member in &self.members {
             if self.left_alone.contains(&member.index()) {
                 self.notes.push(format!(
@@ -120,6 +123,19 @@ impl Store {
             }
         }
         Ok(())
+    }
+
+    /// The members with an old state that may lack parity. No list names the members of parity, so
+    /// what does not come from an old state is not told from parity that was never made.
+    fn old_without_parity(&self, found: &FoundGroups, crashed: &[u32]) -> Vec<usize> {
+        let generations = self.members.iter().map(|one| one.superblock.generation);
+        let newest = generations.max().unwrap_or(0);
+        let members = self.members.iter().zip(&self.tails);
+        let old = members.filter(|(member, _)| member.superblock.generation < newest);
+        let lacking = old.filter(|(member, tail)| {
+            found.may_lack_parity(member.index(), tail.max_sequence, crashed)
+        });
+        lacking.map(|(member, _)| member.index()).collect()
     }
 
     /// Whether there is any member on which nothing may be recorded.

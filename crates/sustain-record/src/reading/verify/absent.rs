@@ -26,7 +26,8 @@ pub(super) fn check_missing(store: Checkable<'_>, result: &mut VerifyResult) {
         let mut members = store.members.iter();
         let what = match members.any(|member| member.index() == index) {
             true => {
-                "what it had is computed from the others and checked, where parity protects it, and is"
+                "what it had is computed from the others and checked, where parity protects it, \
+                 and is"
             }
             false => "nothing is known of what it had, and what it helped to protect is",
         };

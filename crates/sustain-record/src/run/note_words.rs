@@ -4,6 +4,7 @@ use sustain_disk::error::IoFault;
 use sustain_disk::units::{Duration, Size};
 use sustain_document::setting::{ALIGN_FRAMES, APPEND_SIZE, DESTROY, PIN, RING, SIZE};
 
+use crate::best_size::APPEND_BYTES_LEAST;
 use crate::recorder::{AppendSize, RecordingProgress, Slowness};
 use crate::source::framing::Framing;
 
@@ -149,15 +150,12 @@ pub(super) fn append_size(size: &AppendSize, append_bytes: u32) -> Option<String
     })
 }
 
-/// The smallest size of appends that can be asked for.
-const APPEND_SIZE_BYTES_MIN: u32 = 256 << 10;
-
 /// What appends leave empty at the end of each slot, if it is worth a word.
 pub(super) fn empty_rests(append_bytes: u32, slot_bytes: u32) -> Option<String> {
     let rest_bytes = slot_bytes % append_bytes;
     // Of smaller appends nobody may ask for.
     let whole_bytes = append_bytes.next_power_of_two() / 2;
-    if rest_bytes * 16 <= slot_bytes || whole_bytes < APPEND_SIZE_BYTES_MIN {
+    if rest_bytes * 16 <= slot_bytes || whole_bytes < APPEND_BYTES_LEAST {
         return None;
     }
     let appends = slot_bytes / append_bytes;

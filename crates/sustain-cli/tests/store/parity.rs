@@ -139,6 +139,18 @@ fn has_append(place: &Place, name: &str, slot_offset_bytes: u64) -> bool {
     read.is_ok() && magic == *b"SUSTAPND"
 }
 
+/// How much of the stream is protected by the last whole line of the file `status`.
+fn protected_bytes(place: &Place) -> u64 {
+    let told = std::fs::read_to_string(place.path("status")).unwrap_or_default();
+    let whole = told.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    let last = whole.lines().last().map(serde_json::from_str::<Value>);
+    last.map_or(0, |last| {
+        last.unwrap()["streams"][0]["protected_settled_bytes"]
+            .as_u64()
+            .unwrap_or(0)
+    })
+}
+
 /// Cuts the file of a member off, with slots of 1 MiB.
 fn cut(place: &Place, name: &str) {
     // Before anything is on it, the superblocks that are renewed make it long again.
@@ -153,16 +165,25 @@ fn a_member_is_rebuilt_beside_a_recording_and_complete_when_that_has_ended() {
     let place = Place::new();
     create(&place, [60; 4], "1");
     let content = content(30_000_000);
-    let (mut recorder, mut source) = begun(&place, &MEMBERS);
+    let status = [&["--status", "status"], &MEMBERS[..]].concat();
+    let (mut recorder, mut source) = begun(&place, &status);
     // Something is to be rebuilt: more than the start, which takes 8 KiB.
     let mut pieces = content.chunks(500_000);
+    let mut sent_bytes = 0;
     while !(0..50_000).any(|_| has_append(&place, "c", 8 << 10)) {
-        source.write_all(pieces.next().unwrap()).unwrap();
+        let piece = pieces.next().unwrap();
+        source.write_all(piece).unwrap();
+        sent_bytes += piece.len() as u64;
     }
-    cut(&place, "c");
     for piece in pieces.by_ref().take(10) {
         source.write_all(piece).unwrap();
     }
+    // On a slow disk the parity from which it is rebuilt comes late.
+    while protected_bytes(&place) < sent_bytes {
+        std::thread::yield_now();
+        assert!(recorder.try_wait().unwrap().is_none(), "it ended");
+    }
+    cut(&place, "c");
     let there = ["a", "b", "d"];
     let flags = ["--onto", "new", "--same-disk", "--json", "repaired"];
     let mut command = place.command(&[&["repair"], &there[..], &flags].concat());

@@ -23,12 +23,22 @@ fn create(place: &Place, sizes_mib: [u64; 4], parity: &str) {
 
 /// The same of these members.
 fn create_on(place: &Place, members: &[&'static str], sizes_mib: &[u64], parity: &str) {
+    create_with_slots(place, (members, sizes_mib), parity, "1MiB");
+}
+
+/// The same with slots of this size.
+fn create_with_slots(
+    place: &Place,
+    (members, sizes_mib): (&[&'static str], &[u64]),
+    parity: &str,
+    slot: &str,
+) {
     for (name, mib) in members.iter().zip(sizes_mib) {
         let file = File::create(place.path(name)).unwrap();
         file.set_len(mib << 20).unwrap();
     }
     let destroy = members.iter().flat_map(|name| ["--destroy", name]);
-    let mut create = vec!["create", "--slot", "1MiB", "--no-prewrite"];
+    let mut create = vec!["create", "--slot", slot, "--no-prewrite"];
     create.extend(["--parity", parity, "--same-disk"]);
     create.extend(members);
     create.extend(destroy);
@@ -329,6 +339,36 @@ fn two_lost_members_are_rebuilt_and_the_store_is_whole_and_recorded_to_again() {
     // The members that were lost do not take their places again.
     let told = place.refusal(&["list", "a", "b", "c", "d", "lost-a"]);
     assert!(told.contains("the same member as a"), "{told}");
+}
+
+/// Starts and end marks are in no group. Some recordings have nothing on a member but these and
+/// parity, and the parity of one ends where its last slot does.
+#[test]
+fn a_rebuilt_member_alone_gives_every_recording() {
+    let place = Place::new();
+    let members = &MEMBERS[..3];
+    create_with_slots(&place, (members, &[8; 3]), "2", "64KiB");
+    let contents = [1, 3_000_000, 300_000, 0, 2_000_000, 1].map(content);
+    for content in &contents {
+        fs::write(place.path("in"), content).unwrap();
+        let record = [&["record", "--from", "in"], members].concat();
+        place.run(&record).expect(0);
+    }
+    for lost in members {
+        fs::rename(place.path(lost), place.path("lost")).unwrap();
+        let there: Vec<&str> = members.iter().copied().filter(|one| one != lost).collect();
+        repair(&place, &there, lost);
+        place.run(&[&["verify"], members].concat()).expect(0);
+        for (number, content) in (1..).zip(&contents) {
+            let _ = fs::remove_file(place.path("out"));
+            let number = format!("{number}");
+            let extract = ["extract", lost, "--recording", &number, "-o", "out"];
+            place.run(&extract).expect(0);
+            let out = fs::read(place.path("out")).unwrap();
+            assert!(out == *content, "recording {number} of {lost} alone");
+        }
+        fs::rename(place.path("lost"), place.path(lost)).unwrap();
+    }
 }
 
 /// Turns every byte of a stretch of a member over.

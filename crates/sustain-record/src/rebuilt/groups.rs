@@ -448,12 +448,12 @@ impl FoundGroups {
         Some(place.slot_serial)
     }
 
-    /// The sequence of the first append of data of groups behind a slot of a member.
-    pub(crate) fn sequence_behind(&self, member: usize, slot_serial: u64) -> Option<u64> {
+    /// The first append of data of groups behind a slot of a member.
+    pub(crate) fn entry_behind(&self, member: usize, slot_serial: u64) -> Option<&GroupEntry> {
         let places = self.places.get(&member)?;
         let first = places.partition_point(|(place, ..)| place.slot_serial <= slot_serial);
         let (_, id, position) = places.get(first)?;
-        Some(self.groups[id].list.entries[*position].sequence)
+        Some(&self.groups[id].list.entries[*position])
     }
 
     /// A group, by the sequence of the append that joined it first.

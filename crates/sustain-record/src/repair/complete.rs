@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::copy::SlotCopy;
 use super::draft::{APPEND_BYTES_MIN, Hole, SlotDraft};
+use super::known_next::KnownNext;
 use super::marks::{end_note, mark_of, sequence_of, start_note};
 use crate::error::RecordError;
 use crate::format::{Kind, StartNote};
@@ -15,7 +16,9 @@ const CHOICES_MAX: usize = 64;
 impl SlotCopy<'_> {
     /// The sequence of what comes first behind a slot, as far as that is known.
     fn sequence_behind(&self, slot_serial: u64) -> Option<u64> {
-        let in_groups = self.from.found.sequence_behind(self.to.member, slot_serial);
+        let found = &self.from.found;
+        let in_groups = found.entry_behind(self.to.member, slot_serial);
+        let in_groups = in_groups.map(|entry| entry.sequence);
         let mut own = self.own_heads.range(slot_serial + 1..);
         let own = own.next().map(|(_, head)| head.sequence);
         in_groups
@@ -25,29 +28,26 @@ impl SlotCopy<'_> {
             .min()
     }
 
-    /// Puts starts where appends say that they lay. In a slot behind all that is known, one begins
-    /// a recording of which only parity is left. `next` is the slot behind it, as far as that has
-    /// data.
+    /// Puts starts of the recording that has the slot where appends say that they lay. In a slot of
+    /// which nothing tells that, one begins the recording. `next` is what comes next.
     pub(super) fn add_starts(
         &mut self,
         draft: &mut SlotDraft,
-        next: Option<&SlotDraft>,
+        (recording, named_at_bytes): (u32, Option<u32>),
+        next: Option<KnownNext>,
     ) -> Result<(), RecordError> {
         let mut starts = draft.starts();
-        let mut recording = draft.recording();
-        if let Some((named, at_bytes)) = self.named_start(draft, next) {
-            recording = Some(named);
-            starts.insert(at_bytes);
-        } else if recording.is_none() && self.owed_end.is_none() {
-            let last = self.last.as_ref();
-            let first = self.parity.recording();
-            recording = first.filter(|first| draft.may_be_of(*first, last));
-            let is_new = recording > last.map(|last| last.recording);
-            starts.extend(is_new.then_some(0));
+        starts.extend(named_at_bytes);
+        let next = next.filter(|next| next.recording == recording);
+        let told = next.and_then(|next| next.start);
+        let told = told.filter(|start| start.slot_serial == draft.slot_serial);
+        starts.extend(told.map(|start| start.slot_offset_bytes));
+        let last = self.last.as_ref().map(|last| last.recording);
+        let is_told = draft.recording().is_some() || next.is_some();
+        let begins = !is_told && Some(recording) > last;
+        if starts.is_empty() && begins {
+            starts.insert(0);
         }
-        let Some(recording) = recording else {
-            return Ok(());
-        };
         for at_bytes in starts {
             let found = Arc::clone(&self.from.found);
             let Some(mark) = mark_of(&found, recording, Kind::Start) else {
@@ -71,7 +71,11 @@ impl SlotCopy<'_> {
 
     /// The recording of which a slot without data had the start, and where, as the start that is
     /// there behind it says. Nothing but these marks may have been on the member.
-    fn named_start(&self, draft: &SlotDraft, next: Option<&SlotDraft>) -> Option<(u32, u32)> {
+    pub(super) fn named_start(
+        &self,
+        draft: &SlotDraft,
+        next: Option<&SlotDraft>,
+    ) -> Option<(u32, u32)> {
         let behind = next?.appends().next()?;
         if draft.recording().is_some() || behind.descriptor.kind != Kind::Start {
             return None;
@@ -119,6 +123,12 @@ impl SlotCopy<'_> {
         Ok(is_behind && draft.add_mark((at_bytes, sequence), with_note, self.last.as_ref()))
     }
 
+    /// The bytes of the end mark of a recording; 0 if no other member has one.
+    pub(super) fn end_mark_bytes(&self, recording: u32) -> u32 {
+        let mark = mark_of(&self.from.found, recording, Kind::End);
+        mark.map_or(0, |mark| mark.descriptor.append_bytes)
+    }
+
     /// Makes damaged parity of a slot again in its place, before parity of other groups takes that.
     /// What cannot be made is put back: the rest of it may still protect something.
     pub(super) fn add_damaged_parity(&mut self, draft: &mut SlotDraft) -> Result<(), RecordError> {
@@ -156,8 +166,13 @@ impl SlotCopy<'_> {
         Ok(())
     }
 
-    /// Puts parity that groups lack into the holes of a slot, in the order of sequences.
-    pub(super) fn add_parities(&mut self, draft: &mut SlotDraft) -> Result<(), RecordError> {
+    /// Puts parity that groups of a recording lack into the holes of its slot, in the order of
+    /// sequences.
+    pub(super) fn add_parities(
+        &mut self,
+        draft: &mut SlotDraft,
+        recording: u32,
+    ) -> Result<(), RecordError> {
         let mut from_bytes = 0;
         loop {
             let mut holes = draft.holes().into_iter();
@@ -165,7 +180,7 @@ impl SlotCopy<'_> {
                 return Ok(());
             };
             from_bytes = hole.range.start + 1;
-            while let Some((group, sequence)) = self.choose(draft, &hole) {
+            while let Some((group, sequence)) = self.choose(draft, &hole, recording) {
                 let Some(lacking) = self.parity.remove(group) else {
                     break;
                 };
@@ -182,7 +197,7 @@ impl SlotCopy<'_> {
     }
 
     /// The group of which parity goes to the beginning of a hole, and its sequence there.
-    fn choose(&self, draft: &SlotDraft, hole: &Hole) -> Option<(u64, u64)> {
+    fn choose(&self, draft: &SlotDraft, hole: &Hole, recording: u32) -> Option<(u64, u64)> {
         let (before, after) = draft.sequences_at(hole.range.start);
         let before = before.or(self.last.as_ref().map(|last| last.sequence));
         let after = after.or_else(|| self.sequence_behind(draft.slot_serial));
@@ -190,7 +205,7 @@ impl SlotCopy<'_> {
         candidates.find_map(|lacking| {
             let sequence = lacking.last_sequence().max(before.unwrap_or(0)) + 1;
             let is_in_order = after.is_none_or(|after| sequence < after);
-            let is_of_slot = draft.may_be_of(lacking.recording, self.last.as_ref());
+            let is_of_slot = lacking.recording == recording;
             let left_bytes = (hole.range.len() as u32).checked_sub(lacking.append_bytes())?;
             // At the end of a slot nothing has to follow.
             let leaves_place = left_bytes == 0 || left_bytes >= APPEND_BYTES_MIN || hole.is_last();

@@ -1,11 +1,12 @@
 //! Writes what a lost member had, slot by slot in their order, from what is computed of it.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::append::{DraftAppend, appends_in, is_filler};
 use super::draft::{APPEND_BYTES_MIN, SlotDraft};
+use super::known_next::KnownNext;
 use super::marks::mark_of;
 use super::old_members::OldMembers;
 use super::parity_queue::ParityQueue;
@@ -39,6 +40,12 @@ pub(super) struct SlotCopy<'a> {
     pub(super) own_heads: BTreeMap<u64, OwnHead>,
     /// The sequence of the first append in the slot behind the one that is written, if it has any.
     pub(super) next_sequence: Option<u64>,
+    /// What was found to come next behind the slot that is written, or one before it.
+    pub(super) known_next: Option<KnownNext>,
+    /// The recordings of which other members have a start.
+    pub(super) started: BTreeSet<u32>,
+    /// Whether slots that the member had begun were written again since.
+    pub(super) has_gone_round: bool,
     protected: ProtectedSlots,
     /// The groups of which parity was made again.
     pub(super) made_groups: HashSet<u64>,
@@ -57,6 +64,9 @@ impl<'a> SlotCopy<'a> {
         to: &'a mut ReplacementWriter,
     ) -> SlotCopy<'a> {
         let (lacking, unknown_groups) = from.lacking_parity(to.member);
+        let starts = from.found.marks.iter().map(|mark| &mark.descriptor);
+        let starts = starts.filter(|mark| mark.kind == Kind::Start);
+        let started = starts.map(|start| start.recording).collect();
         SlotCopy {
             io,
             slot_bytes: to.identity.geometry.slot_bytes,
@@ -66,6 +76,9 @@ impl<'a> SlotCopy<'a> {
             protected: ProtectedSlots::default(),
             made_groups: HashSet::new(),
             next_sequence: None,
+            known_next: None,
+            started,
+            has_gone_round: false,
             last: None,
             owed_end: None,
             to,
@@ -95,6 +108,7 @@ impl<'a> SlotCopy<'a> {
             .to
             .behind_own(&mut self.io, behind.max(self.to.slots_begun))?;
         let first = behind.saturating_sub(slot_count);
+        self.has_gone_round = first > 0;
         self.own_heads = self.to.heads(&mut self.io, first..behind)?;
         let mut next = None;
         for slot_serial in first..behind {
@@ -111,9 +125,9 @@ impl<'a> SlotCopy<'a> {
             }
             self.write(draft, next.as_ref())?;
         }
-        // What is left of the parity goes behind it, where nothing of an earlier lap lies.
+        // What is left goes behind it, where nothing of an earlier lap lies.
         let mut behind = behind;
-        while (!self.parity.is_empty() || self.owed_end.is_some()) && self.has_room(behind)? {
+        while self.is_anything_left() && self.has_room(behind)? {
             self.read_ahead(behind..behind + 1);
             let all = slot_count.max(behind - first + 1);
             if !observer(behind - first, all) {
@@ -129,6 +143,13 @@ impl<'a> SlotCopy<'a> {
         }
         self.tally.unprotected_groups += self.parity.len() as u64;
         Ok(Some(behind))
+    }
+
+    /// Whether there is anything to put behind all that is known.
+    fn is_anything_left(&self) -> bool {
+        let last = self.last.as_ref().map(|last| last.recording);
+        let is_any_waiting = self.waiting(last, None).next().is_some();
+        !self.parity.is_empty() || self.owed_end.is_some() || is_any_waiting
     }
 
     /// Whether a slot behind all that is known may be written: nothing that a ring has left whole
@@ -352,34 +373,17 @@ impl<'a> SlotCopy<'a> {
             return Ok(());
         }
         self.next_sequence = next.and_then(SlotDraft::least_sequence);
-        self.leave_out_of_earlier(draft.recording());
-        self.add_starts(&mut draft, next)?;
+        let known_next = self.known_next(draft.slot_serial, next)?;
+        let named = self.named_start(&draft, next);
+        let recording = draft.recording().or(named.map(|(recording, _)| recording));
+        let recording = recording.or_else(|| self.turn_of(draft.slot_serial, known_next));
+        self.leave_out_of_earlier(recording);
         let told_last = next.and_then(|next| next.first()?.previous);
         let told_last = told_last.filter(|told| told.slot_serial == draft.slot_serial);
-        let recording_behind = next.and_then(SlotDraft::recording);
-        // If it is the end mark that the next slot names, its place is kept free.
-        let going_on = self.last.as_ref().map(|last| last.recording);
-        if let (Some(recording), Some(behind), Some(told)) =
-            (draft.recording().or(going_on), recording_behind, told_last)
-            && recording != behind
-        {
-            self.add_end_at(&mut draft, recording, told.slot_offset_bytes)?;
-        }
-        self.add_damaged_parity(&mut draft)?;
-        self.add_parities(&mut draft)?;
-        let owed_end = self.owed_end.take();
-        let last = self.last.as_ref().map(|last| last.recording);
-        if let Some(recording) = owed_end.filter(|owed| draft.is_empty() && last == Some(*owed)) {
-            self.add_end_at(&mut draft, recording, 0)?;
-        }
-        let in_parity = self.parity.recording();
-        let end_bytes = draft.end_bytes();
-        if let Some(recording) = draft.recording()
-            && recording_behind.or(in_parity) != Some(recording)
-            && draft.last().is_some_and(|last| last.kind != Kind::End)
-            && !self.add_end_at(&mut draft, recording, end_bytes)?
-        {
-            self.owed_end = Some(recording);
+        if let Some(recording) = recording {
+            let named = (recording, named.map(|(_, at_bytes)| at_bytes));
+            self.add_starts(&mut draft, named, known_next)?;
+            self.complete(&mut draft, recording, (next, known_next))?;
         }
         draft.fill(told_last, self.last.as_ref());
         self.pass(&draft);
@@ -388,6 +392,54 @@ impl<'a> SlotCopy<'a> {
         for (start, bytes) in draft.to_write() {
             self.to
                 .write(&mut self.io, offset_bytes + u64::from(start), bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Puts an end mark and parity of a recording into the slot that it has.
+    fn complete(
+        &mut self,
+        draft: &mut SlotDraft,
+        recording: u32,
+        (next, known_next): (Option<&SlotDraft>, Option<KnownNext>),
+    ) -> Result<(), RecordError> {
+        let slot_serial = draft.slot_serial;
+        // Nothing of a recording comes behind its end mark.
+        let owed_end = self.owed_end.take().filter(|owed| *owed == recording);
+        if owed_end.is_some() && draft.is_empty() {
+            self.add_end_at(draft, recording, 0)?;
+            return Ok(());
+        }
+        // If it is the end mark that the next slot names, its place is kept free.
+        let told_last = next.and_then(|next| next.first()?.previous);
+        let told_last = told_last.filter(|told| told.slot_serial == slot_serial);
+        let recording_behind = next.and_then(SlotDraft::recording);
+        if let (Some(behind), Some(told)) = (recording_behind, told_last)
+            && recording != behind
+        {
+            self.add_end_at(draft, recording, told.slot_offset_bytes)?;
+        }
+        let may_go_on = match recording_behind {
+            Some(behind) => behind == recording,
+            None if next.is_none() && !self.has_room(slot_serial + 1)? => false,
+            None => self.may_have(slot_serial + 1, recording, known_next),
+        };
+        let has_end = |draft: &SlotDraft| draft.last().is_some_and(|last| last.kind == Kind::End);
+        if !may_go_on && !has_end(draft) {
+            draft.keep_free(self.end_mark_bytes(recording));
+        }
+        self.add_damaged_parity(draft)?;
+        self.add_parities(draft, recording)?;
+        draft.keep_free(0);
+        let is_between = known_next.is_some_and(|next| next.recording == recording);
+        let is_over = !may_go_on || !is_between && self.parity.bytes_of(recording) == 0;
+        let end_bytes = draft.end_bytes();
+        if is_over
+            && !draft.is_empty()
+            && !has_end(draft)
+            && !self.add_end_at(draft, recording, end_bytes)?
+        {
+            self.owed_end = Some(recording).filter(|_| may_go_on);
         }
         Ok(())
     }

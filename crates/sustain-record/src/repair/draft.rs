@@ -36,6 +36,8 @@ pub(super) struct SlotDraft {
     is_kept: bool,
     /// What the member has there; none if it is new.
     own: Option<ReadStretch>,
+    /// So much is kept free at its end.
+    free_bytes: u32,
 }
 
 /// A stretch of a slot in which nothing is.
@@ -74,6 +76,7 @@ impl SlotDraft {
             stand_in: None,
             is_kept: false,
             own: None,
+            free_bytes: 0,
         }
     }
 
@@ -122,6 +125,11 @@ impl SlotDraft {
         self.is_kept = true;
     }
 
+    /// Keeps so much free at the end of the slot, as long as holes are filled.
+    pub(super) fn keep_free(&mut self, free_bytes: u32) {
+        self.free_bytes = free_bytes;
+    }
+
     pub(super) fn is_kept(&self) -> bool {
         self.is_kept
     }
@@ -158,9 +166,10 @@ impl SlotDraft {
     /// The stretches that may be filled, in their order: those that had no bytes of a stream.
     pub(super) fn holes(&self) -> Vec<Hole> {
         let ends = [0].into_iter().chain(self.appends.iter().map(end_of));
-        let starts = self.appends.iter().map(start_of).chain([self.slot_bytes]);
+        let starts = self.appends.iter().map(start_of);
+        let end_bytes = self.slot_bytes.saturating_sub(self.free_bytes);
         let holes = ends
-            .zip(starts)
+            .zip(starts.chain([end_bytes]))
             .enumerate()
             .map(|(after, (start, end))| Hole {
                 range: start..end,
@@ -190,25 +199,17 @@ impl SlotDraft {
         Some((&before.descriptor, &self.appends[after].descriptor))
     }
 
-    /// The number of the recording that the slot is of, if that is known.
-    pub(super) fn recording(&self) -> Option<u32> {
+    /// The first append of the slot, or what stands in for it, if that tells of which recording
+    /// the slot is.
+    pub(super) fn known(&self) -> Option<&Descriptor> {
         // If its recording began farther on, the slot is of another one.
         let stand_in = self.stand_in.as_ref().filter(|one| one.start.is_some());
-        self.first().or(stand_in).map(|first| first.recording)
+        self.first().or(stand_in)
     }
 
-    /// Whether it may be a slot of this recording, given the newest append before it. All that a
-    /// member has of a recording lies together.
-    pub(super) fn may_be_of(&self, recording: u32, last: Option<&Descriptor>) -> bool {
-        match self.recording() {
-            Some(own) => own == recording,
-            // What comes next is of a recording that began behind this slot.
-            None => {
-                let next = self.stand_in.as_ref().map(|next| next.recording);
-                last.is_none_or(|last| last.recording <= recording)
-                    && next.is_none_or(|next| recording < next)
-            }
-        }
+    /// The number of the recording that the slot is of, if that is known.
+    pub(super) fn recording(&self) -> Option<u32> {
+        self.known().map(|known| known.recording)
     }
 
     /// Whether it has nothing but what stands in at its beginning.

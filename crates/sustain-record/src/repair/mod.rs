@@ -6,6 +6,7 @@ mod beside;
 mod complete;
 mod copy;
 mod draft;
+mod known_next;
 mod marks;
 mod old_members;
 mod parity_queue;
@@ -14,6 +15,7 @@ mod replacement_writer;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use std::collections::VecDeque;
 

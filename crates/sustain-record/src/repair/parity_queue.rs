@@ -11,6 +11,8 @@ pub(super) struct ParityQueue {
     in_order: BTreeMap<(u64, u64), LackingParity>,
     /// By group, the largest sequence of its data.
     by_group: HashMap<u64, u64>,
+    /// By recording, how many bytes it takes on a member.
+    bytes: BTreeMap<u32, u64>,
 }
 
 impl ParityQueue {
@@ -19,6 +21,7 @@ impl ParityQueue {
         for lacking in all {
             let sequence = lacking.last_sequence();
             queue.by_group.insert(lacking.group, sequence);
+            *queue.bytes.entry(lacking.recording).or_default() += u64::from(lacking.append_bytes());
             queue.in_order.insert((sequence, lacking.group), lacking);
         }
         queue
@@ -51,11 +54,21 @@ impl ParityQueue {
     /// Takes out that of a group.
     pub(super) fn remove(&mut self, group: u64) -> Option<LackingParity> {
         let sequence = self.by_group.remove(&group)?;
-        self.in_order.remove(&(sequence, group))
+        let removed = self.in_order.remove(&(sequence, group))?;
+        if let Some(bytes) = self.bytes.get_mut(&removed.recording) {
+            *bytes -= u64::from(removed.append_bytes());
+        }
+        Some(removed)
+    }
+
+    /// The bytes that parity of a recording takes on a member.
+    pub(super) fn bytes_of(&self, recording: u32) -> u64 {
+        self.bytes.get(&recording).copied().unwrap_or(0)
     }
 
     /// Leaves out what is of recordings before this one, and returns how many that were.
     pub(super) fn leave_out_before(&mut self, recording: u32) -> u64 {
+        self.bytes = self.bytes.split_off(&recording);
         let mut count = 0;
         while let Some(first) = self.in_order.first_entry() {
             if first.get().recording >= recording {

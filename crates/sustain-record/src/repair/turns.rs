@@ -1,0 +1,109 @@
+//! Which recording a slot goes to that has no data to tell it. All that a member has of a recording
+//! lies together, and each recording begins in a slot of its own. So where little is known of a
+//! member, recordings take turns, and none may take the last slot that another one needs: without
+//! its start and its end mark there, nobody would find it on this member alone.
+
+use super::copy::SlotCopy;
+use super::draft::{APPEND_BYTES_MIN, SlotDraft};
+use super::known_next::KnownNext;
+use crate::error::RecordError;
+use crate::format::{AppendPlace, BLOCK_BYTES};
+
+impl SlotCopy<'_> {
+    /// What comes next behind a slot, if anything is known. `next` is the slot behind it, as far as
+    /// that has data.
+    pub(super) fn known_next(
+        &mut self,
+        slot_serial: u64,
+        next: Option<&SlotDraft>,
+    ) -> Result<Option<KnownNext>, RecordError> {
+        if let Some(known) = next.and_then(SlotDraft::known) {
+            return Ok(Some(KnownNext::of(known)));
+        }
+        // Behind a stretch of slots without data the same comes next, whichever of them it is.
+        let is_behind = |known: &KnownNext| known.found_slot > slot_serial;
+        if self.known_next.is_none_or(|known| !is_behind(&known)) {
+            self.known_next = self.find_next(slot_serial)?;
+        }
+        Ok(self.known_next)
+    }
+
+    fn find_next(&mut self, slot_serial: u64) -> Result<Option<KnownNext>, RecordError> {
+        let own = self.own_heads.range(slot_serial + 1..).next();
+        let own = own.map(|(slot_serial, _)| AppendPlace {
+            slot_serial: *slot_serial,
+            slot_offset_bytes: 0,
+        });
+        let found = &self.from.found;
+        let in_groups = found.entry_behind(self.to.member, slot_serial);
+        let in_groups = in_groups.map(|entry| entry.place);
+        // A slot that the member has is as good as one that can be computed.
+        if let Some(own) = own.filter(|own| in_groups.is_none_or(|place| *own <= place)) {
+            let offset_bytes = self.to.identity.geometry.offset_of(own);
+            let read = self.to.read(&mut self.io, offset_bytes, BLOCK_BYTES)?;
+            let head = self.to.identity.head_at(own, &read.bytes);
+            if let Some(found) = head.as_ref().and_then(|head| head.descriptor()) {
+                return Ok(Some(KnownNext::of(found)));
+            }
+        }
+        let Some(place) = in_groups else {
+            return Ok(None);
+        };
+        let start = self.to.identity.geometry.offset_of(place);
+        let range = start..start + BLOCK_BYTES as u64;
+        let block = self.from.read(&mut self.io, self.to.member, &range)?;
+        let head = block.and_then(|block| self.to.identity.head_at(place, &block));
+        let found = head.as_ref().and_then(|head| head.descriptor());
+        Ok(found.map(KnownNext::of))
+    }
+
+    /// The recording that a slot goes to, if none is known to have it.
+    pub(super) fn turn_of(&self, slot_serial: u64, next: Option<KnownNext>) -> Option<u32> {
+        if let Some(next) = next.filter(|next| next.from_slot <= slot_serial) {
+            return Some(next.recording);
+        }
+        let current = self.last.as_ref().map(|last| last.recording);
+        let goes_on = current.filter(|current| {
+            let is_owed = self.owed_end == Some(*current);
+            let is_between = next.is_some_and(|next| next.recording == *current);
+            is_owed || is_between || self.parity.recording() == Some(*current)
+        });
+        let goes_on = goes_on.filter(|one| self.may_have(slot_serial, *one, next));
+        goes_on.or_else(|| self.waiting(current, next).next())
+    }
+
+    /// Whether a recording that is under way may have a slot as well, or would take it from one
+    /// that comes later.
+    pub(super) fn may_have(
+        &self,
+        slot_serial: u64,
+        recording: u32,
+        next: Option<KnownNext>,
+    ) -> bool {
+        let Some(next) = next.filter(|next| next.recording != recording) else {
+            return true;
+        };
+        let left = next.from_slot.saturating_sub(slot_serial);
+        let slot_bytes = u64::from(self.to.identity.geometry.slot_bytes);
+        let needed = self.waiting(Some(recording), Some(next)).map(|waiting| {
+            let marks_bytes = 2 * u64::from(APPEND_BYTES_MIN);
+            (self.parity.bytes_of(waiting) + marks_bytes).div_ceil(slot_bytes)
+        });
+        left > needed.sum()
+    }
+
+    /// The recordings behind this one that the member has nothing of so far, in their order, up to
+    /// what is known to come next.
+    pub(super) fn waiting(
+        &self,
+        behind: Option<u32>,
+        next: Option<KnownNext>,
+    ) -> impl Iterator<Item = u32> + '_ {
+        let from = behind.map_or(0, |behind| behind.saturating_add(1));
+        let before = next.map_or(u32::MAX, |next| next.recording).max(from);
+        // It may have been added to the store later, and a ring has overwritten the oldest ones.
+        let had_all = !self.has_gone_round && (behind.is_some() || next.is_some());
+        let started = self.started.range(from..before).copied();
+        started.filter(move |one| had_all || self.parity.bytes_of(*one) > 0)
+    }
+}

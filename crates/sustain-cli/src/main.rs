@@ -59,6 +59,7 @@ fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Verify(flags) => commands::verify::run(&flags),
         Command::Recover(flags) => commands::recover::run(&flags),
         Command::Repair(flags) => commands::repair::run(&flags),
+        Command::Retire(flags) => commands::retire::run(&flags),
         Command::Scrub(flags) => commands::scrub::run(&flags),
         Command::Unpin(flags) => commands::unpin::run(&flags),
         Command::Report(flags) => commands::report::run(&flags),

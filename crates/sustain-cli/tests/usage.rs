@@ -128,6 +128,7 @@ fn without_a_command_it_says_what_there_is() {
       verify       Read everything in a store and account for every byte
       recover      Write the end mark of a recording that a crash or a kill cut off
       repair       Rebuild what a lost member had onto a new one, in a store with parity
+      retire       Take a member out of a store, and copy what it had to the others
       scrub        Read everything, and put back what is damaged, in a store with parity
       unpin        Remove a pin, so that the ring may overwrite what it kept
       report       Show saved results again, or draw them as an HTML report

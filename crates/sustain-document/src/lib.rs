@@ -33,6 +33,7 @@ pub mod reader;
 pub mod record;
 pub mod recover;
 pub mod repair;
+pub mod retire;
 pub mod revolutions;
 pub mod scrub;
 pub mod setting;

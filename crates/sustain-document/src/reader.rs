@@ -27,6 +27,7 @@ use crate::profile::{PROFILE_SCHEMA, ProfileResult};
 use crate::record::{RECORD_SCHEMA, RecordResult};
 use crate::recover::{RECOVER_SCHEMA, RecoverDocument};
 use crate::repair::{REPAIR_SCHEMA, RepairDocument};
+use crate::retire::{RETIRE_SCHEMA, RetireDocument};
 use crate::scrub::{SCRUB_SCHEMA, ScrubDocument};
 use crate::status::{STATUS_SCHEMA, StatusLine};
 use crate::sweep::{SWEEP_SCHEMA, SweepResult};
@@ -102,6 +103,7 @@ documents! {
     RecordResult: RECORD_SCHEMA,
     RecoverDocument: RECOVER_SCHEMA,
     RepairDocument: REPAIR_SCHEMA,
+    RetireDocument: RETIRE_SCHEMA,
     ScrubDocument: SCRUB_SCHEMA,
     StatusLine: STATUS_SCHEMA,
     SweepResult: SWEEP_SCHEMA,

@@ -23,6 +23,7 @@ use sustain_document::reader::Document;
 use sustain_document::record::RecordResult;
 use sustain_document::recover::RecoverDocument;
 use sustain_document::repair::RepairDocument;
+use sustain_document::retire::RetireDocument;
 use sustain_document::scrub::ScrubDocument;
 use sustain_document::status::StatusLine;
 use sustain_document::sweep::SweepResult;
@@ -67,7 +68,7 @@ fn requests() -> Published {
     }
 }
 
-fn all() -> [Published; 19] {
+fn all() -> [Published; 20] {
     [
         published::<MeasureResult>("measure"),
         published::<DiagnoseResult>("diagnose"),
@@ -85,6 +86,7 @@ fn all() -> [Published; 19] {
         published::<VerifyDocument>("verify"),
         published::<RecoverDocument>("recover"),
         published::<RepairDocument>("repair"),
+        published::<RetireDocument>("retire"),
         published::<ScrubDocument>("scrub"),
         published::<UnpinDocument>("unpin"),
         published::<DevicesDocument>("devices"),

@@ -329,7 +329,8 @@ impl ViewState {
         let (live, met) = (&self.live, &mut self.met);
         let recordings = live.recordings();
         let rings = recordings.first().is_some_and(|newest| newest.ring);
-        let shown = recordings.iter().rev().filter_map(|recording| {
+        let with_streams = recordings.iter().filter(|one| one.has_streams());
+        let shown = with_streams.rev().filter_map(|recording| {
             let slot = slot_of(met, (recording.id, None))?;
             Some(Arc::new(ShownRecording {
                 slot,

@@ -32,6 +32,7 @@ pub mod rebuilt;
 pub mod recorder;
 pub mod recover;
 pub mod repair;
+pub mod retire;
 pub mod run;
 pub mod scrub;
 pub mod share_words;

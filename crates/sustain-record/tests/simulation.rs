@@ -48,6 +48,8 @@ mod pins;
 mod plan;
 #[path = "simulation/protection.rs"]
 mod protection;
+#[path = "simulation/retirement.rs"]
+mod retirement;
 #[path = "simulation/run.rs"]
 mod run;
 #[path = "simulation/spans.rs"]
@@ -105,6 +107,12 @@ const ADDITIONS: Family = Family {
     all: 500,
     plan_of: Plan::of_additions,
     replay: "one_seed_of_additions",
+};
+const RETIREMENTS: Family = Family {
+    usual: 100,
+    all: 500,
+    plan_of: Plan::of_retirements,
+    replay: "one_seed_of_retirements",
 };
 const PINS_THAT_ARE_CUT: Family = Family {
     usual: 200,
@@ -171,6 +179,11 @@ const PARITY_THAT_FAILED: [u64; 65] = [
 /// The same where members are added.
 const ADDITIONS_THAT_FAILED: [u64; 3] = [750_040, 760_225, 760_365];
 
+/// The same where members are retired.
+const RETIREMENTS_THAT_FAILED: [u64; 16] = [
+    166, 267, 289, 515, 518, 539, 545, 583, 638, 1169, 1223, 1339, 1521, 1559, 1647, 3433,
+];
+
 /// No seed takes nearly so long: whoever does hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -218,6 +231,12 @@ fn seeds_hold_the_promise_where_members_are_added() {
     hold(&ADDITIONS, 0..ADDITIONS.usual);
 }
 
+/// Members are retired afterwards, those that are there and those that are lost.
+#[test]
+fn seeds_hold_the_promise_where_members_are_retired() {
+    hold(&RETIREMENTS, 0..RETIREMENTS.usual);
+}
+
 /// Rings of which stretches are pinned, and the power fails while the tables of pins are written.
 #[test]
 fn seeds_hold_the_promise_where_power_fails_while_pins_change() {
@@ -241,6 +260,7 @@ fn the_rest_of_the_seeds_holds_it_too() {
         PARITY,
         PARITY_ON_MANY,
         ADDITIONS,
+        RETIREMENTS,
         PINS_THAT_ARE_CUT,
     ];
     for family in families {
@@ -294,6 +314,9 @@ fn seeds_that_once_failed_hold_it_too() {
     for seed in ADDITIONS_THAT_FAILED {
         run(&Plan::of_additions(seed), false);
     }
+    for seed in RETIREMENTS_THAT_FAILED {
+        run(&Plan::of_retirements(seed), false);
+    }
 }
 
 /// Replays one seed, telling all about it.
@@ -322,6 +345,13 @@ fn one_seed_of_parity_on_many() {
 #[ignore = "replays the seed that SUSTAIN_SEED names"]
 fn one_seed_of_additions() {
     replay(Plan::of_additions);
+}
+
+/// The same where members are retired.
+#[test]
+#[ignore = "replays the seed that SUSTAIN_SEED names"]
+fn one_seed_of_retirements() {
+    replay(Plan::of_retirements);
 }
 
 /// The same where recordings are split.

@@ -76,7 +76,7 @@ pub mod record {
     };
     pub use sustain_record::store::{CreateEvent, CreatePlan, Created, Mode, Store, create};
     pub use sustain_record::{
-        document, forecast, format, opening, reading, repair, scrub, source, store,
+        document, forecast, format, opening, reading, repair, retire, scrub, source, store,
     };
 }
 

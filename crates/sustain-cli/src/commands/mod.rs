@@ -20,6 +20,7 @@ pub(crate) mod record;
 pub(crate) mod recover;
 pub(crate) mod repair;
 pub(crate) mod report;
+pub(crate) mod retire;
 mod say;
 pub(crate) mod scrub;
 mod standard_streams;

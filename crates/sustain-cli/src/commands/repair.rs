@@ -5,22 +5,27 @@ use sustain::Stop;
 use sustain::disk::clock::{Clock, Timestamp};
 use sustain::host::Roots;
 use sustain::record::RecordError;
-use sustain::record::document::repair_document;
+use sustain::record::document::{repair_document, spread_document};
 use sustain::record::repair::{RecordingBeside, Repair, RepairEvent, Repaired, SETTLED_AFTER_NS};
 use sustain::record::store::{Mode, Onto, Store};
-use sustain::report::terminal::repair_text;
+use sustain::report::terminal::{repair_text, retire_text};
 
 use super::progress::ProgressLine;
+use super::retire::retire;
 use super::{output, stores};
 use crate::exit::Exit;
 use crate::flags::repair::RepairFlags;
 use crate::interrupt;
+use crate::usage_error::UsageError;
 
 /// How often it is looked whether a recording has ended.
 const LOOK_NS: u64 = 100_000_000;
 
 pub(crate) fn run(flags: &RepairFlags) -> anyhow::Result<Exit> {
-    let all: Vec<String> = flags.members.iter().chain([&flags.onto]).cloned().collect();
+    let Some(onto) = &flags.onto else {
+        return spread(flags);
+    };
+    let all: Vec<String> = flags.members.iter().chain([onto]).cloned().collect();
     stores::check_result(flags.json.as_deref(), &all)?;
     let stop = Stop::default();
     interrupt::watch(&stop, super::say)?;
@@ -28,6 +33,7 @@ pub(crate) fn run(flags: &RepairFlags) -> anyhow::Result<Exit> {
     let store = stores::open(&flags.members, Mode::Read)?;
     let mut rebuilding = Rebuilding {
         flags,
+        onto,
         stop: &stop,
         progress: ProgressLine::new("rebuilding"),
         notes: Vec::new(),
@@ -58,9 +64,39 @@ pub(crate) fn run(flags: &RepairFlags) -> anyhow::Result<Exit> {
     })
 }
 
+/// Copies what a lost member had to the others, which are the store then.
+fn spread(flags: &RepairFlags) -> anyhow::Result<Exit> {
+    stores::check_result(flags.json.as_deref(), &flags.members)?;
+    let read = stores::open(&flags.members, Mode::Read)?;
+    let missing = read.not_given();
+    let Some(lost) = missing.first() else {
+        let why = "no member of the store is missing, so there is nothing to repair: `sustain \
+                   retire` takes out one that is there, and `sustain scrub` puts back what is \
+                   damaged";
+        return Err(UsageError(why.to_owned()).into());
+    };
+    if let Some(other) = missing.get(1) {
+        let why = format!(
+            "members {} and {} are missing: name all that are there. Of several that are lost, one \
+             after the other is taken out, by `sustain retire` with its number, once the others \
+             are put back by a repair onto new ones",
+            lost.index + 1,
+            other.index + 1
+        );
+        return Err(UsageError(why).into());
+    }
+    let (retired, exit) = retire(&flags.members, read, (lost.index, flags.accept_loss))?;
+    let document = spread_document(&retired);
+    let text = retire_text(&retired, output::width());
+    stores::present(flags.json.as_deref(), &document, &text)?;
+    Ok(exit)
+}
+
 /// A repair, and what its user hears of it.
 struct Rebuilding<'a> {
     flags: &'a RepairFlags,
+    /// The new member, as typed.
+    onto: &'a str,
     stop: &'a Stop,
     progress: ProgressLine,
     notes: Vec<String>,
@@ -115,7 +151,7 @@ impl Rebuilding<'_> {
 
     fn onto(&self) -> Onto {
         Onto {
-            name: self.flags.onto.clone(),
+            name: self.onto.to_owned(),
             destroy: self.flags.destroy.clone(),
             same_disk: self.flags.same_disk,
             accept_loss: self.flags.accept_loss,
@@ -158,7 +194,7 @@ impl Rebuilding<'_> {
             Ok(store)
         });
         opened.map_err(|error| {
-            let onto = &self.flags.onto;
+            let onto = self.onto;
             anyhow!(
                 "the members can no longer be read, so {onto} is not complete yet. Leave out \
                  whatever has failed meanwhile, and repair onto {onto} again: that goes on where \
@@ -172,7 +208,7 @@ impl Rebuilding<'_> {
         let begun_at = Clock::Real.now();
         while is_so(begun_at) {
             if self.stop.reason().is_some() {
-                let onto = &self.flags.onto;
+                let onto = self.onto;
                 let words = format!(
                     "interrupted before the recording had ended, so {onto} is not complete: the \
                      same command goes on where it ended"

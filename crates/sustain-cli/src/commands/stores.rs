@@ -19,7 +19,7 @@ pub(crate) fn open(members: &[String], mode: Mode) -> anyhow::Result<Store> {
         .notes
         .iter()
         .for_each(|note| say(&format!("note: {note}")));
-    let count = store.members.len() + store.missing.len();
+    let count = store.member_count();
     let mut members = store.members.iter();
     let then = match members.any(|member| member.superblock.has_parity()) {
         true => "and no parity on the others tells of anything that it had",

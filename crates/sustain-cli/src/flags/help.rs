@@ -80,7 +80,8 @@ pub(crate) fn see_also(command: &str) -> &'static [&'static str] {
         "mount" => &["record", "list", "extract", "verify"],
         "verify" => &["record", "list", "recover", "repair", "scrub", "extract"],
         "recover" => &["record", "verify", "list"],
-        "repair" => &["create", "scrub", "verify", "extract", "record"],
+        "repair" => &["create", "retire", "scrub", "verify", "extract", "record"],
+        "retire" => &["create", "repair", "verify"],
         "scrub" => &["verify", "repair"],
         "unpin" => &["control", "list", "record"],
         "report" => &[

@@ -18,6 +18,7 @@ pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod recover;
 pub(crate) mod repair;
+pub(crate) mod retire;
 pub(crate) mod scrub;
 pub(crate) mod shared;
 pub(crate) mod sweep;
@@ -71,6 +72,8 @@ pub(crate) enum Command {
     Recover(recover::RecoverFlags),
     /// Rebuild what a lost member had onto a new one, in a store with parity.
     Repair(repair::RepairFlags),
+    /// Take a member out of a store, and copy what it had to the others.
+    Retire(retire::RetireFlags),
     /// Read everything, and put back what is damaged, in a store with parity.
     Scrub(scrub::ScrubFlags),
     /// Remove a pin, so that the ring may overwrite what it kept.

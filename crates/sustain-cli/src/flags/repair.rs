@@ -16,6 +16,9 @@ Examples:
   sustain repair /data1 /data3 /data4 --onto /data2
       /data2 failed and works again, was put back to an earlier state, or has bad blocks: what it
       lacks or what is damaged there is put back, and all else on it stays.
+  sustain repair /data1 /data2 /data4
+      There is no new disk: what the lost member had is copied to the others, where they have room,
+      and the store goes on without it, as after `sustain retire`.
 
 To replace a member that still works, leave it out. The members that are there are only read. If
 the command is interrupted, the same command goes on where it ended. Beside a recording that goes on
@@ -42,16 +45,16 @@ pub(crate) struct RepairFlags {
     #[arg(required = true, value_name = "MEMBER")]
     pub(crate) members: Vec<String>,
     /// The new member: a block device, a file, or a directory for a file in it. It must be as large
-    /// as the lost one.
-    #[arg(long, value_name = "NEW", required = true)]
-    pub(crate) onto: String,
+    /// as the lost one. Without it, what the lost member had is copied to the others.
+    #[arg(long, value_name = "NEW")]
+    pub(crate) onto: Option<String>,
     /// Allow the content of the new member to be destroyed. Repeat it exactly as you typed it.
     #[arg(help_heading = group::SAFETY)]
-    #[arg(long, value_name = "NEW")]
+    #[arg(long, value_name = "NEW", requires = "onto")]
     pub(crate) destroy: Vec<String>,
     /// Allow the new member to be on one disk with another, for a trial: they fail together.
     #[arg(help_heading = group::SAFETY, hide_short_help = true)]
-    #[arg(long)]
+    #[arg(long, requires = "onto")]
     pub(crate) same_disk: bool,
     /// Go on although more members are missing than parity replaces: the rest is rebuilt.
     #[arg(help_heading = group::SAFETY, hide_short_help = true)]

@@ -23,7 +23,8 @@ const MARKS_LISTED_MAX: u64 = 1000;
 /// # Errors
 /// If the members cannot be driven.
 pub fn list_document(store: &Store, recordings: &[Recording]) -> Result<ListDocument, RecordError> {
-    let marks = recordings.iter().rev();
+    let with_streams = || recordings.iter().rev().filter(|one| one.has_streams());
+    let marks = with_streams();
     let marks = marks.map(|recording| find_marks(store, recording, MARKS_LISTED_MAX));
     let marks = marks.collect::<Result<Vec<FoundMarks>, RecordError>>()?;
     let newest = recordings.first().map(|recording| recording.number);
@@ -38,9 +39,7 @@ pub fn list_document(store: &Store, recordings: &[Recording]) -> Result<ListDocu
         store: uuid_text(store.id),
         slot_bytes: store.slot_bytes,
         members: listed_members(store),
-        recordings: recordings
-            .iter()
-            .rev()
+        recordings: with_streams()
             .zip(marks)
             .map(|(recording, marks)| ListedRecording {
                 places: places(recording, &store.members),
@@ -78,11 +77,22 @@ pub fn listed_pins(store: &mut Store) -> Result<Vec<ListedPin>, RecordError> {
 /// tells how much it is.
 pub fn list_notes(store: &Store, recordings: &[Recording]) -> Vec<String> {
     let mut notes = Checkable::of(store, recordings).unseen_notes();
+    notes.extend(recordings.iter().rev().filter_map(copies_note));
     // Of what is being recorded, some is always under way.
     if store.is_recorded_to() == Some(false) {
         notes.extend(recordings.iter().rev().flat_map(uncounted_notes));
     }
     notes
+}
+
+/// What is to be said of a recording that is not listed.
+fn copies_note(recording: &Recording) -> Option<String> {
+    let member = recording.copies_of?;
+    let number = recording.number;
+    Some(format!(
+        "recording {number} has no streams, but copies of what member {} had, which was retired",
+        member + 1
+    ))
 }
 
 /// At an open end only reading tells what was durable.

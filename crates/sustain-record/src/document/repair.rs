@@ -2,6 +2,8 @@
 
 use sustain_document::repair::{REPAIR_SCHEMA, RepairDocument, RepairedAppends, RepairedMember};
 
+use sustain_document::retire::RetireDocument;
+
 use super::uuid_text;
 use crate::repair::Repaired;
 use crate::store::Store;
@@ -44,5 +46,32 @@ pub fn repair_document(
             .map(|missing| uuid_text(missing.member))
             .collect(),
         notes: notes.to_vec(),
+    }
+}
+
+/// Makes the same of a member that was lost, and of which the others have copies now: none took its
+/// place.
+pub fn spread_document(retired: &RetireDocument) -> RepairDocument {
+    let number = retired.member.number;
+    RepairDocument {
+        schema: REPAIR_SCHEMA.to_owned(),
+        store: retired.store.clone(),
+        member: RepairedMember {
+            name: format!("member {number}"),
+            number,
+            uuid: retired.member.uuid.clone(),
+        },
+        data: retired.data,
+        parity: retired.parity,
+        lost: RepairedAppends {
+            appends: retired.lost_appends,
+            bytes: retired.lost_bytes,
+        },
+        missing_bytes: None,
+        unprotected_groups: 0,
+        kept_bytes: 0,
+        elapsed_s: retired.elapsed_s,
+        still_missing: Vec::new(),
+        notes: retired.notes.clone(),
     }
 }

@@ -5,7 +5,7 @@ use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::geometry::AppendPlace;
-use super::{BLOCK_BYTES, MEMBERS_MAX, PARITIES_MAX, SLOT_BYTES_MAX};
+use super::{BLOCK_BYTES, COPIES_MAX, MEMBERS_MAX, PARITIES_MAX, SLOT_BYTES_MAX};
 
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy)]
 #[repr(C)]
@@ -133,9 +133,14 @@ impl GroupList {
         };
         let mut members: Vec<u16> = self.entries.iter().map(|entry| entry.member).collect();
         members.sort_unstable();
+        // Every parity of a single append is a copy of it.
+        let parities_max = match self.entries.len() {
+            1 => COPIES_MAX,
+            _ => PARITIES_MAX,
+        };
         let checks = [
             (
-                (1..=PARITIES_MAX).contains(&usize::from(self.parities)),
+                (1..=parities_max).contains(&usize::from(self.parities)),
                 "there are no so many parities",
             ),
             (
@@ -233,6 +238,11 @@ mod tests {
         let mut changed = list([1]);
         changed.parities = 0;
         assert!(refused(&changed));
+        changed.parities = COPIES_MAX as u16;
+        assert!(!refused(&changed), "copies of one append");
+        changed.parities += 1;
+        assert!(refused(&changed));
+        let mut changed = list([1, 2]);
         changed.parities = 1 + PARITIES_MAX as u16;
         assert!(refused(&changed));
         for append_bytes in [0, 4096, 4097 * 2, SLOT_BYTES_MAX] {

@@ -55,6 +55,8 @@ pub const SLOT_BYTES_MIN: u32 = 64 * 1024;
 pub const SLOT_BYTES_MAX: u32 = 16 * 1024 * 1024;
 /// The most appends of parity of a group.
 pub const PARITIES_MAX: usize = 2;
+/// The most copies of an append that was on a member which was retired: one more than parities.
+pub const COPIES_MAX: usize = PARITIES_MAX + 1;
 /// The version of the format. Only a superblock with pins or parity has a later one.
 pub const VERSION: u32 = 1;
 /// The stream number of control records, which belong to no stream.

@@ -34,6 +34,10 @@ pub struct StartNote {
     /// when this recording began; none if there was none, or an older recorder did not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_slot: Option<u64>,
+    /// The place in the table of members of the one that was to be retired, if this only holds
+    /// copies of what that had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies_of: Option<u16>,
     /// Recordings whose own starts this one may overwrite while data of theirs is left, oldest
     /// first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -237,6 +241,7 @@ mod tests {
             }),
             follows_end: None,
             end_slot: None,
+            copies_of: None,
             earlier: Vec::new(),
         }
     }
@@ -370,6 +375,7 @@ mod tests {
                 }),
                 follows_end: previous.map(|_| ring),
                 end_slot: previous.map(|_| 41),
+                copies_of: None,
                 earlier: Vec::new(),
             };
             prop_assert_eq!(StartNote::from_json(&start.to_json()).unwrap(), start);

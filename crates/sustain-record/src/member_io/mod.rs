@@ -17,6 +17,7 @@ mod ahead;
 mod open;
 mod orders;
 mod patience;
+mod queued_writes;
 mod steps;
 
 use ahead::Ahead;
@@ -28,6 +29,7 @@ pub(crate) use patience::{
     GIVEN_UP_AFTER_NS, LONG_WAIT_NS, READS_ARE_GIVEN, report_long_wait, words_of_silence,
     words_of_silent,
 };
+pub(crate) use queued_writes::QueuedWrites;
 pub(crate) use steps::{MemberStep, StepsEnd, StepsPatience};
 
 const IN_FLIGHT_PER_MEMBER: usize = 4;

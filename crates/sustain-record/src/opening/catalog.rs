@@ -225,6 +225,7 @@ fn recording(
         started_ns,
         ring: start.as_ref().is_some_and(|start| start.ring),
         parities: parities(&chapters),
+        copies_of: own_start.and_then(|start| start.copies_of),
         streams: (0..count)
             .map(|stream| summary(&chapters, stream, notes.get(stream), readable, started_ns))
             .collect(),

@@ -20,6 +20,9 @@ pub struct Recording {
     /// How many appends of parity each of its groups was to have; none if no start that tells of it
     /// can be read.
     pub parities: Option<u16>,
+    /// The place in the table of members of one that was to be retired, if it only has copies of
+    /// what that had.
+    pub copies_of: Option<u16>,
     /// Its streams, in the order of their numbers.
     pub streams: Vec<StreamSummary>,
     /// What its end says, if that can be read.
@@ -150,6 +153,11 @@ impl Recording {
     /// Whether a crash has ended it: it has no end mark, or one that was written afterwards.
     pub fn is_crashed(&self) -> bool {
         self.open_end || self.is_recovered()
+    }
+
+    /// Whether it was made of streams, and not of copies of what a retired member had.
+    pub fn has_streams(&self) -> bool {
+        self.copies_of.is_none()
     }
 
     /// Whether it went on behind what the pin keeps of it, if this is what a pin keeps.

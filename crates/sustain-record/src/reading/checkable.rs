@@ -97,8 +97,8 @@ impl<'a> Checkable<'a> {
         self.members.iter().any(is_beyond)
     }
 
-    /// The members of the store that are not there, also where what they had is computed: the
-    /// place of each in the table, and its UUID.
+    /// The members of the store that are not there and not retired, also where what they had is
+    /// computed: the place of each in the table, and its UUID.
     pub(super) fn missing(&self) -> Vec<(usize, Uuid)> {
         let tables = self
             .members
@@ -106,7 +106,9 @@ impl<'a> Checkable<'a> {
             .map(|member| &member.superblock.members);
         let present = self.members.iter().filter(|member| member.is_there());
         let there: BTreeSet<usize> = present.map(OpenMember::index).collect();
-        let is_there = |index: usize| there.contains(&index);
+        let superblocks = || self.members.iter().map(|member| &member.superblock);
+        let is_retired = |index| superblocks().any(|superblock| superblock.is_retired(index));
+        let is_there = |index: usize| there.contains(&index) || is_retired(index);
         let all = tables.into_iter().flatten().copied().enumerate();
         all.filter(|(index, _)| !is_there(*index)).collect()
     }

@@ -96,6 +96,7 @@ mod tests {
             is_gone_from_a_member: false,
             pin: None,
             parities: None,
+            copies_of: None,
             lacks_end_of_pin: false,
         }
     }

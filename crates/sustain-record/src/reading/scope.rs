@@ -100,6 +100,28 @@ pub struct ScopeMember {
 }
 
 impl ScopeMember {
+    /// A member that has nothing of the recording.
+    fn without_part(member: &OpenMember) -> ScopeMember {
+        let nothing = AppendPlace {
+            slot_serial: 0,
+            slot_offset_bytes: 0,
+        };
+        ScopeMember {
+            index: member.index(),
+            name: member.name.clone(),
+            target: member.target.clone(),
+            simulated: member.simulated,
+            rebuilt: member.rebuilt.clone(),
+            is_computed: member.rebuilt.is_some(),
+            identity: member.identity(),
+            course: member.superblock.course(),
+            slots: 0..0,
+            last: nothing,
+            told_last: nothing,
+            has_end: false,
+        }
+    }
+
     /// Whether the member is there, even if it lacks a part of what it was given.
     pub(super) fn is_there(&self) -> bool {
         let rebuilt = self.rebuilt.as_ref();
@@ -171,30 +193,7 @@ impl Scope {
             pinned_from_ns: streams
                 .map(|stream| stream.first_time_ns.filter(|_| recording.pin.is_some()))
                 .collect(),
-            members: members
-                .iter()
-                .filter_map(|member| {
-                    let extent = recording.per_member.get(member.index())?.as_ref()?;
-                    let told_last = extent.lost_last.max(Some(extent.last))?;
-                    // What is lost before the first append may be computed by parity.
-                    let lost_first = extent.lost_first.filter(|_| member.groups.is_some());
-                    let first = lost_first.map_or(extent.first, |lost| lost.min(extent.first));
-                    Some(ScopeMember {
-                        index: member.index(),
-                        name: member.name.clone(),
-                        target: member.target.clone(),
-                        simulated: member.simulated,
-                        rebuilt: member.rebuilt.clone(),
-                        is_computed: member.is_computed_at(extent.last.slot_serial),
-                        identity: member.identity(),
-                        course: member.superblock.course(),
-                        slots: first.slot_serial..told_last.slot_serial + 1,
-                        last: extent.last,
-                        told_last,
-                        has_end: extent.has_end,
-                    })
-                })
-                .collect(),
+            members: members_with_part(recording, members),
             groups: members.first().and_then(|member| member.groups.clone()),
             patience_ns: None,
             machines: machines.to_vec(),
@@ -342,6 +341,32 @@ impl Scope {
         let targets = members.map(|member| (&member.target, Some(Path::new(&member.name))));
         RecordersBeside::under(targets, &Roots::default())
     }
+}
+
+/// The members that have a part of a recording, and those that may have copies of what retired ones
+/// had of it: these have no slots of it.
+fn members_with_part(recording: &Recording, members: &[OpenMember]) -> Vec<ScopeMember> {
+    let has_copies = |member: &OpenMember| {
+        member.is_there() && !member.superblock.retired.is_empty() && recording.has_streams()
+    };
+    let member = |member: &OpenMember| {
+        let Some(extent) = recording.per_member.get(member.index()).copied().flatten() else {
+            return has_copies(member).then(|| ScopeMember::without_part(member));
+        };
+        let told_last = extent.lost_last.max(Some(extent.last))?;
+        // What is lost before the first append may be computed by parity.
+        let lost_first = extent.lost_first.filter(|_| member.groups.is_some());
+        let first = lost_first.map_or(extent.first, |lost| lost.min(extent.first));
+        Some(ScopeMember {
+            is_computed: member.is_computed_at(extent.last.slot_serial),
+            slots: first.slot_serial..told_last.slot_serial + 1,
+            last: extent.last,
+            told_last,
+            has_end: extent.has_end,
+            ..ScopeMember::without_part(member)
+        })
+    };
+    members.iter().filter_map(member).collect()
 }
 
 /// Opens members of a store for a few reads here and there.

@@ -161,8 +161,10 @@ impl MarkFinder<'_> {
     /// The mark with this number, counted from 0, or why it is not there.
     fn mark(&mut self, frame: u64) -> Result<UserMark, MarkLoss> {
         let (mut is_lost, mut is_before) = (false, false);
-        let members = 0..self.scope.members.len();
-        for member in members.clone() {
+        let all = self.scope.members.iter().enumerate();
+        let with_part = all.filter(|(_, member)| !member.slots.is_empty());
+        let members: Vec<usize> = with_part.map(|(member, _)| member).collect();
+        for member in members.iter().copied() {
             let serial = self.slot_of(member, frame);
             if let Some(mark) = self.mark_in(member, serial, frame, &mut is_lost) {
                 return Ok(mark);

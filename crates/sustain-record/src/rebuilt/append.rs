@@ -6,7 +6,8 @@ use std::ops::{Deref, Range};
 
 use sustain_parity::{Recovery, Sums};
 
-use super::groups::{FoundGroup, GroupPart};
+use super::found::GroupPart;
+use super::groups::FoundGroup;
 use crate::format::{
     BLOCK_BYTES, GroupEntry, is_filled_with_zeros, is_sealed, marks_are_whole, marks_range,
     payload_range, verify_payload,
@@ -116,7 +117,7 @@ impl WantedAppend<'_> {
 
 /// Whether these bytes are the append that a list names, undamaged. `identities` are those of the
 /// members in the table.
-pub(super) fn is_whole(
+pub(crate) fn is_whole(
     identities: &[Option<AppendIdentity>],
     entry: &GroupEntry,
     bytes: &[u8],
@@ -134,10 +135,4 @@ pub(super) fn is_whole(
             .is_some_and(|payload| verify_payload(&descriptor, payload).is_empty())
         && within(marks_range(&descriptor)).is_some_and(|marks| marks_are_whole(&descriptor, marks))
         && is_filled_with_zeros(&descriptor, bytes)
-}
-
-impl GroupPart {
-    pub(super) fn range(&self) -> Range<u64> {
-        self.offset_bytes..self.offset_bytes + u64::from(self.length_bytes)
-    }
 }

@@ -3,69 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::copies::{FoundCopies, is_of_copies};
+use super::found::{FoundData, FoundMark, FoundParity, GroupPart, MemberThere, StoreShape};
 use super::overwritten::Overwritten;
-use crate::format::{AppendPlace, Descriptor, Geometry, GroupEntry, GroupList};
-
-/// The members of a store, in the order of their table.
-pub(crate) struct StoreShape<'a> {
-    /// How each is divided into slots; none if that is not told.
-    pub(crate) geometries: Vec<Option<Geometry>>,
-    /// Those that are there.
-    pub(crate) there: Vec<Option<MemberThere<'a>>>,
-}
-
-/// A member that is there.
-#[derive(Clone, Copy)]
-pub(crate) struct MemberThere<'a> {
-    /// Its index among those.
-    pub(crate) source: usize,
-    /// The serial that each of its slots has, also where its first block is damaged.
-    pub(crate) serials: &'a [Option<u64>],
-    /// The serials of the slots of which nothing is left.
-    pub(crate) gone: &'a BTreeSet<u64>,
-    /// Its last append.
-    pub(crate) last: Option<AppendPlace>,
-}
-
-/// An append of parity that was found, with its list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FoundParity {
-    /// The sequence of the append that joined its group first.
-    pub(crate) group: u64,
-    /// The number of its recording.
-    pub(crate) recording: u32,
-    /// Which parity of the group it is, from 0.
-    pub(crate) number: usize,
-    /// The member that has it, among those that are there.
-    pub(crate) source: usize,
-    /// Where the sum begins there.
-    pub(crate) payload_offset_bytes: u64,
-    pub(crate) payload_bytes: u32,
-    pub(crate) list: GroupList,
-}
-
-/// An append of data that was found, and that joined a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FoundData {
-    /// The sequence of the append that joined its group first.
-    pub(crate) group: u64,
-    /// The member that has it, among those that are there.
-    pub(crate) source: usize,
-    /// The number of its recording.
-    pub(crate) recording: u32,
-    pub(crate) place: AppendPlace,
-    pub(crate) append_bytes: u32,
-    pub(crate) sequence: u64,
-    pub(crate) descriptor_crc: u32,
-}
-
-/// A start or an end mark that was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FoundMark {
-    /// The member that has it, among those that are there.
-    pub(crate) source: usize,
-    pub(crate) descriptor: Descriptor,
-}
+use crate::format::{AppendPlace, GroupEntry, GroupList};
 
 /// A group of which at least one parity is found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,6 +41,8 @@ pub(crate) struct FoundGroups {
     pub(crate) marks: Vec<FoundMark>,
     /// What rings have overwritten on the members that are there.
     pub(crate) overwritten: Overwritten,
+    /// What others have of retired members.
+    pub(crate) copies: FoundCopies,
 }
 
 /// What is left of a group, and what is lost.
@@ -111,18 +54,6 @@ pub(super) struct BrokenGroup {
     pub(super) lost: Vec<usize>,
     /// The sums that are there, by their numbers. Each is as long as the longest append of data.
     pub(super) parities: Vec<GroupPart>,
-}
-
-/// An append of data, or a sum, that is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct GroupPart {
-    /// Position of the data, or number of the parity.
-    pub(crate) number: usize,
-    /// The member that has it, among those that are there.
-    pub(crate) source: usize,
-    /// Where it begins there.
-    pub(crate) offset_bytes: u64,
-    pub(crate) length_bytes: u32,
 }
 
 /// What can be computed of members that are not there.
@@ -151,24 +82,27 @@ pub(crate) fn grouped(
     (parities, data): (Vec<FoundParity>, Vec<FoundData>),
     shape: &StoreShape<'_>,
 ) -> FoundGroups {
+    let is_possible = |parity: &FoundParity| is_possible(parity, shape);
+    let parities: Vec<FoundParity> = parities.into_iter().filter(is_possible).collect();
+    let mut groups = FoundGroups {
+        copies: FoundCopies::of(&parities, &shape.retired),
+        ..FoundGroups::default()
+    };
     let mut by_group: BTreeMap<u64, Vec<FoundParity>> = BTreeMap::new();
-    for parity in parities
-        .into_iter()
-        .filter(|parity| is_possible(parity, shape))
-    {
+    for parity in parities {
         let of_group = by_group.entry(parity.group).or_default();
         let fits = of_group.iter().all(|other| {
             other.list == parity.list
                 && other.number != parity.number
-                && other.source != parity.source
+                && (other.source != parity.source || !shape.retired.is_empty())
         });
         if fits {
             of_group.push(parity);
         }
     }
-    let mut groups = FoundGroups::default();
     for (id, parities) in by_group {
-        groups.add(id, group(parities, shape));
+        let group = group(parities, shape, &groups.copies);
+        groups.add(id, group);
     }
     groups.leave_out_superseded();
     groups.find_lacking(shape);
@@ -186,8 +120,10 @@ pub(crate) fn computed(found: &FoundGroups, is_there: &[bool], crashed: &[u32]) 
     let mut groups = Vec::new();
     for (id, group) in &found.groups {
         let entries = group.list.entries.iter().enumerate();
-        let missing = entries
-            .filter(|(_, entry)| !is_there[usize::from(entry.member)] && found.is_left(entry));
+        let missing = entries.filter(|(position, entry)| {
+            let is_copied = group.data[*position].is_some();
+            !is_there[usize::from(entry.member)] && !is_copied && found.is_left(entry)
+        });
         let missing: Vec<usize> = missing.map(|(position, _)| position).collect();
         let lacking = [&found.lacking, &found.gone].into_iter();
         let lacking = lacking.filter(|_| !crashed.contains(&group.recording));
@@ -247,7 +183,8 @@ fn is_possible(parity: &FoundParity, shape: &StoreShape<'_>) -> bool {
     };
     let is_beside = |entry: &GroupEntry| {
         let there = &shape.there[usize::from(entry.member)];
-        there.is_none_or(|there| there.source != parity.source)
+        // Copies take the place that is left.
+        !shape.retired.is_empty() || there.is_none_or(|there| there.source != parity.source)
     };
     parity.number < usize::from(parity.list.parities)
         && parity.payload_bytes == parity.list.parity_bytes()
@@ -258,8 +195,12 @@ fn is_possible(parity: &FoundParity, shape: &StoreShape<'_>) -> bool {
             .all(|entry| lies_somewhere(entry) && is_beside(entry))
 }
 
-fn group(parities: Vec<FoundParity>, shape: &StoreShape<'_>) -> FoundGroup {
-    let (list, recording) = (parities[0].list.clone(), parities[0].recording);
+fn group(parities: Vec<FoundParity>, shape: &StoreShape<'_>, copies: &FoundCopies) -> FoundGroup {
+    let has_copies = is_of_copies(parities[0].group);
+    let list = parities[0].list.clone();
+    // A copy that was made later is in another one.
+    let recordings = parities.iter().map(|parity| parity.recording);
+    let recording = recordings.min().unwrap_or(0);
     let mut parities: Vec<GroupPart> = parities
         .into_iter()
         .map(|parity| GroupPart {
@@ -272,11 +213,19 @@ fn group(parities: Vec<FoundParity>, shape: &StoreShape<'_>) -> FoundGroup {
     parities.sort_by_key(|parity| parity.number);
     let part = |(position, entry): (usize, &GroupEntry)| {
         let member = usize::from(entry.member);
-        let (there, geometry) = shape.there[member].zip(shape.geometries[member])?;
+        let Some(there) = shape.there[member] else {
+            let copy = copies.of_data(entry).filter(|_| !has_copies)?;
+            return Some(GroupPart {
+                number: position,
+                ..copy
+            });
+        };
+        let geometry = shape.geometries[member]?;
         let slot = (entry.place.slot_serial % geometry.slot_count) as usize;
         let serial = there.serials.get(slot).copied().flatten();
         let is_there = serial == Some(entry.place.slot_serial)
-            && !there.gone.contains(&entry.place.slot_serial);
+            && !there.gone.contains(&entry.place.slot_serial)
+            && !there.torn.contains(&entry.place);
         is_there.then(|| GroupPart {
             number: position,
             source: there.source,
@@ -438,7 +387,8 @@ impl FoundGroups {
 
     /// The most appends of parity that a group was to have.
     pub(crate) fn parities(&self) -> u16 {
-        let parities = self.groups.values().map(|group| group.list.parities);
+        let groups = self.groups.iter().filter(|(id, _)| !is_of_copies(**id));
+        let parities = groups.map(|(_, group)| group.list.parities);
         parities.max().unwrap_or(0)
     }
 

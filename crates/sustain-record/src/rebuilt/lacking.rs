@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::groups::{FoundData, FoundGroup, FoundGroups, GroupPart};
+use super::copies::CopiedPart;
+use super::found::{FoundData, GroupPart};
+use super::groups::{FoundGroup, FoundGroups};
 use crate::format::{Geometry, GroupEntry, GroupList, append_bytes_for};
 
 /// One append of parity that a group lacks.
@@ -16,6 +18,9 @@ pub(crate) struct LackingParity {
     pub(crate) number: usize,
     /// The list of the group.
     pub(crate) list: GroupList,
+    /// Whether others have it too, and it is to be on more members, because the one that had it was
+    /// retired.
+    pub(crate) is_copy: bool,
     /// The appends in the list, where they are there.
     pub(super) data: Vec<Option<GroupPart>>,
 }
@@ -49,6 +54,7 @@ impl FoundGroup {
             recording: self.recording,
             number,
             list: self.list.clone(),
+            is_copy: false,
             data: self.data.clone(),
         }
     }
@@ -94,7 +100,8 @@ impl FoundGroups {
     }
 
     /// The appends of parity that may be made again on a member, one for each group that lacks some
-    /// and has nothing on that member, in the order of their data. `geometries` says how the
+    /// and has nothing on that member, and what was copied from a retired member to too few others,
+    /// in the order of their data. `geometries` says how the
     /// members that are there are divided, by their places in the table. Where nothing tells how
     /// many a group was to have, it is as many as `parities`.
     pub(crate) fn lacking_parity(
@@ -121,8 +128,32 @@ impl FoundGroups {
             unlisted(*id, data, geometries, parities_before)
                 .filter(|_| data.iter().all(|(other, _)| *other != member))
         });
-        let mut lacking: Vec<LackingParity> = listed.chain(unlisted).collect();
+        let copies = self.lacking_copies();
+        let mut lacking: Vec<LackingParity> = listed.chain(unlisted).chain(copies).collect();
         lacking.sort_by_key(LackingParity::last_sequence);
+        lacking
+    }
+
+    /// The parity that was copied from a retired member, and is on too few others by now.
+    fn lacking_copies(&self) -> Vec<LackingParity> {
+        if self.copies.retired.is_empty() {
+            return Vec::new();
+        }
+        let mut lacking = Vec::new();
+        for (id, group) in self.listed() {
+            for number in 0..usize::from(group.list.parities) {
+                let holders = self.copies.holders(CopiedPart::Parity(id, number));
+                let recording = holders.map(|(_, recording)| recording).max();
+                let is_safe = self.is_placed_safely((id, group), number, None);
+                if let Some(recording) = recording.filter(|_| !is_safe) {
+                    lacking.push(LackingParity {
+                        recording,
+                        is_copy: true,
+                        ..group.again(id, number)
+                    });
+                }
+            }
+        }
         lacking
     }
 }
@@ -171,6 +202,7 @@ fn unlisted(
             parities,
             entries: data.iter().map(entry).collect(),
         },
+        is_copy: false,
         data: data.iter().enumerate().map(part).collect(),
     })
 }

@@ -8,8 +8,11 @@
 //! checksums, as one that was read.
 
 mod append;
+mod copied_groups;
+mod copies;
 mod drive;
 mod engine;
+mod found;
 mod groups;
 mod lacking;
 mod overwritten;
@@ -29,12 +32,12 @@ use sustain_disk::target::Target;
 use crate::format::{AppendPlace, Geometry};
 use crate::walk::AppendIdentity;
 
-pub(crate) use append::WantedAppend;
+pub(crate) use append::{WantedAppend, is_whole};
+pub(crate) use copied_groups::CopiedParities;
+pub(crate) use copies::{CopiedPart, copies_of, copies_of_beginning, is_of_copies};
 pub(crate) use drive::{Driven, DrivenMember};
-pub(crate) use groups::{
-    Computed, FoundData, FoundGroups, FoundMark, FoundParity, MemberThere, StoreShape, computed,
-    grouped,
-};
+pub(crate) use found::{FoundData, FoundMark, FoundParity, MemberThere, StoreShape};
+pub(crate) use groups::{Computed, FoundGroups, computed, grouped};
 pub(crate) use lacking::LackingParity;
 pub(crate) use overwritten::Overwritten;
 pub(crate) use parity::{MadeParity, WantedParity};

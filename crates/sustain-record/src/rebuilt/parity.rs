@@ -24,7 +24,7 @@ pub(crate) struct WantedParity<'a> {
 pub(crate) struct MadeParity {
     pub(crate) list: GroupList,
     pub(crate) sum: Vec<u8>,
-    /// The descriptor of the newest append of data in it.
+    /// The descriptor of the newest append of data in it; of a copy, its own one.
     pub(crate) newest: Descriptor,
 }
 

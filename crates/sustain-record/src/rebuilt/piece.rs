@@ -6,7 +6,8 @@ use std::ops::Range;
 use sustain_disk::buffer::Buffer;
 use sustain_parity::{ParityError, Recovery, Sums};
 
-use super::groups::{BrokenGroup, GroupPart};
+use super::found::GroupPart;
+use super::groups::BrokenGroup;
 use super::{ComputedAppend, RebuiltMember, StandIn};
 use crate::format::{AppendPlace, BLOCK_BYTES, Descriptor};
 

@@ -12,7 +12,8 @@ use sustain_disk::simulated::{DiskDescription, Machine, MachineFile};
 use uuid::Uuid;
 
 use super::engine::{RebuildingEngine, Route};
-use super::groups::{BrokenGroup, GroupPart};
+use super::found::GroupPart;
+use super::groups::BrokenGroup;
 use super::piece::PIECE_BYTES;
 use super::*;
 use crate::format::{GroupEntry, GroupList};
@@ -50,6 +51,7 @@ fn parity(group: u64, number: usize, source: usize, entries: &[GroupEntry]) -> F
     FoundParity {
         recording: 1,
         group,
+        sequence: group + 100,
         number,
         source,
         payload_offset_bytes: 77 * u64::from(BLOCK),
@@ -60,18 +62,20 @@ fn parity(group: u64, number: usize, source: usize, entries: &[GroupEntry]) -> F
 
 /// What can be computed in a store of four members, of which the last two are missing.
 fn of_two_there(found: Vec<FoundParity>, serials: [&[Option<u64>]; 2]) -> Computed {
-    let gone = BTreeSet::new();
+    let (gone, torn) = (BTreeSet::new(), BTreeSet::new());
     let there = |source| {
         Some(MemberThere {
             source,
             serials: serials[source],
             gone: &gone,
+            torn: &torn,
             last: None,
         })
     };
     let shape = StoreShape {
         geometries: vec![Some(geometry()); 4],
         there: vec![there(0), there(1), None, None],
+        retired: BTreeSet::new(),
     };
     computed(
         &grouped((found, Vec::new()), &shape),

@@ -110,7 +110,7 @@ pub(super) fn add_earlier(
 
 #[cfg(test)]
 mod tests {
-    use std::collections::VecDeque;
+    use std::collections::{BTreeSet, VecDeque};
 
     use uuid::Uuid;
 
@@ -155,6 +155,7 @@ mod tests {
                 repaired_slots: 0,
                 is_being_repaired: false,
                 first_recording: 0,
+                retired: BTreeSet::new(),
             },
             slot_times: VecDeque::new(),
         };
@@ -186,6 +187,7 @@ mod tests {
             previous_start: None,
             follows_end: None,
             end_slot: None,
+            copies_of: None,
             earlier: Vec::new(),
         };
         let members = [member(next_slot_serial)];

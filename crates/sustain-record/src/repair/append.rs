@@ -13,14 +13,14 @@ use crate::walk::AppendIdentity;
 
 /// An append in a draft.
 #[derive(Debug, Clone)]
-pub(super) struct DraftAppend {
-    pub(super) descriptor: Descriptor,
-    pub(super) bytes: Vec<u8>,
+pub(crate) struct DraftAppend {
+    pub(crate) descriptor: Descriptor,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl DraftAppend {
     /// Makes an append with this payload and these frame marks, which the descriptor need not tell.
-    pub(super) fn of(mut descriptor: Descriptor, payload: &[u8], marks: &[u8]) -> DraftAppend {
+    pub(crate) fn of(mut descriptor: Descriptor, payload: &[u8], marks: &[u8]) -> DraftAppend {
         let mut checksums = PieceChecksums::new();
         checksums.push(payload);
         descriptor.checksums = checksums.take();
@@ -96,7 +96,7 @@ impl Beside<'_> {
 }
 
 /// The appends in the bytes of a slot of this member, and whether each is whole.
-pub(super) fn appends_in(
+pub(crate) fn appends_in(
     (member, identity): (usize, &AppendIdentity),
     slot_serial: u64,
     bytes: Vec<u8>,

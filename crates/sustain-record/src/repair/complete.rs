@@ -156,7 +156,7 @@ impl SlotCopy<'_> {
                     let id = (group, lacking.number, sequence);
                     draft.add_parity(&hole, &made, id, self.last.as_ref());
                     if draft.has(place, sequence) {
-                        self.parity.remove(group);
+                        self.parity.remove(group, lacking.number);
                         self.made_groups.insert(group);
                     }
                 }
@@ -180,12 +180,18 @@ impl SlotCopy<'_> {
                 return Ok(());
             };
             from_bytes = hole.range.start + 1;
-            while let Some((group, sequence)) = self.choose(draft, &hole, recording) {
-                let Some(lacking) = self.parity.remove(group) else {
+            while let Some(((group, number), sequence)) = self.choose(draft, &hole, recording) {
+                let Some(lacking) = self.parity.remove(group, number) else {
                     break;
                 };
-                if let Some(made) = self.from.make(&mut self.io, &lacking)? {
+                if let Some(mut made) = self.from.make(&mut self.io, &lacking)? {
                     let id = (lacking.group, lacking.number, sequence);
+                    // Copies are in a later recording than the data.
+                    let last = draft.last().or(self.last.as_ref());
+                    let of_slot = last.filter(|last| last.recording == recording);
+                    if let Some(of_slot) = of_slot.filter(|_| made.newest.recording != recording) {
+                        made.newest = of_slot.clone();
+                    }
                     draft.add_parity(&hole, &made, id, self.last.as_ref());
                     self.made_groups.insert(lacking.group);
                     from_bytes = hole.range.start + lacking.append_bytes();
@@ -196,8 +202,14 @@ impl SlotCopy<'_> {
         }
     }
 
-    /// The group of which parity goes to the beginning of a hole, and its sequence there.
-    fn choose(&self, draft: &SlotDraft, hole: &Hole, recording: u32) -> Option<(u64, u64)> {
+    /// The group of which parity goes to the beginning of a hole, with the number of that parity,
+    /// and its sequence there.
+    fn choose(
+        &self,
+        draft: &SlotDraft,
+        hole: &Hole,
+        recording: u32,
+    ) -> Option<((u64, usize), u64)> {
         let (before, after) = draft.sequences_at(hole.range.start);
         let before = before.or(self.last.as_ref().map(|last| last.sequence));
         let after = after.or_else(|| self.sequence_behind(draft.slot_serial));
@@ -209,7 +221,8 @@ impl SlotCopy<'_> {
             let left_bytes = (hole.range.len() as u32).checked_sub(lacking.append_bytes())?;
             // At the end of a slot nothing has to follow.
             let leaves_place = left_bytes == 0 || left_bytes >= APPEND_BYTES_MIN || hole.is_last();
-            (is_in_order && is_of_slot && leaves_place).then_some((lacking.group, sequence))
+            let part = (lacking.group, lacking.number);
+            (is_in_order && is_of_slot && leaves_place).then_some((part, sequence))
         })
     }
 }

@@ -70,7 +70,7 @@ impl<'a> SlotCopy<'a> {
         SlotCopy {
             io,
             slot_bytes: to.identity.geometry.slot_bytes,
-            parity: ParityQueue::new(lacking),
+            parity: ParityQueue::new(lacking, from.found.recording_of_copies()),
             from,
             own_heads: BTreeMap::new(),
             protected: ProtectedSlots::default(),
@@ -357,7 +357,8 @@ impl<'a> SlotCopy<'a> {
     /// Notes that the member has an append: parity of a group is not put there twice.
     fn leave_out_group(&mut self, append: &Descriptor) {
         if append.kind == Kind::Parity {
-            self.parity.remove(append.parity_group);
+            let number = usize::from(append.parity_role).saturating_sub(1);
+            self.parity.leave_out(append.parity_group, number);
         }
     }
 

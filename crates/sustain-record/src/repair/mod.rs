@@ -1,14 +1,14 @@
 //! Rebuilds what a lost member of a store with parity had onto a new one, for `sustain repair`. It
 //! keeps no state but what it has written, so it can be interrupted and goes on.
 
-mod append;
+pub(crate) mod append;
 mod beside;
 mod complete;
 mod copy;
 mod draft;
 mod known_next;
 mod marks;
-mod old_members;
+pub(crate) mod old_members;
 mod parity_queue;
 mod protected_slots;
 mod replacement_writer;
@@ -16,8 +16,6 @@ mod tally;
 #[cfg(test)]
 mod tests;
 mod turns;
-
-use std::collections::VecDeque;
 
 use sustain_document::setting::ACCEPT_LOSS;
 use sustain_host::Roots;
@@ -31,6 +29,7 @@ use self::replacement_writer::ReplacementWriter;
 pub use self::tally::RepairTally;
 use crate::error::RecordError;
 use crate::format::Pin;
+use crate::member_io::QueuedWrites;
 use crate::reading::verify::Checkable;
 use crate::store::{CreateEvent, Missing, Onto, Replacement, Store};
 use crate::walk::AppendIdentity;
@@ -202,12 +201,11 @@ impl Store {
         let (member, uuid) = (usize::from(superblock.member_index), superblock.member);
         let mut writer = ReplacementWriter {
             position: self.members.len(),
-            name: replacement.name.clone(),
             identity: AppendIdentity::of(superblock),
             member,
             is_continued: replacement.is_continued,
             slots_begun: superblock.slots_begun,
-            under_way: VecDeque::new(),
+            writes: QueuedWrites::of(self.members.len(), &replacement.name),
         };
         let from = OldMembers::new(self, (groups, found), beside);
         let mut copy = SlotCopy::new(replacement.io_beside(self)?, from, &mut writer);

@@ -7,19 +7,21 @@ use std::sync::Arc;
 use super::append::{DraftAppend, is_filler};
 use super::beside::RecordingBeside;
 use crate::error::RecordError;
-use crate::format::{GroupList, Kind, marks_range, payload_range, verify_payload};
+use crate::format::{
+    BLOCK_BYTES, Descriptor, GroupList, Kind, marks_range, payload_range, verify_payload,
+};
 use crate::member_io::{AheadId, MemberIo, ReadOrder};
 use crate::rebuilt::{
-    FoundGroups, FoundMark, LackingParity, MadeParity, WantedAppend, WantedParity,
+    FoundGroups, FoundMark, LackingParity, MadeParity, WantedAppend, WantedParity, is_of_copies,
 };
 use crate::store::{Store, StoreGroups};
 use crate::walk::AppendIdentity;
 
 /// Access to the members that are there, and what is known of their groups.
-pub(super) struct OldMembers<'a> {
+pub(crate) struct OldMembers<'a> {
     store: &'a Store,
     groups: Arc<StoreGroups>,
-    pub(super) found: Arc<FoundGroups>,
+    pub(crate) found: Arc<FoundGroups>,
     identities: Vec<Option<AppendIdentity>>,
     /// The recording that goes on meanwhile.
     beside: Option<RecordingBeside>,
@@ -28,7 +30,7 @@ pub(super) struct OldMembers<'a> {
 }
 
 impl<'a> OldMembers<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         store: &'a Store,
         (groups, found): (Arc<StoreGroups>, Arc<FoundGroups>),
         beside: Option<RecordingBeside>,
@@ -78,7 +80,7 @@ impl<'a> OldMembers<'a> {
 
     /// The parity that groups lack and that may be made again on a member, and how many groups lack
     /// some of which it is not known what else was in them.
-    pub(super) fn lacking_parity(&self, member: usize) -> (Vec<LackingParity>, u64) {
+    pub(crate) fn lacking_parity(&self, member: usize) -> (Vec<LackingParity>, u64) {
         let geometries = self.groups.geometries();
         let all = self
             .found
@@ -114,7 +116,7 @@ impl<'a> OldMembers<'a> {
 
     /// Reads a stretch of a member in the table; none if nothing of it can be computed, or it
     /// cannot be read as a whole.
-    pub(super) fn read(
+    pub(crate) fn read(
         &mut self,
         io: &mut MemberIo,
         member: usize,
@@ -128,7 +130,7 @@ impl<'a> OldMembers<'a> {
 
     /// Computes an append of data, by its group and its position there; none if too much of that is
     /// lost.
-    pub(super) fn compute(
+    pub(crate) fn compute(
         &mut self,
         io: &mut MemberIo,
         group_id: u64,
@@ -168,12 +170,16 @@ impl<'a> OldMembers<'a> {
         }
     }
 
-    /// Makes parity again; none if some of its data is lost.
-    pub(super) fn make(
+    /// Makes parity again, or reads a copy of what a retired member had once more; none if some of
+    /// its data is lost, or no copy can be read.
+    pub(crate) fn make(
         &mut self,
         io: &mut MemberIo,
         lacking: &LackingParity,
     ) -> Result<Option<MadeParity>, RecordError> {
+        if is_of_copies(lacking.group) {
+            return self.read_copy(io, lacking);
+        }
         // From all its members at once.
         for order in self.orders_of(lacking) {
             let begin = || io.begin_read(order);
@@ -191,6 +197,39 @@ impl<'a> OldMembers<'a> {
                 None => Ok(None),
             },
         )
+    }
+
+    /// Reads any copy of a group, undamaged. It may be one of a piece of an append, which has no
+    /// checksum of its own.
+    fn read_copy(
+        &mut self,
+        io: &mut MemberIo,
+        lacking: &LackingParity,
+    ) -> Result<Option<MadeParity>, RecordError> {
+        let found = Arc::clone(&self.found);
+        let group = found.group(lacking.group);
+        for copy in group.into_iter().flat_map(|group| &group.parities) {
+            let member = self.groups.member_of(copy.source);
+            let sum = copy.range();
+            let range = sum.start - BLOCK_BYTES as u64..sum.end;
+            let Some(mut bytes) = self.read(io, member, &range)? else {
+                continue;
+            };
+            let head = Descriptor::decode(&bytes[..BLOCK_BYTES]).ok();
+            let head = head.map(|(descriptor, _)| descriptor).filter(|head| {
+                let sum = bytes.get(payload_range(head));
+                head.parity_group == lacking.group
+                    && sum.is_some_and(|sum| verify_payload(head, sum).is_empty())
+            });
+            if let Some(newest) = head {
+                return Ok(Some(MadeParity {
+                    list: lacking.list.clone(),
+                    sum: bytes.split_off(BLOCK_BYTES),
+                    newest,
+                }));
+            }
+        }
+        Ok(None)
     }
 
     /// The payload of a start or an end mark, if it is whole.

@@ -1,21 +1,16 @@
 //! The new member as it is written, request by request.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-
-use sustain_disk::engine::Operation;
-use sustain_disk::error::{IoFault, RequestError};
 
 use crate::error::RecordError;
 use crate::format::{AppendPlace, BLOCK_BYTES};
-use crate::member_io::{AheadId, MemberIo, ReadOrder};
+use crate::member_io::{MemberIo, QueuedWrites, ReadOrder};
 use crate::opening::PATIENCE_SLOTS;
 use crate::walk::AppendIdentity;
 
 /// Slots of which the first blocks are read at once.
 const HEADS_AT_ONCE: usize = 256;
-/// Slots that are written while the next ones are computed.
-const WRITES_UNDER_WAY_MAX: usize = 2;
 
 /// The first append of a slot.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +33,6 @@ pub(super) struct ReadStretch {
 pub(super) struct ReplacementWriter {
     /// Its index where it is driven.
     pub(super) position: usize,
-    pub(super) name: String,
     pub(super) identity: AppendIdentity,
     /// Its place in the table of members.
     pub(super) member: usize,
@@ -47,17 +41,13 @@ pub(super) struct ReplacementWriter {
     pub(super) is_continued: bool,
     /// It has begun so many slots itself.
     pub(super) slots_begun: u64,
-    /// Writes that are not over, and where.
-    pub(super) under_way: VecDeque<(AheadId, Range<u64>)>,
+    pub(super) writes: QueuedWrites,
 }
 
 impl ReplacementWriter {
     /// Makes durable what was written.
     pub(super) fn flush(&mut self, io: &mut MemberIo) -> Result<(), RecordError> {
-        self.await_writes(io, 0)?;
-        let flushed = io.flush(self.position);
-        io.check_engine()?;
-        flushed.map_err(|fault| self.failed(Operation::Flush, 0, fault))
+        self.writes.flush(io)
     }
 
     /// The slot behind all that the member has begun already, from this one on: its superblock may
@@ -119,10 +109,7 @@ impl ReplacementWriter {
         length_bytes: usize,
     ) -> Result<ReadStretch, RecordError> {
         let end_bytes = offset_bytes + length_bytes as u64;
-        let is_there = |range: &Range<u64>| range.start < end_bytes && offset_bytes < range.end;
-        if self.under_way.iter().any(|(_, range)| is_there(range)) {
-            self.await_writes(io, 0)?;
-        }
+        self.writes.settle_within(io, offset_bytes..end_bytes)?;
         let whole = io.read(self.position, offset_bytes, length_bytes);
         io.check_engine()?;
         if let Ok(bytes) = whole {
@@ -159,31 +146,6 @@ impl ReplacementWriter {
         offset_bytes: u64,
         bytes: Vec<u8>,
     ) -> Result<(), RecordError> {
-        let range = offset_bytes..offset_bytes + bytes.len() as u64;
-        let id = io.begin_write(self.position, offset_bytes, bytes);
-        self.under_way.push_back((id, range));
-        self.await_writes(io, WRITES_UNDER_WAY_MAX)
-    }
-
-    /// Waits until no more writes than so many are under way.
-    fn await_writes(&mut self, io: &mut MemberIo, count: usize) -> Result<(), RecordError> {
-        while self.under_way.len() > count {
-            let Some((id, range)) = self.under_way.pop_front() else {
-                break;
-            };
-            let written = io.fetch(id);
-            io.check_engine()?;
-            written.map_err(|fault| self.failed(Operation::Write, range.start, fault))?;
-        }
-        Ok(())
-    }
-
-    fn failed(&self, operation: Operation, offset_bytes: u64, fault: IoFault) -> RecordError {
-        RecordError::Request(RequestError {
-            target: self.name.clone(),
-            operation,
-            offset_bytes,
-            fault,
-        })
+        self.writes.write(io, offset_bytes, bytes)
     }
 }

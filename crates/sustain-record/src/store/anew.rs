@@ -3,7 +3,7 @@
 use sustain_disk::clock::Clock;
 use sustain_disk::engine::SharedMachine;
 
-use super::open::read_members;
+use super::open::{OpenedBefore, read_members};
 use super::{Mode, OpenMember, Store};
 use crate::error::RecordError;
 
@@ -28,7 +28,10 @@ impl Store {
             targets,
             Mode::Read,
             all.clone(),
-            (Vec::new(), rebuilt.clone()),
+            OpenedBefore {
+                rebuilt: rebuilt.clone(),
+                ..OpenedBefore::default()
+            },
         );
         if !matches!(opened, Err(RecordError::Member { .. })) {
             return opened;
@@ -43,7 +46,13 @@ impl Store {
         let left: Vec<_> = there.iter().filter(is_member).map(target_of).collect();
         match left.is_empty() || left.len() == there.len() {
             true => opened,
-            false => Store::of(left, Mode::Read, all, (Vec::new(), rebuilt)),
+            false => {
+                let before = OpenedBefore {
+                    rebuilt,
+                    ..OpenedBefore::default()
+                };
+                Store::of(left, Mode::Read, all, before)
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 //! are needed first: looking through a whole store takes long, and one that is whole does not need
 //! them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,6 +12,7 @@ use sustain_disk::units::Size;
 use uuid::Uuid;
 
 use super::scan::{ScannedMember, scan};
+use super::torn::leave_out_torn;
 use super::{Mode, OpenMember, open};
 use crate::error::RecordError;
 use crate::format::{AppendPlace, Geometry, Superblock};
@@ -23,7 +24,7 @@ const RESTORED_MAX: usize = 100_000;
 
 /// Where a member ends.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct StoreTail {
+pub(crate) struct StoreTail {
     /// The serial behind all that was begun on it.
     pub(super) next_slot_serial: u64,
     /// Its last append.
@@ -38,6 +39,8 @@ pub struct StoreGroups {
     tails: Vec<StoreTail>,
     /// Of every member of the store, how it is divided into slots, if that is told.
     geometries: Vec<Option<Geometry>>,
+    /// Those of them that were retired, or are to be.
+    retired: BTreeSet<usize>,
     machines: Vec<SharedMachine>,
     clock: Clock,
     found: Mutex<Option<Arc<FoundGroups>>>,
@@ -49,7 +52,7 @@ pub struct StoreGroups {
 impl StoreGroups {
     /// The groups on these members, of which the tails are given. `table` is the superblock that
     /// tells most of the store.
-    pub(super) fn of(
+    pub(crate) fn of(
         members: &[OpenMember],
         tails: Vec<StoreTail>,
         table: &Superblock,
@@ -64,6 +67,7 @@ impl StoreGroups {
             members: members.to_vec(),
             tails,
             geometries,
+            retired: table.retired.iter().copied().map(usize::from).collect(),
             machines: machines.to_vec(),
             clock: clock.clone(),
             found: Mutex::new(None),
@@ -101,6 +105,11 @@ impl StoreGroups {
     /// The place in the table of members of one that is there, by which parts of groups name it.
     pub(crate) fn member_of(&self, source: usize) -> usize {
         self.members[source].index()
+    }
+
+    /// The same the other way round; none if it is not there.
+    pub(crate) fn source_of(&self, member: usize) -> Option<usize> {
+        self.members.iter().position(|one| one.index() == member)
     }
 
     /// The groups. The first time, the members are looked through for them, and `why` says in words
@@ -167,16 +176,21 @@ impl StoreGroups {
             })
             .collect();
         let mut io = open::io(&self.members, Mode::Read, &self.machines, &self.clock)?;
-        let found = scan(&mut io, &scanned, &self.clock, why)?;
+        let mut found = scan(&mut io, &scanned, &self.clock, why)?;
+        let identities = self.members.iter().map(OpenMember::identity);
+        let identities: Vec<AppendIdentity> = identities.collect();
+        let torn = leave_out_torn(&mut io, &identities, &mut found)?;
         let mut shape = StoreShape {
             geometries: self.geometries.clone(),
             there: vec![None; self.geometries.len()],
+            retired: self.retired.clone(),
         };
         for (source, member) in self.members.iter().enumerate() {
             shape.there[member.index()] = Some(MemberThere {
                 source,
                 serials: &found.serials[source],
                 gone: &found.gone[source],
+                torn: &torn[source],
                 last: self.tails[source].last,
             });
         }

@@ -12,6 +12,7 @@ mod create;
 mod groups;
 mod holes;
 mod member;
+mod member_checks;
 #[cfg(test)]
 mod mounted_file_system;
 mod open;
@@ -23,9 +24,11 @@ mod prewrite;
 mod rebuilt;
 mod renewal;
 mod replacement;
+mod retired;
 mod scan;
 pub(crate) mod superblocks;
 mod tables;
+mod torn;
 mod wipe;
 
 use std::collections::BTreeSet;
@@ -97,6 +100,9 @@ pub struct Store {
     pub members: Vec<OpenMember>,
     /// The others of which nothing can be computed. A store that is open for recording has none.
     pub missing: Vec<Missing>,
+    /// Those that were retired, which nobody misses. Where anything of them is read, it comes from
+    /// the copies that others have.
+    retired: Vec<Missing>,
     /// Members that were given, and do not have all yet of the ones whose place they take.
     unfinished: Vec<OpenMember>,
     /// The place where each of `members` ends, in the same order.
@@ -154,7 +160,7 @@ impl Store {
 
     /// Sorts what the members that are there tell by their places in the table of members.
     fn by_index<T: Clone>(&self, found: Vec<T>) -> Vec<Option<T>> {
-        let mut by_index = vec![None; self.members.len() + self.missing.len()];
+        let mut by_index = vec![None; self.member_count()];
         for (member, found) in self.members.iter().zip(found) {
             by_index[member.index()] = Some(found);
         }
@@ -167,6 +173,13 @@ impl Store {
             first: self.name_of(apart.first),
             second: self.name_of(apart.second),
         }
+    }
+
+    /// How many members are in the table of the store, missing and retired ones included.
+    pub fn member_count(&self) -> usize {
+        let tables = self.members.iter();
+        let lengths = tables.map(|member| member.superblock.members.len());
+        lengths.max().unwrap_or(0)
     }
 
     /// The number that the next recording gets.

@@ -1,7 +1,7 @@
 //! Opens the members of a store: each by itself, then checks that they belong together. The
 //! recorder, the readers and `recover` begin with it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use sustain_disk::clock::Clock;
 use sustain_disk::engine::{SharedMachine, SimulatedTarget};
@@ -10,14 +10,19 @@ use sustain_disk::target::{DataPath, Direction, OpenRequest, Target};
 use sustain_disk::units::Size;
 use sustain_host::Roots;
 use sustain_targets::{Permission, SimulatedDisk, open_under_guard};
+use uuid::Uuid;
 
 use super::bounded::Bounded;
 use super::candidate::{MemberCandidate, candidates, check_locked};
-use super::{Missing, Mode, OpenMember, Store, is_written, superblocks, tables, takes_blocks};
+use super::member_checks::{
+    apart_from_retired, apart_from_unfinished, check_complete, check_size, check_together,
+    end_words, has_lost_its_end, not_a_member, unfinished_note,
+};
+use super::{Missing, Mode, OpenMember, Store, is_written, superblocks, takes_blocks};
 use crate::error::RecordError;
-use crate::format::{Superblock, SuperblockError};
+use crate::format::Superblock;
 use crate::member_io::{GIVEN_UP_AFTER_NS, MemberIo};
-use crate::opening::{Opening, PATIENCE_SLOTS};
+use crate::opening::Opening;
 use crate::rebuilt::{Driven, DrivenMember};
 
 impl Store {
@@ -36,13 +41,22 @@ impl Store {
         roots: &Roots,
     ) -> Result<Store, RecordError> {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        Store::open_with(&names, mode, OpenedBefore::default(), roots)
+    }
+
+    fn open_with(
+        names: &[String],
+        mode: Mode,
+        before: OpenedBefore,
+        roots: &Roots,
+    ) -> Result<Store, RecordError> {
         let direction = match mode {
             Mode::Read => Direction::Read,
             Mode::Record => Direction::Write,
         };
         let mut notes = Vec::new();
         let mut targets = Vec::new();
-        for candidate in candidates(&names, direction, roots)? {
+        for candidate in candidates(names, direction, roots)? {
             let opened = open_in_time(candidate, mode, roots);
             let is_alone = mode == Mode::Record || names.len() == 1;
             let (target, told) = match is_alone {
@@ -55,12 +69,36 @@ impl Store {
             }
             targets.push((target, None));
         }
-        Store::of(
-            targets,
-            mode,
-            (Vec::new(), Clock::Real),
-            (notes, Vec::new()),
-        )
+        let before = OpenedBefore { notes, ..before };
+        Store::of(targets, mode, (Vec::new(), Clock::Real), before)
+    }
+
+    /// Opens a store for recording of which one member, by its place in the table, may be missing:
+    /// it is to be retired.
+    ///
+    /// # Errors
+    /// The same as of [`Store::open`].
+    pub fn open_to_retire(
+        names: &[String],
+        member: usize,
+        roots: &Roots,
+    ) -> Result<Store, RecordError> {
+        Store::open_with(names, Mode::Record, OpenedBefore::without(member), roots)
+    }
+
+    /// The same on disks of simulated machines.
+    ///
+    /// # Errors
+    /// The same as of [`Store::open`].
+    pub fn open_simulated_to_retire(
+        disks: &[SimulatedDisk],
+        machines: &[SharedMachine],
+        clock: &Clock,
+        member: usize,
+    ) -> Result<Store, RecordError> {
+        let machines = (machines.to_vec(), clock.clone());
+        let before = OpenedBefore::without(member);
+        Store::of(targets_of(disks), Mode::Record, machines, before)
     }
 
     /// Opens a store like [`Store::open`], on disks of simulated machines that keep what is
@@ -74,52 +112,40 @@ impl Store {
         clock: &Clock,
         mode: Mode,
     ) -> Result<Store, RecordError> {
-        let targets = disks
-            .iter()
-            .map(|disk| (disk.target.clone(), Some(disk.simulated)))
-            .collect();
         let machines = (machines.to_vec(), clock.clone());
-        Store::of(targets, mode, machines, (Vec::new(), Vec::new()))
+        Store::of(targets_of(disks), mode, machines, OpenedBefore::default())
     }
 
-    /// Opens the store with these members, given the missing ones of which is known already what
-    /// can be computed.
+    /// Opens the store with these members.
     pub(super) fn of(
         targets: Vec<(Target, Option<SimulatedTarget>)>,
         mode: Mode,
         (machines, clock): (Vec<SharedMachine>, Clock),
-        (mut notes, rebuilt): (Vec<String>, Vec<OpenMember>),
+        before: OpenedBefore,
     ) -> Result<Store, RecordError> {
         if targets.is_empty() {
             return Err(RecordError::Usage("no members were given".to_owned()));
         }
+        let OpenedBefore {
+            mut notes,
+            rebuilt,
+            without,
+        } = before;
         let was_written = targets.iter().any(|(target, _)| is_written(target));
         let members = read_members(targets, mode, &machines, &clock)?;
         let (unfinished, whole) = apart_from_unfinished(members, mode)?;
         let mut members = whole;
         notes.extend(unfinished.iter().map(unfinished_note));
         check_together(&mut members)?;
+        let mut members = apart_from_retired(members, mode, &mut notes)?;
         members.sort_by_key(OpenMember::index);
         for member in &members {
             if mode == Mode::Record {
                 check_size(member)?;
             }
         }
-        let first = &members[0].superblock;
-        let missing: Vec<Missing> = first
-            .members
-            .iter()
-            .enumerate()
-            .filter(|(_, member)| {
-                members
-                    .iter()
-                    .all(|there| there.superblock.member != **member)
-            })
-            .map(|(index, member)| Missing {
-                index,
-                member: *member,
-            })
-            .collect();
+        let first = table_of(&members);
+        let (retired, missing) = apart_from_those_there(&members, first, without);
         if mode == Mode::Record {
             check_complete(&missing, first)?;
         }
@@ -137,6 +163,7 @@ impl Store {
                 .collect(),
             members,
             missing,
+            retired,
             unfinished,
             tails: Vec::new(),
             notes,
@@ -170,6 +197,56 @@ impl Store {
             }
         }
     }
+}
+
+/// The superblock that tells of most retired members.
+fn table_of(members: &[OpenMember]) -> &Superblock {
+    let superblocks = members.iter().map(|member| &member.superblock);
+    let most = superblocks.max_by_key(|one| one.retired.len());
+    most.expect("a member is there")
+}
+
+/// The members in a table that are not there: those that are retired, or may be missing, and the
+/// others.
+fn apart_from_those_there(
+    members: &[OpenMember],
+    table: &Superblock,
+    without: Option<usize>,
+) -> (Vec<Missing>, Vec<Missing>) {
+    let is_there = |uuid: &Uuid| members.iter().any(|one| one.superblock.member == *uuid);
+    let all = table.members.iter().enumerate();
+    let not_there = all.filter(|(_, uuid)| !is_there(uuid));
+    let not_there = not_there.map(|(index, uuid)| Missing {
+        index,
+        member: *uuid,
+    });
+    not_there.partition(|one| table.is_retired(one.index) || without == Some(one.index))
+}
+
+/// What is known when a store is opened, or allowed.
+#[derive(Debug, Default)]
+pub(super) struct OpenedBefore {
+    /// Notes for the user.
+    pub(super) notes: Vec<String>,
+    /// Missing members of which it is known already what can be computed.
+    pub(super) rebuilt: Vec<OpenMember>,
+    /// A member that may be missing, because it is to be retired.
+    pub(super) without: Option<usize>,
+}
+
+impl OpenedBefore {
+    fn without(member: usize) -> OpenedBefore {
+        OpenedBefore {
+            without: Some(member),
+            ..OpenedBefore::default()
+        }
+    }
+}
+
+fn targets_of(disks: &[SimulatedDisk]) -> Vec<(Target, Option<SimulatedTarget>)> {
+    let targets = disks.iter();
+    let targets = targets.map(|disk| (disk.target.clone(), Some(disk.simulated)));
+    targets.collect()
 }
 
 /// What one member refuses does not keep anybody from reading the others.
@@ -355,131 +432,4 @@ pub(super) fn read_members(
             })
         })
         .collect()
-}
-
-/// Sorts out members that do not have all yet of the one whose place they take: these come first.
-fn apart_from_unfinished(
-    members: Vec<OpenMember>,
-    mode: Mode,
-) -> Result<(Vec<OpenMember>, Vec<OpenMember>), RecordError> {
-    let is_unfinished = |member: &OpenMember| member.superblock.is_being_repaired;
-    let (unfinished, whole): (Vec<_>, Vec<_>) = members.into_iter().partition(is_unfinished);
-    let first = unfinished.first();
-    let Some(first) = first.filter(|_| mode == Mode::Record || whole.is_empty()) else {
-        return Ok((unfinished, whole));
-    };
-    let why = "it takes the place of a lost member, and its repair was interrupted: repair the \
-               store onto it again, which goes on where that ended";
-    Err(RecordError::member(&first.name, why))
-}
-
-fn unfinished_note(member: &OpenMember) -> String {
-    let name = &member.name;
-    format!(
-        "{name} is left out: it takes the place of a lost member, and its repair was interrupted. \
-         Repair the store onto {name} again, which goes on where that ended"
-    )
-}
-
-fn not_a_member(error: SuperblockError) -> String {
-    match error {
-        SuperblockError::Foreign => "it is not a member of a store, or its beginning and its end \
-                                     were overwritten: name the members of one, and leave it out \
-                                     to read the others. `sustain create` makes a store, and \
-                                     deletes what is there"
-            .to_owned(),
-        SuperblockError::Damaged => "it was a member of a store, but all four copies of its \
-                                     superblock are damaged: leave it out to read the other \
-                                     members"
-            .to_owned(),
-        SuperblockError::Newer { .. } => error.to_string(),
-    }
-}
-
-/// Checks that all members are of one store, that each is given once, and that they agree on the
-/// members of the store.
-fn check_together(members: &mut [OpenMember]) -> Result<(), RecordError> {
-    let first = &members[0];
-    let mut others = members.iter();
-    if let Some(other) = others.find(|one| one.superblock.store != first.superblock.store) {
-        let why = format!(
-            "it belongs to store {}, but {} belongs to store {}: name members of one store only",
-            other.superblock.store, first.name, first.superblock.store
-        );
-        return Err(RecordError::member(&other.name, why));
-    }
-    tables::settle(members)?;
-    let mut seen: HashMap<u16, &str> = HashMap::new();
-    for member in &*members {
-        if let Some(other) = seen.insert(member.superblock.member_index, &member.name) {
-            let why = format!("it is the same member as {other}, or a copy of it: leave one out");
-            return Err(RecordError::member(&member.name, why));
-        }
-    }
-    Ok(())
-}
-
-fn has_lost_its_end(member: &OpenMember) -> bool {
-    member.target.capacity_bytes.unwrap_or(0) < member.superblock.geometry.member_bytes
-}
-
-/// Checks that a member has not become smaller, which loses its end.
-fn check_size(member: &OpenMember) -> Result<(), RecordError> {
-    if !has_lost_its_end(member) {
-        return Ok(());
-    }
-    let why = shrunk_words(member);
-    Err(RecordError::member(
-        &member.name,
-        format!("{why}. Make it as large as before, or create a new store"),
-    ))
-}
-
-fn shrunk_words(member: &OpenMember) -> String {
-    format!(
-        "it has become smaller since the store was created: {} instead of {}",
-        Size(member.target.capacity_bytes.unwrap_or(0)),
-        Size(member.superblock.geometry.member_bytes)
-    )
-}
-
-/// What a member that has become smaller has lost. Nothing of a recording lies further out than the
-/// slots in which opening looks for more.
-fn end_words(member: &OpenMember, next_slot_serial: u64) -> String {
-    let geometry = &member.superblock.geometry;
-    let capacity_bytes = member.target.capacity_bytes.unwrap_or(0);
-    let kept_bytes = capacity_bytes.saturating_sub(geometry.first_slot_offset_bytes);
-    let kept_slots = kept_bytes / u64::from(geometry.slot_bytes);
-    let looked_at = next_slot_serial.saturating_add(PATIENCE_SLOTS);
-    let lost = if looked_at.max(member.superblock.slots_begun) <= kept_slots {
-        "nothing had been recorded beyond that"
-    } else {
-        "whatever was recorded beyond that is lost"
-    };
-    format!("{}: {}; {lost}", member.name, shrunk_words(member))
-}
-
-fn check_complete(missing: &[Missing], table: &Superblock) -> Result<(), RecordError> {
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let list: Vec<String> = missing
-        .iter()
-        .map(|missing| format!("member {} ({})", missing.index + 1, missing.member))
-        .collect();
-    let (are, them) = match missing.len() {
-        1 => ("is", "it"),
-        _ => ("are", "them"),
-    };
-    let repair = match table.has_parity() {
-        true => ". `sustain repair` puts a new member in the place of a lost one",
-        false => "",
-    };
-    let count = table.members.len();
-    Err(RecordError::Incomplete(format!(
-        "writing to a store needs all of its {count} members, and {} {are} missing: name {them}, \
-         or plug {them} in. What is on the others can be read without {them}. To record \
-         meanwhile, use another store{repair}",
-        list.join(", ")
-    )))
 }

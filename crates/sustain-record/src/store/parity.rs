@@ -24,9 +24,14 @@ impl Store {
     /// Notes that a recording with parity is to come. The superblocks tell it when they are renewed
     /// next, and members that are missing later can be read through the others.
     pub(crate) fn note_parity(&mut self) {
-        let superblocks = self.members.iter().map(|member| &member.superblock);
-        let slot_counts = superblocks.map(|one| one.geometry.slot_count);
-        let slot_counts: Vec<u64> = slot_counts.collect();
+        // Those of retired members are told by the others.
+        let told = self.members.iter().map(|one| &one.superblock.slot_counts);
+        let told = told.max_by_key(|counts| counts.len());
+        let mut slot_counts = told.cloned().unwrap_or_default();
+        slot_counts.resize(self.member_count(), 0);
+        for member in &self.members {
+            slot_counts[member.index()] = member.superblock.geometry.slot_count;
+        }
         for member in &mut self.members {
             member.superblock.slot_counts.clone_from(&slot_counts);
         }

@@ -1,7 +1,7 @@
 //! Looks through the members that are there for parity, and reads its lists. It reads the first
 //! block of every slot and of every append, and more only where a descriptor is damaged.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sustain_disk::clock::{Clock, Timestamp};
 use sustain_disk::error::IoFault;
@@ -19,6 +19,10 @@ use crate::walk::{AppendIdentity, Cursor, Head};
 const SLOTS_AT_ONCE: usize = 64;
 /// Length of a read where no append is expected.
 const SEARCHING_BYTES: usize = 256 << 10;
+
+/// By member, among those that are there, and by recording: appends up to this sequence were
+/// durable, as appends behind them tell.
+pub(super) type DurableSequences = BTreeMap<(usize, u32), u64>;
 
 /// A member that is there.
 pub(super) struct ScannedMember {
@@ -43,6 +47,8 @@ pub(super) struct Scanned {
     pub(super) marks: Vec<FoundMark>,
     /// Of each member, the serial that each of its slots has; none for what was never written.
     pub(super) serials: Vec<Vec<Option<u64>>>,
+    /// How far members told in each recording that all was durable.
+    pub(super) durable: DurableSequences,
     /// Of each member, the slots of which nothing was found.
     pub(super) gone: Vec<BTreeSet<u64>>,
 }
@@ -91,6 +97,11 @@ pub(super) fn scan(
         for walk in &mut walks {
             if walk.last.is_none() {
                 scanned.gone[walk.source].insert(walk.serial);
+            }
+            for (recording, sequence) in &walk.durable {
+                let key = (walk.source, *recording);
+                let known = scanned.durable.entry(key).or_default();
+                *known = (*known).max(*sequence);
             }
             scanned.data.append(&mut walk.data);
             scanned.marks.append(&mut walk.marks);
@@ -229,6 +240,8 @@ struct SlotWalk {
     parities: Vec<Descriptor>,
     data: Vec<FoundData>,
     marks: Vec<FoundMark>,
+    /// By recording, the largest sequence up to which all was durable.
+    durable: BTreeMap<u32, u64>,
 }
 
 impl SlotWalk {
@@ -251,6 +264,7 @@ impl SlotWalk {
             parities: Vec::new(),
             data: Vec::new(),
             marks: Vec::new(),
+            durable: BTreeMap::new(),
         }
     }
 
@@ -288,6 +302,8 @@ impl SlotWalk {
             let Head::Append(descriptor, descriptor_crc) = head else {
                 continue;
             };
+            let durable = self.durable.entry(descriptor.recording).or_default();
+            *durable = (*durable).max(descriptor.flushed_sequence);
             match (descriptor.kind, descriptor.parity_group) {
                 (Kind::Parity, _) => self.parities.push(*descriptor),
                 (Kind::Data, group) if group > 0 => self.data.push(FoundData {
@@ -378,6 +394,7 @@ fn read_lists(
             Some(FoundParity {
                 group: descriptor.parity_group,
                 recording: descriptor.recording,
+                sequence: descriptor.sequence,
                 number: usize::from(descriptor.parity_role).checked_sub(1)?,
                 source,
                 payload_offset_bytes: offset_bytes + payload_range(&descriptor).start as u64,

@@ -264,6 +264,7 @@ pub(crate) mod tests {
             repaired_slots: 0,
             is_being_repaired: false,
             first_recording: 0,
+            retired: std::collections::BTreeSet::new(),
             slots_begun: 0,
         }
     }

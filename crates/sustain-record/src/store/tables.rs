@@ -1,6 +1,8 @@
 //! The tables of members on the members of one store, compared. They are alike, unless the power
 //! was cut while `create` made them longer, or an earlier state of a member was put back. Pure.
 
+use std::collections::BTreeSet;
+
 use sustain_document::setting::{ADD, DESTROY};
 
 use super::OpenMember;
@@ -17,6 +19,9 @@ pub(super) fn settle(members: &mut [OpenMember]) -> Result<(), RecordError> {
     let superblocks: Vec<&Superblock> = superblocks.collect();
     let table = table_of(&superblocks);
     let slot_counts = slot_counts_of(&superblocks, &table);
+    // A member was retired as soon as any other one says so: all that it had is on others by then.
+    let retired = superblocks.iter().flat_map(|one| &one.retired);
+    let retired: BTreeSet<u16> = retired.copied().collect();
     let holders = members
         .iter()
         .filter(|one| one.superblock.members == table.members);
@@ -27,8 +32,11 @@ pub(super) fn settle(members: &mut [OpenMember]) -> Result<(), RecordError> {
         if let Some(why) = why_not_of(own, &table, (&member.name, &holder)) {
             return Err(RecordError::member(&member.name, why));
         }
-        if own.members.len() < table.members.len() {
-            let superblock = &mut member.superblock;
+        let superblock = &mut member.superblock;
+        if superblock.has_parity() {
+            superblock.retired.clone_from(&retired);
+        }
+        if superblock.members.len() < table.members.len() {
             superblock.members.clone_from(&table.members);
             if superblock.has_parity() {
                 superblock.slot_counts.clone_from(&slot_counts);

@@ -42,6 +42,7 @@ pub fn superblock() -> Superblock {
         repaired_slots: 0,
         is_being_repaired: false,
         first_recording: 0,
+        retired: std::collections::BTreeSet::new(),
     }
 }
 
@@ -131,6 +132,7 @@ pub fn smallest_superblock() -> Superblock {
         repaired_slots: 0,
         is_being_repaired: false,
         first_recording: 0,
+        retired: std::collections::BTreeSet::new(),
     }
 }
 
@@ -301,6 +303,7 @@ pub fn start() -> StartNote {
         }),
         follows_end: None,
         end_slot: None,
+        copies_of: None,
         earlier: Vec::new(),
     }
 }

@@ -142,6 +142,7 @@ impl Bench {
                 repaired_slots: 0,
                 is_being_repaired: false,
                 first_recording: 0,
+                retired: BTreeSet::new(),
                 slots_begun: 0,
             };
             for (copy, offset_bytes) in (0..).zip(geometry.superblock_offsets()) {
@@ -176,15 +177,23 @@ impl Bench {
     }
 
     pub fn open_without_all(&self, missing: &BTreeSet<usize>, mode: Mode) -> Store {
-        let disks: Vec<SimulatedDisk> = self
-            .disks
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| !missing.contains(index))
-            .map(|(_, disk)| disk.clone())
-            .collect();
+        let disks = self.disks_without(missing);
         let machines = [self.machine.clone()];
         Store::open_simulated(&disks, &machines, &self.clock, mode).expect("the store opens")
+    }
+
+    /// Opens the store without these, to retire a member that may be one of them.
+    pub fn open_to_retire(&self, missing: &BTreeSet<usize>, member: usize) -> Store {
+        let disks = self.disks_without(missing);
+        let machines = [self.machine.clone()];
+        Store::open_simulated_to_retire(&disks, &machines, &self.clock, member)
+            .expect("the store opens")
+    }
+
+    fn disks_without(&self, missing: &BTreeSet<usize>) -> Vec<SimulatedDisk> {
+        let disks = self.disks.iter().enumerate();
+        let there = disks.filter(|(index, _)| !missing.contains(index));
+        there.map(|(_, disk)| disk.clone()).collect()
     }
 
     /// One recording, however it ends.

@@ -24,6 +24,8 @@ pub struct Plan {
     pub recordings: Vec<RecordingPlan>,
     /// When the last ones of the members become members; none if all are from the beginning.
     pub addition: Option<Addition>,
+    /// Whether members are retired at the end.
+    pub retires: bool,
     pub afterwards: Afterwards,
 }
 
@@ -219,6 +221,7 @@ impl Plan {
             members,
             recordings: Vec::new(),
             addition: None,
+            retires: false,
             afterwards: Afterwards::default(),
         };
         if count > 1 && draw.chance(250) {
@@ -356,6 +359,37 @@ impl Plan {
             members_before,
             recording,
         });
+        plan
+    }
+
+    /// Recordings of which a member is retired afterwards, with parity or without.
+    pub fn of_retirements(seed: u64) -> Plan {
+        let mut plan = match seed % 4 {
+            0 => Plan::of(seed),
+            _ => Plan::of_parity(seed),
+        };
+        let mut draw = Draw::new(seed ^ 0x4E71_0000_0000_0000);
+        plan.retires = true;
+        let parities = plan.recordings.iter().map(|one| one.parities).max();
+        let members = draw.between(parities.unwrap_or(0) as u64 + 2, 6) as usize;
+        while plan.members.len() < members {
+            let like = draw.below(plan.members.len() as u64) as usize;
+            plan.members.push(plan.members[like].clone());
+        }
+        let slot_bytes = u64::from(plan.slot_bytes);
+        for member in &mut plan.members {
+            member.bad_byte = None;
+            // Seldom is there no room.
+            let slots = member.slots * draw.pick(&[0, 1, 2, 3]);
+            member.slots += slots;
+            member.capacity_bytes += slots * slot_bytes;
+        }
+        for recording in &mut plan.recordings {
+            recording.ring &= draw.chance(100);
+            recording.stale = None;
+        }
+        plan.afterwards.missing = None;
+        plan.afterwards.flips = 0;
         plan
     }
 

@@ -18,6 +18,7 @@ use crate::bench::Bench;
 use crate::check::{Given, ReadBack, View, is_accounted};
 use crate::history::{Append, History, Recorded};
 use crate::interrupted_repair::check_interrupted_repair;
+use crate::retirement::check_retirement;
 use crate::spans::Spans;
 
 /// Checks what parity promises of a store that nothing but the recorder has touched. Returns what
@@ -27,6 +28,7 @@ pub fn check_parity(bench: &mut Bench) -> Vec<&'static str> {
     met.extend(check_restoring(bench));
     met.extend(check_repair(bench));
     met.extend(check_interrupted_repair(bench));
+    met.extend(check_retirement(bench));
     met
 }
 
@@ -311,7 +313,7 @@ fn protected_groups(history: &History) -> Vec<GroupTarget> {
 }
 
 /// Reads all streams of a recording.
-fn read_back(view: &View, store: &Store, recording: Option<&Recording>) -> Vec<ReadBack> {
+pub fn read_back(view: &View, store: &Store, recording: Option<&Recording>) -> Vec<ReadBack> {
     let count = view.recorded.streams.len();
     let mut streams: Vec<ReadBack> = (0..count).map(|_| ReadBack::default()).collect();
     let Some(recording) = recording.filter(|one| one.streams.len() == count) else {

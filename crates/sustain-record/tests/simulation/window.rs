@@ -60,6 +60,7 @@ pub fn plan(stream_bytes_per_s: u64, length_ns: u64, durability: Durability) -> 
         slot_bytes: MIB as u32,
         members: vec![member.clone(), member],
         addition: None,
+        retires: false,
         recordings: vec![recording],
         afterwards: Afterwards::default(),
     }

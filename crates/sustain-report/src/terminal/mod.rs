@@ -36,8 +36,8 @@ pub use progress::ProgressView;
 pub use recorded::{record_outcome, record_sentence, record_summary};
 pub use recording::{RecordRates, RecordView, record_line};
 pub use recordings::{
-    create_text, list_text, places_text, recover_text, repair_text, scrub_text, unpin_text,
-    verify_text,
+    create_text, list_text, places_text, recover_text, repair_text, retire_text, scrub_text,
+    unpin_text, verify_text,
 };
 pub use sentence::sentence;
 pub(crate) use sentence::{held_words, while_doing};

@@ -1,6 +1,7 @@
 //! `sustain list --frames`: the index of the frames of a stream, on standard output.
 
 use sustain::Stop;
+use sustain::record::opening::Recording;
 use sustain::record::reading::readable::readable;
 use sustain::record::reading::stream::StreamReader;
 use sustain::record::reading::verify::Checkable;
@@ -28,7 +29,8 @@ pub(crate) fn list_frames(flags: &ListFlags) -> anyhow::Result<Exit> {
     for note in looked_at.unseen_notes() {
         say(&format!("note: {note}"));
     }
-    let recordings = watched(SEARCH, |observer| readable(looked_at, &stop, observer))?;
+    let mut recordings = watched(SEARCH, |observer| readable(looked_at, &stop, observer))?;
+    recordings.retain(Recording::has_streams);
     let selection = Selection::all(flags.recording, flags.stream.as_deref(), &recordings)?;
     check_has_frames(&selection)?;
     selection

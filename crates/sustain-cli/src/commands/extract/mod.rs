@@ -21,6 +21,7 @@ use std::path::Path;
 
 use sustain::Stop;
 use sustain::document::extract::{EXTRACT_SCHEMA, ExtractDocument, Lost, LostKind};
+use sustain::record::opening::Recording;
 use sustain::record::reading::readable::{readable, readable_pin};
 use sustain::record::reading::stream::StreamReader;
 use sustain::record::reading::verify::Checkable;
@@ -63,13 +64,14 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
         .transpose()?;
     let elsewhere = KeptElsewhere::of(flags, &mut store, &found);
     let (store, looked_at) = (&store, Checkable::of(&store, &found));
-    let recordings = match &kept {
+    let mut recordings = match &kept {
         Some(kept) => kept.recordings.clone(),
         None => {
             let look = |observer: &mut dyn FnMut(u64)| readable(looked_at, &stop, observer);
             watched(SEARCH, look)?
         }
     };
+    recordings.retain(Recording::has_streams);
     let chosen = selection::chosen(flags, &recordings);
     chosen.map_err(|error| elsewhere.add_to(error, &recordings))?;
     let around = around::range(flags, store, &recordings, &elsewhere)?;

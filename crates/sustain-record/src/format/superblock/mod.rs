@@ -3,6 +3,7 @@
 //! It is written by `create` and at both ends of a recording, and read first when a store is
 //! opened.
 
+use std::collections::BTreeSet;
 use std::mem::offset_of;
 
 use uuid::Uuid;
@@ -60,7 +61,8 @@ struct SuperblockBytes {
     slot_counts: [U32; MEMBERS_MAX],
     repaired_slots: U64,
     first_recording: U32,
-    reserved_last: [u8; 356],
+    retired: [u8; MEMBERS_MAX / 8],
+    reserved_last: [u8; 340],
     members: [[u8; 16]; MEMBERS_MAX],
     pins: [PinBytes; PINS_MAX],
 }
@@ -116,6 +118,9 @@ pub struct Superblock {
     /// The number of the first recording that may have anything on it, if it was added to the
     /// store; else 0.
     pub first_recording: u32,
+    /// The members that were retired, by their places among `members`: what they had is on others
+    /// as well, and nothing is recorded on them any more. Only in a store that has or had parity.
+    pub retired: BTreeSet<u16>,
 }
 
 /// Why a block is not a superblock that can be used.
@@ -174,6 +179,9 @@ impl Superblock {
         layout.flags = (prewritten | ended | being_repaired).into();
         layout.repaired_slots = self.repaired_slots.into();
         layout.first_recording = self.first_recording.into();
+        for member in &self.retired {
+            layout.retired[usize::from(*member / 8)] |= 1 << (member % 8);
+        }
         layout.slots_begun = self.slots_begun.into();
         layout.recordings_begun = self.recordings_begun.into();
         let ended_slots = self.end_slot.map_or(0, |slot| slot.saturating_add(1));
@@ -261,6 +269,10 @@ impl Superblock {
             is_being_repaired: version == VERSION_WITH_PARITY
                 && layout.flags.get() & FLAG_BEING_REPAIRED != 0,
             first_recording: layout.first_recording.get(),
+            retired: match version {
+                VERSION_WITH_PARITY => retired(&layout.retired),
+                _ => BTreeSet::new(),
+            },
         };
         if layout.copy.get() < COPIES && superblock.is_valid() {
             Ok(superblock)
@@ -285,12 +297,18 @@ impl Superblock {
 
     fn is_parity_valid(&self) -> bool {
         if self.slot_counts.is_empty() {
-            return self.parities == 0 && self.repaired_slots == 0 && !self.is_being_repaired;
+            return self.parities == 0
+                && self.repaired_slots == 0
+                && !self.is_being_repaired
+                && self.retired.is_empty();
         }
+        let is_member = |member: &u16| usize::from(*member) < self.members.len();
         let mut slot_counts = self.slot_counts.iter();
         usize::from(self.parities) <= PARITIES_MAX
             && self.slot_counts.len() == self.members.len()
             && slot_counts.all(|slots| *slots <= u64::from(u32::MAX))
+            && self.retired.iter().all(is_member)
+            && self.retired.len() < self.members.len()
             && self.slot_counts.get(usize::from(self.member_index))
                 == Some(&self.geometry.slot_count)
     }
@@ -308,6 +326,11 @@ impl Superblock {
         !self.slot_counts.is_empty()
     }
 
+    /// Whether a member, by its place among all, was retired.
+    pub fn is_retired(&self, member: usize) -> bool {
+        u16::try_from(member).is_ok_and(|member| self.retired.contains(&member))
+    }
+
     /// The largest number that was ever given to a pin, as far as this tells.
     pub fn largest_pin(&self) -> u32 {
         let numbers = self.pins.iter().map(|pin| pin.number);
@@ -318,6 +341,14 @@ impl Superblock {
     pub fn course(&self) -> SlotCourse {
         SlotCourse::new(self.geometry.slot_count, &self.pins)
     }
+}
+
+/// The members that are set in a table of bits.
+fn retired(bits: &[u8]) -> BTreeSet<u16> {
+    let members = 0..(bits.len() * 8) as u16;
+    members
+        .filter(|member| bits[usize::from(member / 8)] & 1 << (member % 8) != 0)
+        .collect()
 }
 
 /// Returns the superblock that counts among a member's copies: the valid one with the largest

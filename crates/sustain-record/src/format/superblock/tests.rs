@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -24,6 +26,7 @@ fn superblock() -> Superblock {
         repaired_slots: 0,
         is_being_repaired: false,
         first_recording: 0,
+        retired: BTreeSet::new(),
     }
 }
 
@@ -296,6 +299,7 @@ prop_compose! {
             repaired_slots: 0,
             is_being_repaired: false,
             first_recording: 0,
+            retired: BTreeSet::new(),
         }
     }
 }

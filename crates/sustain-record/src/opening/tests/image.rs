@@ -1,6 +1,6 @@
 //! Media of members in memory, with recordings on them as a recorder would leave them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
@@ -128,6 +128,7 @@ pub fn superblocks(sizes_bytes: &[u64], slot_bytes: u32) -> Vec<Superblock> {
         repaired_slots: 0,
         is_being_repaired: false,
         first_recording: 0,
+        retired: BTreeSet::new(),
         slots_begun: 0,
     };
     sizes_bytes.iter().enumerate().map(superblock).collect()
@@ -193,6 +194,7 @@ impl Image {
             previous_start: self.members[member].start.map(Into::into),
             follows_end: None,
             end_slot: None,
+            copies_of: None,
             earlier: self.earlier.clone(),
         };
         self.append(member, Kind::Start, CONTROL_STREAM, &note.to_json());

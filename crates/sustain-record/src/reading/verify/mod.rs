@@ -302,13 +302,10 @@ impl VerifyResult {
 fn is_all_there(store: &Checkable<'_>) -> bool {
     let is_whole = |member: &OpenMember| {
         let member_bytes = member.superblock.geometry.member_bytes;
-        member.is_there() && !ends_before(member, member_bytes)
+        !ends_before(member, member_bytes)
     };
-    let count = store
-        .members
-        .first()
-        .map(|member| member.superblock.members.len());
-    count == Some(store.members.len()) && store.members.iter().all(is_whole)
+    let mut there = store.members.iter().filter(|member| member.is_there());
+    store.missing().is_empty() && there.all(is_whole)
 }
 
 /// Facts that all recordings of a store have in common.

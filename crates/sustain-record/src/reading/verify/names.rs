@@ -7,7 +7,7 @@ use super::Discrepancy;
 use crate::format::{AppendPlace, Geometry};
 use crate::opening::Recording;
 use crate::reading::scope::Scope;
-use crate::rebuilt::RebuiltMember;
+use crate::rebuilt::{CopiedParities, FoundGroups, RebuiltMember};
 
 /// Names and geometries of the members, by their index in the store and in the scope.
 pub(super) struct Names {
@@ -18,6 +18,8 @@ pub(super) struct Names {
     computed: BTreeSet<usize>,
     /// What is computed now of members that are not there, or not all of them, by the same index.
     rebuilt: BTreeMap<usize, Arc<RebuiltMember>>,
+    /// The groups of the store, if they were looked for.
+    groups: Option<Arc<FoundGroups>>,
     recording: u32,
 }
 
@@ -47,14 +49,36 @@ impl Names {
                 .iter()
                 .filter_map(|member| Some((member.index, member.rebuilt.clone()?)))
                 .collect(),
+            groups: scope.groups.as_ref().and_then(|groups| groups.known()),
             recording: recording.number,
         }
     }
 
-    /// Whether an append is on no member, and was computed from others now.
-    pub(super) fn is_absent(&self, index: usize, place: AppendPlace) -> bool {
+    /// Whether an append of a group is on no member, and was computed from others now. Where its
+    /// member was retired, enough copies are as good as it was.
+    pub(super) fn is_absent(&self, index: usize, place: AppendPlace, group: u64) -> bool {
         let rebuilt = self.rebuilt.get(&index);
-        rebuilt.is_some_and(|rebuilt| rebuilt.computes(place))
+        let is_computed = rebuilt.is_some_and(|rebuilt| rebuilt.computes(place));
+        let groups = self.groups.as_ref();
+        let is_copied = || groups.is_some_and(|one| one.has_enough_copies(index, place, group));
+        is_computed && !is_copied()
+    }
+
+    /// Whether an append of a retired member is protected by its copies, and by no group.
+    pub(super) fn is_protected_by_copies(
+        &self,
+        index: usize,
+        place: AppendPlace,
+        group: u64,
+    ) -> bool {
+        let groups = self.groups.as_ref();
+        groups.is_some_and(|one| one.is_protected_by_copies(index, place, group))
+    }
+
+    /// What was copied of the parity of a group from a member that was retired.
+    pub(super) fn copied_parities(&self, group: u64) -> Option<CopiedParities> {
+        let groups = self.groups.as_ref()?;
+        groups.copied_parities(group, self.recording)
     }
 
     /// Whether this was computed from others, now or when the member was repaired.

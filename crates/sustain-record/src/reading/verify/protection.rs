@@ -10,6 +10,7 @@ use super::stretches::ByteStretches;
 use crate::format::{GroupList, Kind};
 use crate::opening::Recording;
 use crate::reading::part::Origin;
+use crate::rebuilt::CopiedParities;
 
 /// How a recording is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
@@ -53,10 +54,8 @@ impl ProtectionTally {
             (Kind::Data, 0) => {}
             (Kind::Data, id) => {
                 let group = self.groups.entry(id).or_default();
-                let from = descriptor.stream_offset_bytes;
-                let range = from..from + u64::from(descriptor.payload_bytes);
                 group.data += usize::from(is_there);
-                group.bytes.push((descriptor.stream, range));
+                group.bytes.push((descriptor.stream, bytes_of(origin)));
                 self.forget_if_whole(id);
             }
             (Kind::Parity, id) if is_there => {
@@ -71,6 +70,24 @@ impl ProtectionTally {
             }
             (Kind::Parity | Kind::Start | Kind::End, _) => {}
         }
+    }
+
+    /// An append was found that its copies protect, and no group.
+    pub(super) fn found_copied(&mut self, origin: &Origin, is_whole: bool) {
+        let descriptor = &origin.descriptor;
+        if is_whole && descriptor.kind == Kind::Data && descriptor.parity_group > 0 {
+            let protected = self.protected.entry(descriptor.stream).or_default();
+            protected.add(bytes_of(origin));
+        }
+    }
+
+    /// Parity of a group of which an append is found was copied from a member that was retired.
+    pub(super) fn copied(&mut self, id: u64, copied: CopiedParities) {
+        let group = self.groups.entry(id).or_default();
+        let roles = copied.copied.into_iter().map(|number| number as u16 + 1);
+        group.parities.extend(roles);
+        group.wanted = Some((copied.data, copied.parities));
+        self.parities = self.parities.max(copied.parities);
     }
 
     fn forget_if_whole(&mut self, id: u64) {
@@ -102,6 +119,12 @@ impl ProtectionTally {
             unprotected_bytes: whole_bytes - protected_bytes,
         })
     }
+}
+
+/// The bytes of its stream that an append has.
+fn bytes_of(origin: &Origin) -> Range<u64> {
+    let from = origin.descriptor.stream_offset_bytes;
+    from..from + u64::from(origin.descriptor.payload_bytes)
 }
 
 /// Says so where parity protects less of a recording than when that ended. Parity that is missing

@@ -345,6 +345,7 @@ fn start_note(setup: &RecordSetup, member: &MemberSetup) -> StartNote {
         previous_start: member.previous_start.map(PlaceNote::from),
         follows_end: Some(member.follows_end),
         end_slot: member.end_slot,
+        copies_of: None,
         earlier: Vec::new(),
     }
 }

@@ -46,7 +46,7 @@ impl<I: Inlet> RecordFeed<I> {
             protection.sums.insert(group, sums);
         }
         let entry = GroupEntry {
-            member: queue as u16,
+            member: self.setup.members[queue].superblock.member_index,
             place: descriptor.place,
             append_bytes: descriptor.append_bytes,
             sequence: descriptor.sequence,

@@ -6,6 +6,7 @@ mod protection;
 mod site;
 mod sizes;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -466,6 +467,7 @@ fn found(
             repaired_slots: 0,
             is_being_repaired: false,
             first_recording: 0,
+            retired: BTreeSet::new(),
             slots_begun: 0,
         })
         .collect();

@@ -35,7 +35,7 @@ impl Store {
         if lacking.is_empty() {
             return Ok(false);
         }
-        let mut is_there = vec![false; self.members.len() + self.missing.len()];
+        let mut is_there = vec![false; self.member_count()];
         let there = self.members.iter().filter(|member| member.is_there());
         there.for_each(|member| is_there[member.index()] = true);
         let computed = computed(&found, &is_there, &crashed);
@@ -192,6 +192,8 @@ impl Store {
 /// all members what was not durable of them. To put that in would hide what a ring has left there
 /// of the lap before, and what recovering has found lost would be there again, and not all of it.
 fn crashed(recordings: &[Recording]) -> Vec<u32> {
+    // Of one that only has copies, nothing was given to members that they could lack.
     let crashed = recordings.iter().filter(|recording| recording.is_crashed());
+    let crashed = crashed.filter(|recording| recording.has_streams());
     crashed.map(|recording| recording.number).collect()
 }

@@ -9,6 +9,7 @@ use sustain_disk::target::{Target, TargetKind};
 use sustain_disk::units::Size;
 
 use super::groups::{StoreGroups, StoreTail};
+use super::retired::retired_words;
 use super::{Missing, Mode, OpenMember, Store};
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Geometry, Pin, Superblock};
@@ -17,9 +18,11 @@ use crate::rebuilt::{Computed, RebuiltMember, Source, computed};
 use crate::walk::AppendIdentity;
 
 impl Store {
-    /// The members that were not given, whether or not what they had can be computed.
+    /// The members that were not given and are not retired, whether or not what they had can be
+    /// computed.
     pub fn not_given(&self) -> Vec<Missing> {
         let rebuilt = self.members.iter().filter(|member| !member.is_there());
+        let rebuilt = rebuilt.filter(|member| !self.is_retired(member.index()));
         let rebuilt = rebuilt.map(|member| Missing {
             index: member.index(),
             member: member.superblock.member,
@@ -69,7 +72,7 @@ impl Store {
         groups: &StoreGroups,
         known: Vec<OpenMember>,
     ) -> Result<(), RecordError> {
-        if self.missing.is_empty() {
+        if self.missing.is_empty() && self.retired.is_empty() {
             return Ok(());
         }
         let rebuilt = match self.was_written && !known.is_empty() {
@@ -101,6 +104,7 @@ impl Store {
         groups: &StoreGroups,
     ) -> Result<Vec<OpenMember>, RecordError> {
         let why = match self.missing.len() {
+            0 => "a member was retired, and what it had is read from copies".to_owned(),
             1 => "a member is missing, and is computed from the others".to_owned(),
             count => format!("{count} members are missing, and are computed from the others"),
         };
@@ -109,14 +113,18 @@ impl Store {
             is_there[member.index()] = true;
         }
         let computed = computed(&*groups.find(&why)?, &is_there, &[]);
-        let missing = self.missing.clone();
+        let missing: Vec<Missing> = self.missing.iter().chain(&self.retired).copied().collect();
         let mut rebuilt = Vec::new();
         for missing in missing {
             let geometry = groups.geometry(missing.index);
             let member =
                 geometry.and_then(|geometry| self.rebuilt(table, missing, geometry, &computed));
             if let Some(member) = member {
-                self.notes.push(self.rebuilt_words(missing, &computed));
+                let words = match self.is_retired(missing.index) {
+                    true => retired_words(missing, &computed),
+                    false => Some(self.rebuilt_words(missing, &computed)),
+                };
+                self.notes.extend(words);
                 rebuilt.push(member);
             }
         }
@@ -139,7 +147,11 @@ impl Store {
         let sources = self.members.iter().map(source_of);
         let rebuilt = RebuiltMember::new(identity, sources.collect(), computed, missing.index);
         let newest_serial = rebuilt.newest_serial()?;
-        let name = format!("member {} (computed from the others)", missing.index + 1);
+        let whence = match self.is_retired(missing.index) {
+            true => "retired",
+            false => "computed from the others",
+        };
+        let name = format!("member {} ({whence})", missing.index + 1);
         Some(OpenMember {
             target: Target {
                 name: name.clone(),
@@ -192,7 +204,7 @@ impl Store {
             "member {} of {} is missing (UUID {member}): what it had is computed from the others, \
              where parity protects it{beyond}{pins}",
             index + 1,
-            self.members.len() + self.missing.len()
+            self.member_count()
         )
     }
 

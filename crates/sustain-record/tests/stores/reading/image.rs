@@ -123,15 +123,11 @@ impl Image {
                 repaired_slots: 0,
                 is_being_repaired: false,
                 first_recording: 0,
+                retired: std::collections::BTreeSet::new(),
                 slots_begun: 0,
             };
-            for (copy, at) in superblock
-                .geometry
-                .superblock_offsets()
-                .into_iter()
-                .enumerate()
-            {
-                bytes[at as usize..][..4096].copy_from_slice(&superblock.encode(copy as u32));
+            for (copy, at) in (0..).zip(superblock.geometry.superblock_offsets()) {
+                bytes[at as usize..][..4096].copy_from_slice(&superblock.encode(copy));
             }
             Member {
                 superblock,
@@ -291,6 +287,7 @@ impl Image {
             previous_start: None,
             follows_end: self.follows_end,
             end_slot: self.end_slot,
+            copies_of: None,
             earlier: Vec::new(),
         };
         self.put(

@@ -6,6 +6,7 @@ mod pins;
 mod places;
 mod recover;
 mod repair;
+mod retire;
 mod scrub;
 mod verify;
 
@@ -23,6 +24,7 @@ pub use self::pins::unpin_text;
 pub use self::places::places_text;
 pub use self::recover::recover_text;
 pub use self::repair::repair_text;
+pub use self::retire::retire_text;
 pub use self::scrub::scrub_text;
 pub use self::verify::verify_text;
 use super::columns::text_of;

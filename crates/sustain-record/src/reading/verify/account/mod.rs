@@ -329,7 +329,11 @@ impl<'a> Account<'a> {
                 number: self.recording.number,
                 open_end: self.recording.open_end,
                 streams: self.streams,
-                protection: self.protection.finish(whole_bytes),
+                // Copies have nothing of their own to protect.
+                protection: match self.recording.copies_of {
+                    Some(_) => None,
+                    None => self.protection.finish(whole_bytes),
+                },
             },
             flaws,
         }

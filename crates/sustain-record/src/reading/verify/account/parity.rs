@@ -17,8 +17,15 @@ impl Account<'_> {
     /// Looks at an append that was found. What a ring may have written over in part is no fault.
     pub(super) fn check_parity(&mut self, member: usize, origin: &Origin, is_whole: bool) {
         let (index, _) = self.names.in_scope[member];
-        let is_there = !self.names.is_absent(index, origin.descriptor.place);
-        self.protection.found(origin, is_whole && is_there);
+        let (place, group) = (origin.descriptor.place, origin.descriptor.parity_group);
+        let is_there = !self.names.is_absent(index, place, group);
+        if let Some(copied) = self.names.copied_parities(group) {
+            self.protection.copied(group, copied);
+        }
+        match self.names.is_protected_by_copies(index, place, group) {
+            true => self.protection.found_copied(origin, is_whole),
+            false => self.protection.found(origin, is_whole && is_there),
+        }
         let is_parity = origin.descriptor.kind == Kind::Parity;
         // Without its list, parity protects nothing.
         let is_damaged = is_parity && !(is_whole && origin.marks.is_some());

@@ -1,0 +1,210 @@
+//! `retire`, and `repair` without a new member: what a member had is on the others, which are the
+//! store then.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::recorded::{self, content, document, extract};
+use crate::support::{Place, unwrapped};
+
+const ALL: [&str; 4] = ["a", "b", "c", "d"];
+
+/// A store with two recordings.
+fn recorded(parity: &str, members: &[&str]) -> (Place, [Vec<u8>; 2]) {
+    let place = Place::new();
+    let with_parity = ["--parity", parity, "--same-disk"];
+    let with_parity = if parity == "0" { &[][..] } else { &with_parity };
+    let size = ["--size", "16MiB", "--slot", "64KiB", "--no-prewrite"];
+    place
+        .run(&[&["create"], members, with_parity, &size[..]].concat())
+        .expect(0);
+    let contents = [content(3_000_000), content(5_000_001)];
+    for content in &contents {
+        recorded::record_main(&place, members, content);
+    }
+    (place, contents)
+}
+
+fn without<'a>(members: &[&'a str], gone: &[&str]) -> Vec<&'a str> {
+    let left = members.iter().filter(|one| !gone.contains(one));
+    left.copied().collect()
+}
+
+#[track_caller]
+fn assert_extracts(place: &Place, members: &[&str], contents: &[Vec<u8>]) {
+    for (number, expected) in (1..).zip(contents) {
+        let number = number.to_string();
+        let (code, bytes, words) = extract(place, &[members, &["--recording", &number]].concat());
+        assert!(
+            code == 0 && bytes == *expected,
+            "{number} of {members:?}: {} of {} bytes, {words}",
+            bytes.len(),
+            expected.len()
+        );
+    }
+}
+
+/// Checks that the store is whole and survives the loss of so many further members.
+#[track_caller]
+fn assert_whole(place: &Place, members: &[&str], contents: &[Vec<u8>], losses: usize) {
+    let told = place.run(&[&["verify"], members].concat()).expect(0).stdout;
+    let words = match losses {
+        0 => "ok: every byte is accounted for",
+        1 => "the loss of any one member: all of it",
+        _ => "the loss of any 2 members: all of it",
+    };
+    assert!(unwrapped(&told).contains(words), "{told}");
+    assert_extracts(place, members, contents);
+    for (at, first) in members.iter().enumerate().filter(|_| losses > 0) {
+        for second in &members[at..] {
+            let gone: &[&str] = match losses {
+                1 => &[first],
+                _ => &[first, second],
+            };
+            assert_extracts(place, &without(members, gone), contents);
+        }
+    }
+}
+
+fn retire(place: &Place, members: &[&str], member: &str) -> Value {
+    document(
+        place,
+        0,
+        &[&["retire"], members, &["--member", member]].concat(),
+    )
+}
+
+#[test]
+fn a_retired_member_may_be_taken_away_and_any_other_lost() {
+    let (place, contents) = recorded("1", &ALL);
+    let before = fs::read(place.path("b")).unwrap();
+    let retired = retire(&place, &ALL, "b");
+    assert_eq!(retired["member"]["number"], 2);
+    assert_eq!(retired["lost_bytes"], 0);
+    let data_bytes = retired["data"]["bytes"].as_u64().unwrap();
+    let parity_bytes = retired["parity"]["bytes"].as_u64().unwrap();
+    let written_bytes = retired["written_bytes"].as_u64().unwrap();
+    assert!(written_bytes >= data_bytes + parity_bytes, "{retired}");
+    // Nothing was deleted on it: only its superblocks are others.
+    let after = fs::read(place.path("b")).unwrap();
+    let slots = 128 << 10..before.len() - (128 << 10);
+    assert!(
+        before[slots.clone()] == after[slots],
+        "its slots are as they were"
+    );
+    let left = without(&ALL, &["b"]);
+    assert_whole(&place, &left, &contents, 1);
+
+    let listed = document(&place, 0, &[&["list"], &left[..]].concat());
+    assert_eq!(
+        listed["recordings"].as_array().unwrap().len(),
+        2,
+        "{listed}"
+    );
+    assert_eq!(listed["members"].as_array().unwrap().len(), 3);
+    let told = place.run(&[&["list"], &left[..]].concat()).expect(0);
+    told.says("recording 3 has no streams, but copies of what member 2 had");
+    let (_, _, words) = extract(&place, &[&left[..], &["--recording", "3"]].concat());
+    assert!(words.contains("no recording 3"), "{words}");
+    // Named all the same, it is left out, and nothing is recorded to it.
+    place
+        .run(&[&["verify"], &ALL[..]].concat())
+        .expect(0)
+        .says("b is left out: it was retired");
+    let record = ["record", "--from", "test:1MB/s", "--time", "1s"];
+    place
+        .run(&[&record[..], &ALL].concat())
+        .expect(2)
+        .says("b: it was retired from its store");
+
+    let third = content(2_000_000);
+    recorded::record_main(&place, &left, &third);
+    let (code, bytes, words) = extract(&place, &left);
+    assert!(code == 0 && bytes == third, "{words}");
+    assert_whole(&place, &left, &contents, 1);
+}
+
+#[test]
+fn what_a_lost_member_had_is_spread_over_the_others() {
+    let (place, contents) = recorded("1", &ALL);
+    fs::rename(place.path("c"), place.path("away")).unwrap();
+    let left = without(&ALL, &["c"]);
+    let repaired = document(&place, 0, &[&["repair"], &left[..]].concat());
+    assert_eq!(repaired["member"]["number"], 3);
+    assert_eq!(repaired["lost"]["appends"], 0);
+    assert_whole(&place, &left, &contents, 1);
+    let told = unwrapped(&place.refusal(&[&["repair"], &left[..]].concat()));
+    assert!(told.contains("no member of the store is missing"), "{told}");
+    // It does not know of that when it is there again.
+    let with_it = [&left[..], &["away"]].concat();
+    place
+        .run(&[&["verify"], &with_it[..]].concat())
+        .expect(0)
+        .says("away is left out: it was retired");
+    place
+        .run(&[&["record"], &with_it[..]].concat())
+        .expect(2)
+        .says("away: it was retired from its store");
+}
+
+#[test]
+fn two_members_are_retired_and_any_two_of_the_rest_may_be_lost() {
+    let all = ["a", "b", "c", "d", "e"];
+    let (place, contents) = recorded("2", &all);
+    retire(&place, &all, "a");
+    let left = without(&all, &["a"]);
+    assert_whole(&place, &left, &contents, 2);
+    retire(&place, &left, "4");
+    let left = without(&left, &["d"]);
+    assert_whole(&place, &left, &contents, 2);
+    let command = [&["retire"], &left[..], &["--member", "b"]].concat();
+    let told = unwrapped(&place.refusal(&command));
+    assert!(
+        told.contains("parity 2 needs 3 members, and 2 would stay"),
+        "{told}"
+    );
+    // A member that is lost now can be put back, with the copies that it had.
+    fs::remove_file(place.path("e")).unwrap();
+    let repair = ["repair", "b", "c", "--onto", "e", "--same-disk"];
+    place.run(&repair).expect(0);
+    assert_whole(&place, &left, &contents, 2);
+}
+
+#[test]
+fn a_member_of_a_store_without_parity_is_retired() {
+    let (place, contents) = recorded("0", &["a", "b", "c"]);
+    let left = ["a", "c"];
+    let lost = [&["repair"], &left[..]].concat();
+    fs::rename(place.path("b"), place.path("away")).unwrap();
+    let told = unwrapped(&place.refusal(&lost));
+    assert!(told.contains("of it cannot be computed"), "{told}");
+    fs::rename(place.path("away"), place.path("b")).unwrap();
+    retire(&place, &["a", "b", "c"], "b");
+    assert_whole(&place, &left, &contents, 0);
+    retire(&place, &left, "a");
+    assert_whole(&place, &["c"], &contents, 0);
+    let told = unwrapped(&place.refusal(&["retire", "c", "--member", "c"]));
+    assert!(told.contains("a store needs one member"), "{told}");
+}
+
+#[test]
+fn what_cannot_be_retired_is_refused_and_stays_as_it_was() {
+    let (place, _) = recorded("1", &["a", "b", "c"]);
+    let refused = |arguments: &[&str]| unwrapped(&place.refusal(arguments));
+    let told = refused(&["retire", "a", "b", "c", "--member", "x"]);
+    assert!(told.contains("x is no member of the store"), "{told}");
+    let told = refused(&["retire", "a", "b", "c", "--member", "4"]);
+    assert!(told.contains("from 1 to 3"), "{told}");
+    let told = refused(&["retire", "a", "b", "--member", "b"]);
+    assert!(told.contains("needs all of its 3 members"), "{told}");
+    // Two members of 16 MiB have no room for two copies of what fills a good part of three.
+    recorded::record_main(&place, &["a", "b", "c"], &content(12_000_000));
+    let before = ["a", "b", "c"].map(|name| fs::read(place.path(name)).unwrap());
+    place
+        .run(&["retire", "a", "b", "c", "--member", "b"])
+        .expect(2)
+        .says("Nothing was written");
+    let after = ["a", "b", "c"].map(|name| fs::read(place.path(name)).unwrap());
+    assert!(before == after, "nothing was written");
+}

@@ -1,0 +1,77 @@
+//! Takes a member out of a store without loss, for `sustain retire`, and for `sustain repair` where
+//! no new member takes the place of a lost one: what it has, or had, is copied to the others.
+//!
+//! Nothing moves. Every append of data gets copies on so many members that one is left whatever is
+//! lost, and so does the parity that groups have there. Then the superblocks say that the member
+//! is retired, and readers find the copies where they would look for it. Until that instant it is
+//! a member as before; whoever is interrupted goes on with the same command.
+
+mod copies_writer;
+mod lanes;
+mod moving;
+mod places;
+mod retirement;
+mod tally;
+
+use sustain_targets::Stop;
+
+use self::retirement::Retirement;
+pub use self::tally::{RetireTally, Retired};
+use crate::error::RecordError;
+use crate::format::Pin;
+use crate::opening::Recording;
+use crate::store::Store;
+
+impl Store {
+    /// Retires a member of a store, by its place in the table. The store was opened by
+    /// [`Store::open_to_retire`], and `read` is the same, open for reading, with its recordings.
+    /// `observer` is told how
+    /// many slots of how many were read; all of them are read twice.
+    ///
+    /// # Errors
+    /// [`RecordError::Usage`] before anything is written where the others cannot take it;
+    /// [`RecordError::Request`], [`RecordError::Silent`]; [`RecordError::Interrupted`] if `stop`
+    /// says so: the same call goes on then.
+    pub fn retire(
+        &mut self,
+        (read, recordings): (&Store, &[Recording]),
+        (member, accept_loss): (usize, bool),
+        stop: &Stop,
+        observer: &mut dyn FnMut(u64, u64),
+    ) -> Result<Retired, RecordError> {
+        self.check_is_as_read(read)?;
+        self.check_retirable(member)?;
+        let retirement = Retirement::of(self, read, member)?;
+        retirement.run(self, (recordings, accept_loss), (stop, observer))
+    }
+
+    /// Refuses what would have to be copied in another way.
+    fn check_retirable(&self, member: usize) -> Result<(), RecordError> {
+        let superblocks = || self.members.iter().map(|member| &member.superblock);
+        if superblocks().any(|superblock| superblock.pins.iter().any(Pin::is_set)) {
+            return Err(RecordError::Usage(
+                "the store has pins, and what only a pin keeps cannot be copied yet: extract what \
+                 they keep, free them with `sustain unpin`, and retire the member then"
+                    .to_owned(),
+            ));
+        }
+        let mut staying = self.members.iter().filter(|one| one.index() != member);
+        if let Some(lacking) = staying.find(|one| self.is_left_alone(one)) {
+            return Err(RecordError::Usage(format!(
+                "{} does not have all that it was given: repair it first",
+                lacking.name
+            )));
+        }
+        let mut tails = self.members.iter().zip(&self.tails);
+        let has_lapped = tails
+            .any(|(member, tail)| tail.next_slot_serial > member.superblock.geometry.slot_count);
+        if has_lapped {
+            return Err(RecordError::Usage(
+                "a ring has gone round in the store, so no member has room for what another one \
+                 has: extract what you need, and create a store without that member"
+                    .to_owned(),
+            ));
+        }
+        Ok(())
+    }
+}

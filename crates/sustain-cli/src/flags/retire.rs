@@ -14,11 +14,11 @@ Examples:
       The same where the second of four members is lost: what it had is computed by parity.
 
 The copies protect as much as before: with parity 1, each append of the member that goes is copied
-to two others, and with parity 2 to three. In a store without parity there is one copy. What the
-member has is read twice, first to find out whether the others have room. Nobody may record to the
-store meanwhile. Until the end the member is one of the store as before; if the command is
-interrupted, nothing is lost, and the same command goes on where it ended. Nothing on the member
-itself is deleted.
+to two others, and with parity 2 to three. In a store without parity there is one copy. The
+whole store is checked first, and what the member has is read twice, to find out whether the others
+have room. Nobody may record to the store meanwhile. Until the end the member is one of the store
+as before; if the command is interrupted, nothing is lost, and the same command goes on where it
+ended. Nothing on the member itself is deleted.
 
 Not yet: a store in which a ring has gone round, and one with pins. Exit codes: 0 the member can be
 taken away; 1 so it can, but something that it had is lost, as the result says; or a member could

@@ -2,6 +2,7 @@
 //! store then.
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 
 use serde_json::Value;
 
@@ -123,6 +124,17 @@ fn a_retired_member_may_be_taken_away_and_any_other_lost() {
     let (code, bytes, words) = extract(&place, &left);
     assert!(code == 0 && bytes == third, "{words}");
     assert_whole(&place, &left, &contents, 1);
+
+    // A member that is added comes behind the retired one in the table.
+    let size = ["--size", "16MiB", "--no-prewrite", "--same-disk"];
+    let add = [&["create"], &left[..], &["--add", "e"], &size[..]].concat();
+    document(&place, 0, &add);
+    let all = ["a", "c", "d", "e"];
+    let fourth = content(4_000_000);
+    recorded::record_main(&place, &all, &fourth);
+    assert_whole(&place, &all, &contents, 1);
+    let (code, bytes, words) = extract(&place, &without(&all, &["d"]));
+    assert!(code == 0 && bytes == fourth, "{words}");
 }
 
 #[test]
@@ -186,6 +198,26 @@ fn a_member_of_a_store_without_parity_is_retired() {
     assert_whole(&place, &["c"], &contents, 0);
     let told = unwrapped(&place.refusal(&["retire", "c", "--member", "c"]));
     assert!(told.contains("a store needs one member"), "{told}");
+}
+
+#[test]
+fn damage_in_a_store_without_parity_is_told_before_a_member_is_retired() {
+    let (place, contents) = recorded("0", &["a", "b"]);
+    // The first block of an append: nothing else tells what was there.
+    let file = fs::OpenOptions::new().write(true).open(place.path("b"));
+    let offset_bytes = (128 << 10) + 3 * (64 << 10);
+    file.unwrap()
+        .write_all_at(&[0; 4096], offset_bytes)
+        .unwrap();
+    let retire = ["retire", "a", "b", "--member", "b"];
+    let told = unwrapped(&place.refusal(&retire));
+    assert!(told.contains("of the recordings are damaged"), "{told}");
+    let accepted = [&retire[..], &["--accept-loss"]].concat();
+    let retired = document(&place, 1, &accepted);
+    assert!(retired["lost_bytes"].as_u64() > Some(0), "{retired}");
+    let lost = ["--recording", "2"];
+    let (code, bytes, words) = extract(&place, &[&["a"], &lost[..]].concat());
+    assert!(code == 0 && bytes == contents[1], "{words}");
 }
 
 #[test]

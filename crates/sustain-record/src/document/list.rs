@@ -77,7 +77,8 @@ pub fn listed_pins(store: &mut Store) -> Result<Vec<ListedPin>, RecordError> {
 /// tells how much it is.
 pub fn list_notes(store: &Store, recordings: &[Recording]) -> Vec<String> {
     let mut notes = Checkable::of(store, recordings).unseen_notes();
-    notes.extend(recordings.iter().rev().filter_map(copies_note));
+    let copies = recordings.iter().rev();
+    notes.extend(copies.filter_map(|recording| copies_note(store, recording)));
     // Of what is being recorded, some is always under way.
     if store.is_recorded_to() == Some(false) {
         notes.extend(recordings.iter().rev().flat_map(uncounted_notes));
@@ -86,11 +87,15 @@ pub fn list_notes(store: &Store, recordings: &[Recording]) -> Vec<String> {
 }
 
 /// What is to be said of a recording that is not listed.
-fn copies_note(recording: &Recording) -> Option<String> {
+fn copies_note(store: &Store, recording: &Recording) -> Option<String> {
     let member = recording.copies_of?;
     let number = recording.number;
+    let was = match store.is_retired(usize::from(member)) {
+        true => "was retired",
+        false => "was to be retired, and is a member as before",
+    };
     Some(format!(
-        "recording {number} has no streams, but copies of what member {} had, which was retired",
+        "recording {number} has no streams, but copies of what member {} had, which {was}",
         member + 1
     ))
 }

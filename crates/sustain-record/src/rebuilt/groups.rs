@@ -100,8 +100,13 @@ pub(crate) fn grouped(
             of_group.push(parity);
         }
     }
+    // Parity that was copied is in a later recording than its data.
+    let with_copies = data.iter().filter(|_| !shape.retired.is_empty());
+    let recordings: BTreeMap<u64, u32> =
+        with_copies.map(|one| (one.group, one.recording)).collect();
     for (id, parities) in by_group {
-        let group = group(parities, shape, &groups.copies);
+        let mut group = group(parities, shape, &groups.copies);
+        group.recording = recordings.get(&id).copied().unwrap_or(group.recording);
         groups.add(id, group);
     }
     groups.leave_out_superseded();

@@ -20,7 +20,7 @@ pub use self::tally::{RetireTally, Retired};
 use crate::error::RecordError;
 use crate::format::Pin;
 use crate::opening::Recording;
-use crate::store::Store;
+use crate::store::{OpenMember, Store};
 
 impl Store {
     /// Retires a member of a store, by its place in the table. The store was opened by
@@ -40,13 +40,13 @@ impl Store {
         observer: &mut dyn FnMut(u64, u64),
     ) -> Result<Retired, RecordError> {
         self.check_is_as_read(read)?;
-        self.check_retirable(member)?;
+        self.check_retirable(read, member)?;
         let retirement = Retirement::of(self, read, member)?;
         retirement.run(self, (recordings, accept_loss), (stop, observer))
     }
 
     /// Refuses what would have to be copied in another way.
-    fn check_retirable(&self, member: usize) -> Result<(), RecordError> {
+    fn check_retirable(&self, read: &Store, member: usize) -> Result<(), RecordError> {
         let superblocks = || self.members.iter().map(|member| &member.superblock);
         if superblocks().any(|superblock| superblock.pins.iter().any(Pin::is_set)) {
             return Err(RecordError::Usage(
@@ -57,6 +57,14 @@ impl Store {
         }
         let mut staying = self.members.iter().filter(|one| one.index() != member);
         if let Some(lacking) = staying.find(|one| self.is_left_alone(one)) {
+            return Err(RecordError::Usage(format!(
+                "{} does not have all that it was given: repair it first",
+                lacking.name
+            )));
+        }
+        let lacks = |one: &&OpenMember| one.is_there() && one.rebuilt.is_some();
+        let mut lacking = read.members.iter().filter(lacks);
+        if let Some(lacking) = lacking.find(|one| one.index() != member) {
             return Err(RecordError::Usage(format!(
                 "{} does not have all that it was given: repair it first",
                 lacking.name

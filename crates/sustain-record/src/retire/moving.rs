@@ -165,23 +165,37 @@ impl<'a> Moving<'a> {
                 // A piece of an append, which is here as a whole.
                 continue;
             }
-            let own = there.remove(&entry.place).filter(|(append, is_whole)| {
-                *is_whole && Descriptor::checksum_in(&append.bytes) == entry.descriptor_crc
+            let is_newer = |(one, is_whole): &(DraftAppend, bool)| {
+                *is_whole && one.descriptor.sequence > entry.sequence
+            };
+            if found_there.is_some_and(is_newer) {
+                // A power cut took it, and a later recording has written over its place.
+                continue;
+            }
+            let own = there.remove(&entry.place).filter(|(append, _)| {
+                Descriptor::checksum_in(&append.bytes) == entry.descriptor_crc
             });
-            let bytes = match own {
-                Some((append, _)) => Some(append.bytes),
+            let (whole, damaged) = match own {
+                Some((append, true)) => (Some(append.bytes), None),
+                Some((append, false)) => (None, Some(append.bytes)),
+                None => (None, None),
+            };
+            let whole = match whole {
+                Some(bytes) => Some(bytes),
                 None => self.old.compute(io, group, position)?,
             };
-            match bytes {
-                Some(bytes) => moving.push(MovingData::whole(entry, copies, bytes)),
-                None => lost.push(entry.append_bytes),
+            if whole.is_none() {
+                lost.push(entry.append_bytes);
             }
+            // What is whole of a damaged one can be read still.
+            let bytes = whole.or(damaged);
+            moving.extend(bytes.map(|bytes| MovingData::whole(entry, copies, bytes)));
         }
         for (append, is_whole) in there.into_values() {
-            match is_whole {
-                true => moving.push(self.unlisted(append.bytes, &append.descriptor)),
-                false => lost.push(append.descriptor.append_bytes),
+            if !is_whole {
+                lost.push(append.descriptor.append_bytes);
             }
+            moving.push(self.unlisted(append.bytes, &append.descriptor));
         }
         moving.sort_by_key(|one| one.entry.place);
         let fitting = moving

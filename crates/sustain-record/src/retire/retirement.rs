@@ -86,11 +86,13 @@ impl<'a> Retirement<'a> {
         (recordings, accept_loss): (&[Recording], bool),
         (stop, progress): (&Stop, &mut Progress<'_>),
     ) -> Result<Retired, RecordError> {
-        if !self.is_there {
-            self.count_unlisted_loss(recordings, stop)?;
-        }
+        self.count_missing(recordings, stop)?;
         let mut io = self.io(store)?;
         self.plan(&mut io, store, (stop, progress))?;
+        if self.is_there && self.missing_bytes == 0 {
+            // What a crash took was never durable, and nobody misses it.
+            (self.tally.lost_appends, self.tally.lost_bytes) = (0, 0);
+        }
         self.tally.lost_bytes = self.tally.lost_bytes.max(self.missing_bytes);
         self.check_loss(accept_loss)?;
         store.note_parity();
@@ -106,6 +108,8 @@ impl<'a> Retirement<'a> {
             recording = Some(writer.recording());
         }
         drop(io);
+        // An earlier attempt may have been killed before its copies were durable.
+        store.flush_staying(self.member)?;
         self.check_copied(store)?;
         store.tell_retired(self.member, &ends)?;
         let own = store.members.iter().find(|one| one.index() == self.member);
@@ -320,18 +324,18 @@ impl<'a> Retirement<'a> {
         }
     }
 
-    /// Counts what a missing member had that was in no group, as far as the others tell. All of
-    /// them are read for that.
-    fn count_unlisted_loss(
-        &mut self,
-        recordings: &[Recording],
-        stop: &Stop,
-    ) -> Result<(), RecordError> {
+    /// Counts what is damaged or missing of all recordings, which are read for that: what is in no
+    /// group is known by nothing else.
+    fn count_missing(&mut self, recordings: &[Recording], stop: &Stop) -> Result<(), RecordError> {
         let checkable = Checkable::of(self.read, recordings);
         let checked = verify(checkable, &mut |_| {}, stop)?;
         check_stop(stop)?;
         let streams = checked.recordings.iter().flat_map(|one| &one.streams);
-        self.missing_bytes = streams.map(|stream| stream.hole_bytes).sum();
+        let missing = streams.map(|one| one.hole_bytes.saturating_sub(one.not_durable_bytes));
+        self.missing_bytes = missing.sum();
+        if self.is_there {
+            return Ok(());
+        }
         self.unknown = checkable.unseen_notes();
         // Copies that were cut off are made again.
         let with_streams = recordings.iter().filter(|one| one.has_streams());
@@ -355,17 +359,17 @@ impl<'a> Retirement<'a> {
             )));
         }
         let lost = Size(self.tally.lost_bytes);
-        let (whence, then) = match self.is_there {
-            true => (
-                "can neither be read from it nor computed",
-                "`sustain verify` names it",
+        Err(RecordError::Usage(match self.is_there {
+            true => format!(
+                "{lost} of the recordings are damaged or missing, which `sustain verify` names: \
+                 repair or scrub the store first. What of that is on the member, nobody reads any \
+                 more once it is retired. With {ACCEPT_LOSS} the rest is copied"
             ),
-            false => ("of it cannot be computed", "look for the member first"),
-        };
-        Err(RecordError::Usage(format!(
-            "{lost} {whence}, and nobody reads it any more once it is retired: {then}. With \
-             {ACCEPT_LOSS} the rest is copied"
-        )))
+            false => format!(
+                "{lost} of it cannot be computed, and nobody reads it any more once it is retired: \
+                 look for the member first. With {ACCEPT_LOSS} the rest is copied"
+            ),
+        }))
     }
 
     fn no_room(&self, free_bytes: u64) -> RecordError {
@@ -397,8 +401,8 @@ fn check_stop(stop: &Stop) -> Result<(), RecordError> {
 
 fn changed_meanwhile() -> RecordError {
     RecordError::Usage(
-        "what the member has is not what it was a moment ago: nothing is lost, and it stays one \
-         of the store. Check it with `sustain verify`"
+        "what the member has, or the room on the others, is not what it was a moment ago: nothing \
+         is lost, and it stays one of the store. Check it with `sustain verify`"
             .to_owned(),
     )
 }

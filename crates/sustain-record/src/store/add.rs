@@ -66,7 +66,7 @@ pub fn add(
     let paths = candidates(&all, Direction::Write, roots)?.into_iter();
     let paths: Vec<(String, PathBuf)> = paths.map(|one| (one.name.to_owned(), one.path)).collect();
     let mut store = Store::open(plan.members.clone(), Mode::Record, roots)?;
-    check_count(store.members.len() + plan.added.len())?;
+    check_count(store.member_count() + plan.added.len())?;
     let create = plan.as_create(&store);
     let (mut created, mut notes) = (CreatedFiles::default(), std::mem::take(&mut store.notes));
     let sites = open_sites(&create, roots, &mut created, &mut notes)?;
@@ -117,7 +117,7 @@ pub fn add_simulated(
     clock: &Clock,
 ) -> Result<(), RecordError> {
     let mut store = Store::open_simulated(disks, machines, clock, Mode::Record)?;
-    check_count(store.members.len() + added.len())?;
+    check_count(store.member_count() + added.len())?;
     let slot_bytes = store.slot_bytes;
     let geometries = added.iter().map(|disk| geometry_of_disk(disk, slot_bytes));
     let geometries = geometries.collect::<Result<Vec<Geometry>, RecordError>>()?;
@@ -265,10 +265,8 @@ impl Store {
         if !self.members.iter().any(has_parity) {
             return Vec::new();
         }
-        let members = self.members.iter();
-        let geometries = members.map(|member| &member.superblock.geometry);
-        let all = geometries.chain(added);
-        all.map(|geometry| geometry.slot_count).collect()
+        let added = added.iter().map(|geometry| geometry.slot_count);
+        self.slot_counts().into_iter().chain(added).collect()
     }
 
     /// The pins of a new member. It has nothing that they keep, but one that a member does not know

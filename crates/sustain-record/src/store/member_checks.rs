@@ -157,7 +157,7 @@ pub(super) fn check_complete(missing: &[Missing], table: &Superblock) -> Result<
         true => ". `sustain repair` puts a new member in the place of a lost one",
         false => "",
     };
-    let count = table.members.len();
+    let count = table.members.len() - table.retired.len();
     Err(RecordError::Incomplete(format!(
         "writing to a store needs all of its {count} members, and {} {are} missing: name {them}, \
          or plug {them} in. What is on the others can be read without {them}. To record \

@@ -24,6 +24,14 @@ impl Store {
     /// Notes that a recording with parity is to come. The superblocks tell it when they are renewed
     /// next, and members that are missing later can be read through the others.
     pub(crate) fn note_parity(&mut self) {
+        let slot_counts = self.slot_counts();
+        for member in &mut self.members {
+            member.superblock.slot_counts.clone_from(&slot_counts);
+        }
+    }
+
+    /// How many slots each member in the table has; 0 where it is not told.
+    pub(super) fn slot_counts(&self) -> Vec<u64> {
         // Those of retired members are told by the others.
         let told = self.members.iter().map(|one| &one.superblock.slot_counts);
         let told = told.max_by_key(|counts| counts.len());
@@ -32,8 +40,6 @@ impl Store {
         for member in &self.members {
             slot_counts[member.index()] = member.superblock.geometry.slot_count;
         }
-        for member in &mut self.members {
-            member.superblock.slot_counts.clone_from(&slot_counts);
-        }
+        slot_counts
     }
 }

@@ -8,7 +8,7 @@ use sustain_targets::RecordersBeside;
 use uuid::Uuid;
 
 use super::groups::{StoreGroups, StoreTail};
-use super::{Missing, Mode, OpenMember, Renewal, Store, open};
+use super::{Missing, Mode, OpenMember, Renewal, Store, open, superblocks};
 use crate::error::RecordError;
 use crate::member_io::MemberIo;
 use crate::rebuilt::Computed;
@@ -60,7 +60,8 @@ impl Store {
         };
         let mut indices = self.members.iter().map(OpenMember::index);
         let is_same = |index| generation(&self.members, index) == generation(&read.members, index);
-        if indices.all(is_same) {
+        // Whoever was recording then may have written until the store was opened again.
+        if indices.all(is_same) && !read.was_written {
             return Ok(());
         }
         Err(RecordError::Usage(
@@ -144,7 +145,47 @@ impl Store {
             true => Renewal::AtRest,
             false => Renewal::Ended(&have_end),
         };
-        self.renew_superblocks(&slots_begun, renewal)
+        // That of the member comes last, and it may be one that takes no writes any more.
+        let was_left_alone = !self.left_alone.insert(member);
+        let renewed = self.renew_superblocks(&slots_begun, renewal);
+        if !was_left_alone {
+            self.left_alone.remove(&member);
+        }
+        renewed?;
+        self.tell_itself(member)
+    }
+
+    /// Writes the superblock of a member that was retired, if it is there.
+    fn tell_itself(&mut self, member: usize) -> Result<(), RecordError> {
+        let generations = self.members.iter().map(|one| one.superblock.generation);
+        let generation = generations.max().unwrap_or(0);
+        let mut io = self.io()?;
+        let mut members = self.members.iter_mut().enumerate();
+        let Some((at, own)) = members.find(|(_, one)| one.index() == member) else {
+            return Ok(());
+        };
+        own.superblock.generation = generation;
+        let written = superblocks::write_some(&mut io, &[(at, &own.name, &own.superblock)]);
+        if let Err(error) = written {
+            let note = format!(
+                "{} does not know that it was retired, because it could not be written: {error}. \
+                 The other members know",
+                own.name
+            );
+            self.notes.push(note);
+        }
+        Ok(())
+    }
+
+    /// Makes durable what is on the members that stay.
+    ///
+    /// # Errors
+    /// [`RecordError::Request`] if one cannot be flushed; [`RecordError::Engine`].
+    pub(crate) fn flush_staying(&self, member: usize) -> Result<(), RecordError> {
+        let members = self.members.iter().enumerate();
+        let staying = members.filter(|(_, one)| one.index() != member);
+        let names: Vec<(usize, &str)> = staying.map(|(at, one)| (at, one.name.as_str())).collect();
+        superblocks::write_blocks(&mut self.io()?, &names, &[])
     }
 }
 

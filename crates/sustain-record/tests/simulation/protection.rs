@@ -175,15 +175,7 @@ pub fn check_what_is_owed(bench: &Bench, gone: &BTreeSet<usize>, begins: &BTreeM
     let history = bench.history.borrow();
     let on_ring = whole_groups(&history);
     for (index, recorded) in history.recordings.iter().enumerate() {
-        let view = View {
-            history: &history,
-            index,
-            recorded,
-            given: Given {
-                missing: None,
-                is_untouched: false,
-            },
-        };
+        let view = view_of(&history, index, recorded);
         let recording = found.iter().find(|one| one.id == recorded.id);
         let streams = read_back(&view, &store, recording);
         // What was on a member that is gone can be read from its oldest whole group on.
@@ -310,6 +302,19 @@ fn protected_groups(history: &History) -> Vec<GroupTarget> {
         (parts.collect(), parities.count())
     });
     protected.collect()
+}
+
+/// A recording of a store of which some may be gone, so that nothing is expected of it as a whole.
+pub fn view_of<'a>(history: &'a History, index: usize, recorded: &'a Recorded) -> View<'a> {
+    View {
+        history,
+        index,
+        recorded,
+        given: Given {
+            missing: None,
+            is_untouched: false,
+        },
+    }
 }
 
 /// Reads all streams of a recording.

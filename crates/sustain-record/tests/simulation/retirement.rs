@@ -13,9 +13,8 @@ use sustain_targets::Stop;
 use uuid::Uuid;
 
 use crate::bench::Bench;
-use crate::check::{Given, View};
 use crate::draw::Draw;
-use crate::protection::{begins, check_what_is_owed, failed, read_back};
+use crate::protection::{begins, check_what_is_owed, failed, read_back, view_of};
 use crate::spans::Spans;
 
 /// The streams of all recordings, as far as they can be read.
@@ -227,15 +226,7 @@ fn read_all(bench: &Bench, gone: &BTreeSet<usize>) -> ReadStreams {
     let history = bench.history.borrow();
     let mut all = ReadStreams::new();
     for (index, recorded) in history.recordings.iter().enumerate() {
-        let view = View {
-            history: &history,
-            index,
-            recorded,
-            given: Given {
-                missing: None,
-                is_untouched: false,
-            },
-        };
+        let view = view_of(&history, index, recorded);
         let recording = found.iter().find(|one| one.id == recorded.id);
         let streams = read_back(&view, &store, recording).into_iter().enumerate();
         all.extend(streams.map(|(stream, read)| ((index, stream), read.data)));

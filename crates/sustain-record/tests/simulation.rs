@@ -114,6 +114,12 @@ const RETIREMENTS: Family = Family {
     plan_of: Plan::of_retirements,
     replay: "one_seed_of_retirements",
 };
+const FAILURES_BEFORE_CUTS: Family = Family {
+    usual: 150,
+    all: 500,
+    plan_of: Plan::of_failures_before_cuts,
+    replay: "one_seed_of_failures_before_cuts",
+};
 const PINS_THAT_ARE_CUT: Family = Family {
     usual: 200,
     all: 300,
@@ -225,6 +231,12 @@ fn seeds_hold_the_promise_where_parity_protects_many_members() {
     hold(&PARITY_ON_MANY, 0..PARITY_ON_MANY.usual);
 }
 
+/// A member dies, the power fails soon after that, and the member is there again.
+#[test]
+fn seeds_hold_the_promise_where_power_fails_after_members() {
+    hold(&FAILURES_BEFORE_CUTS, 0..FAILURES_BEFORE_CUTS.usual);
+}
+
 /// Later recordings have more members than those before.
 #[test]
 fn seeds_hold_the_promise_where_members_are_added() {
@@ -261,6 +273,7 @@ fn the_rest_of_the_seeds_holds_it_too() {
         PARITY_ON_MANY,
         ADDITIONS,
         RETIREMENTS,
+        FAILURES_BEFORE_CUTS,
         PINS_THAT_ARE_CUT,
     ];
     for family in families {
@@ -352,6 +365,13 @@ fn one_seed_of_additions() {
 #[ignore = "replays the seed that SUSTAIN_SEED names"]
 fn one_seed_of_retirements() {
     replay(Plan::of_retirements);
+}
+
+/// The same where the power fails after members.
+#[test]
+#[ignore = "replays the seed that SUSTAIN_SEED names"]
+fn one_seed_of_failures_before_cuts() {
+    replay(Plan::of_failures_before_cuts);
 }
 
 /// The same where recordings are split.

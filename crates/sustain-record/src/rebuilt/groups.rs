@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::copies::{FoundCopies, is_of_copies};
+use super::crashed::Crashed;
 use super::found::{FoundData, FoundMark, FoundParity, GroupPart, MemberThere, StoreShape};
 use super::overwritten::Overwritten;
 use crate::format::{AppendPlace, GroupEntry, GroupList};
@@ -118,9 +119,8 @@ pub(crate) fn grouped(
 /// Finds out what can be computed of the members that are not there, and of those that lack some of
 /// what they were given.
 ///
-/// Of members that are there, what they lack of `crashed` is left out: the numbers of recordings
-/// that a crash has ended, which took from all members what was not durable.
-pub(crate) fn computed(found: &FoundGroups, is_there: &[bool], crashed: &[u32]) -> Computed {
+/// Of members that are there, what `crashed` took is left out.
+pub(crate) fn computed(found: &FoundGroups, is_there: &[bool], crashed: &Crashed) -> Computed {
     let mut computed = Computed::default();
     let mut groups = Vec::new();
     for (id, group) in &found.groups {
@@ -131,9 +131,12 @@ pub(crate) fn computed(found: &FoundGroups, is_there: &[bool], crashed: &[u32]) 
         });
         let missing: Vec<usize> = missing.map(|(position, _)| position).collect();
         let lacking = [&found.lacking, &found.gone].into_iter();
-        let lacking = lacking.filter(|_| !crashed.contains(&group.recording));
         let lacking = lacking.filter_map(|lacking| lacking.get(id)).flatten();
-        let lacking: Vec<usize> = lacking.copied().collect();
+        let was_given = |position: &&usize| {
+            let entry = &group.list.entries[**position];
+            !crashed.took(group.recording, entry.member)
+        };
+        let lacking: Vec<usize> = lacking.filter(was_given).copied().collect();
         let without = group.broken(&lacking);
         if without.is_enough() {
             let all: Vec<usize> = missing.iter().chain(&lacking).copied().collect();
@@ -356,27 +359,31 @@ impl FoundGroups {
         self.groups.iter().map(|(id, group)| (*id, group))
     }
 
-    /// The members that are there and lack appends of data that they were given; `crashed` as in
-    /// [`computed`].
-    pub(crate) fn members_that_lack(&self, crashed: &[u32]) -> BTreeSet<usize> {
+    /// The members that are there and lack appends of data that they were given.
+    pub(crate) fn members_that_lack(&self, crashed: &Crashed) -> BTreeSet<usize> {
         self.members_of(&self.lacking, crashed)
     }
 
     /// The members that are there, and lack whole slots before their ends.
-    pub(crate) fn members_with_gone_slots(&self, crashed: &[u32]) -> BTreeSet<usize> {
+    pub(crate) fn members_with_gone_slots(&self, crashed: &Crashed) -> BTreeSet<usize> {
         self.members_of(&self.gone, crashed)
     }
 
-    /// The members of these positions in groups, but for those in some recordings.
-    fn members_of(&self, lacking: &BTreeMap<u64, Vec<usize>>, crashed: &[u32]) -> BTreeSet<usize> {
-        let entries = lacking.iter().flat_map(|(id, positions)| {
+    /// The members of these positions in groups, but for what a crash took.
+    fn members_of(
+        &self,
+        lacking: &BTreeMap<u64, Vec<usize>>,
+        crashed: &Crashed,
+    ) -> BTreeSet<usize> {
+        let members = lacking.iter().flat_map(|(id, positions)| {
             let group = &self.groups[id];
-            let positions = positions
+            let entries = positions
                 .iter()
-                .filter(|_| !crashed.contains(&group.recording));
-            positions.map(|position| &group.list.entries[*position])
+                .map(|position| &group.list.entries[*position]);
+            let members = entries.map(|entry| entry.member);
+            members.filter(|member| !crashed.took(group.recording, *member))
         });
-        entries.map(|entry| usize::from(entry.member)).collect()
+        members.map(usize::from).collect()
     }
 
     /// Whether nothing that came later lies where this append of data did.

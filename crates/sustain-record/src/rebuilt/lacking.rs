@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::copies::CopiedPart;
+use super::crashed::Crashed;
 use super::found::{FoundData, GroupPart};
 use super::groups::{FoundGroup, FoundGroups};
 use crate::format::{Geometry, GroupEntry, GroupList, append_bytes_for};
@@ -68,10 +69,10 @@ impl FoundGroups {
         &self,
         member: usize,
         newest_sequence: u64,
-        crashed: &[u32],
+        crashed: &Crashed,
     ) -> bool {
         let is_since = |sequence: u64, recording: u32| {
-            sequence > newest_sequence && !crashed.contains(&recording)
+            sequence > newest_sequence && !crashed.took(recording, member as u16)
         };
         let listed = self.listed().any(|(_, group)| {
             let mut numbers = 0..usize::from(group.list.parities);

@@ -10,6 +10,7 @@
 mod append;
 mod copied_groups;
 mod copies;
+mod crashed;
 mod drive;
 mod engine;
 mod found;
@@ -35,6 +36,7 @@ use crate::walk::AppendIdentity;
 pub(crate) use append::{WantedAppend, is_whole};
 pub(crate) use copied_groups::CopiedParities;
 pub(crate) use copies::{CopiedPart, copies_of, copies_of_beginning, is_of_copies};
+pub(crate) use crashed::Crashed;
 pub(crate) use drive::{Driven, DrivenMember};
 pub(crate) use found::{FoundData, FoundMark, FoundParity, MemberThere, StoreShape};
 pub(crate) use groups::{Computed, FoundGroups, computed, grouped};

@@ -80,7 +80,7 @@ fn of_two_there(found: Vec<FoundParity>, serials: [&[Option<u64>]; 2]) -> Comput
     computed(
         &grouped((found, Vec::new()), &shape),
         &[true, true, false, false],
-        &[],
+        &Crashed::default(),
     )
 }
 

@@ -114,7 +114,9 @@ impl Store {
         let now_ns = UnixClock::read(self.clock()).unix_ns(self.clock().now());
         let mut sequence = self.first_sequence();
         let mut marks = Vec::new();
-        for (index, (member, tail)) in self.members.iter().zip(&self.tails).enumerate() {
+        let members = self.members.iter().zip(&self.tails).enumerate();
+        // Behind the end mark of one that lacks something, nobody would look for that.
+        for (index, (member, tail)) in members.filter(|(_, (one, _))| !self.is_left_alone(one)) {
             let is_of_recording = |last: &&Descriptor| last.recording_id == recording.id;
             let Some(last) = tail.last.as_ref().filter(is_of_recording) else {
                 continue;

@@ -182,7 +182,14 @@ impl Store {
             // On a full member nothing will be written, and its last end stays the last.
             superblock.has_ended &= !begins_slot;
             match renewal {
-                Renewal::Begins => superblock.recordings_begun = recording,
+                Renewal::Begins => {
+                    superblock.recordings_begun = recording;
+                    // Of the others it is known by now that they lack nothing.
+                    let left_alone = &self.left_alone;
+                    superblock
+                        .failed
+                        .retain(|member| left_alone.contains(&usize::from(*member)));
+                }
                 Renewal::GoesOn(ended_slots, recording) => {
                     superblock.recordings_begun = recording;
                     if let Some(ended) = ended_slots[index] {

@@ -1,6 +1,7 @@
 //! A new member that takes the place of a lost one: it is prepared as `create` prepares members,
 //! and has the identity of the lost one. Until all is on it, it says so, and nobody reads it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use sustain_disk::engine::SimulatedTarget;
@@ -181,6 +182,7 @@ impl Store {
             is_being_repaired: true,
             // Nothing tells when it was added, if it was.
             first_recording: 0,
+            failed: failed_but(&newest.superblock, missing.index as u16),
             ..newest.superblock.clone()
         })
     }
@@ -247,6 +249,7 @@ impl Store {
                 slot_counts: newest.slot_counts.clone(),
                 pins: Vec::new(),
                 pins_numbered: newest.largest_pin().max(own.largest_pin()),
+                failed: failed_but(newest, own.member_index),
                 ..own
             },
             None => own,
@@ -318,6 +321,13 @@ impl Replacement {
     pub(crate) fn write_superblock(&mut self, store: &Store) -> Result<(), RecordError> {
         superblocks::write(&mut self.io(store)?, &[(&self.name, &self.superblock)])
     }
+}
+
+/// The members that have failed, without this one, which is to have all that it lacks.
+fn failed_but(newest: &Superblock, member: u16) -> BTreeSet<u16> {
+    let mut failed = newest.failed.clone();
+    failed.remove(&member);
+    failed
 }
 
 /// The member of a store that is there already: a repair was begun on it before, or it is one that

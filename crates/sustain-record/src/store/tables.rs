@@ -22,6 +22,11 @@ pub(super) fn settle(members: &mut [OpenMember]) -> Result<(), RecordError> {
     // A member was retired as soon as any other one says so: all that it had is on others by then.
     let retired = superblocks.iter().flat_map(|one| &one.retired);
     let retired: BTreeSet<u16> = retired.copied().collect();
+    let newest = superblocks.iter().map(|one| one.generation).max();
+    let newest = superblocks
+        .iter()
+        .filter(|one| Some(one.generation) == newest);
+    let failed: BTreeSet<u16> = newest.flat_map(|one| one.failed.iter().copied()).collect();
     let holders = members
         .iter()
         .filter(|one| one.superblock.members == table.members);
@@ -35,6 +40,7 @@ pub(super) fn settle(members: &mut [OpenMember]) -> Result<(), RecordError> {
         let superblock = &mut member.superblock;
         if superblock.has_parity() {
             superblock.retired.clone_from(&retired);
+            superblock.failed.clone_from(&failed);
         }
         if superblock.members.len() < table.members.len() {
             superblock.members.clone_from(&table.members);

@@ -43,6 +43,7 @@ pub fn superblock() -> Superblock {
         is_being_repaired: false,
         first_recording: 0,
         retired: std::collections::BTreeSet::new(),
+        failed: std::collections::BTreeSet::new(),
     }
 }
 
@@ -133,6 +134,7 @@ pub fn smallest_superblock() -> Superblock {
         is_being_repaired: false,
         first_recording: 0,
         retired: std::collections::BTreeSet::new(),
+        failed: std::collections::BTreeSet::new(),
     }
 }
 

@@ -11,7 +11,8 @@ use sustain_disk::driver::Ending;
 use sustain_disk::engine::{Operation, Request, Vector};
 use sustain_record::format::{
     AppendPlace, BLOCK_BYTES, CONTROL_STREAM, Descriptor, GapReason, Geometry, GroupList, Kind,
-    PIECE_BYTES, Position, is_sealed, marks_are_whole, marks_range, payload_range, verify_payload,
+    PIECE_BYTES, Position, Superblock, is_sealed, marks_are_whole, marks_range, payload_range,
+    verify_payload,
 };
 use sustain_record::recorder::{LimitedBy, MemberState, RecordingProgress, UNFLUSHED_SLOTS_MAX};
 use uuid::Uuid;
@@ -172,15 +173,17 @@ pub struct History {
     first_of_recording: usize,
     members: Vec<MemberAppends>,
     groups: BTreeMap<u64, WrittenGroup>,
+    /// The members of which superblocks of others say by now that they have failed.
+    told_as_failed: BTreeSet<usize>,
     /// The most that was written to a member and not durable.
     pub unflushed_bytes_max: u64,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Pending {
     Append(usize),
-    /// A copy of a superblock, while the recording runs.
-    Superblock,
+    /// A copy of a superblock, while the recording runs: the members that it says have failed.
+    Superblock(BTreeSet<u16>),
     /// The time of its submission.
     Flush(u64),
 }
@@ -204,6 +207,7 @@ impl History {
         self.first_of_recording = self.appends.len();
         self.in_flight.clear();
         self.groups.clear();
+        self.told_as_failed.clear();
         self.believed.clear();
         self.recordings.push(Recorded {
             id,
@@ -242,11 +246,11 @@ impl History {
         let what = match request.operation {
             Operation::Flush => Pending::Flush(self.events),
             Operation::Write if self.is_in_slots(request) => Pending::Append(self.written(request)),
-            Operation::Write => Pending::Superblock,
+            Operation::Write => Pending::Superblock(failed_by(request)),
             Operation::Read => panic!("a recorder does not read"),
         };
         if request.durable || request.operation == Operation::Flush {
-            self.believe(request, what);
+            self.believe(request, &what);
         }
         let before = self.in_flight.insert(request.token, what);
         assert!(
@@ -257,14 +261,14 @@ impl History {
 
     /// Notes which of two requests at a time can be believed: a kernel tells one of them of an
     /// error, and the other is believed wrongly.
-    fn believe(&mut self, request: &Request, what: Pending) {
+    fn believe(&mut self, request: &Request, what: &Pending) {
         let is_data = |what: &Pending| match what {
             Pending::Append(index) => {
                 matches!(self.appends[*index].kind, Kind::Data | Kind::Parity)
             }
-            Pending::Flush(_) | Pending::Superblock => false,
+            Pending::Flush(_) | Pending::Superblock(_) => false,
         };
-        let (member, is_data) = (request.target, is_data(&what));
+        let (member, is_data) = (request.target, is_data(what));
         for (other, other_is_data) in self.believed.values() {
             let may_mix = (is_data || *other_is_data) && !self.shares_errors[member];
             assert!(
@@ -311,7 +315,11 @@ impl History {
                     self.durable(index);
                 }
             }
-            Pending::Superblock => {}
+            Pending::Superblock(failed) => {
+                self.told_as_failed
+                    .extend(failed.into_iter().map(usize::from));
+                self.cover();
+            }
             Pending::Flush(since) => {
                 let unflushed = self.members[request.target].unflushed.iter().copied();
                 let is_covered = |index: &usize| {
@@ -362,9 +370,17 @@ impl History {
         }
     }
 
-    /// Finds what can be computed from what is durable on members that have not failed.
+    /// Finds what can be computed from what is durable on members that have not failed. It counts
+    /// only when superblocks say which ones have failed: otherwise a power cut may follow of which
+    /// nobody can tell that it did not take what they lack.
     fn cover(&mut self) {
+        let of_recording = &self.appends[self.first_of_recording..];
         let recording = self.recordings.last_mut().unwrap();
+        let given = of_recording.iter().map(|append| append.member);
+        let mut failed = given.filter(|member| recording.failed.contains(member));
+        if failed.any(|member| !self.told_as_failed.contains(&member)) {
+            return;
+        }
         let appends = &self.appends;
         let helps = |index: &&usize| {
             let append = &appends[**index];
@@ -607,7 +623,7 @@ impl History {
     fn appends_in_flight(&self) -> HashSet<usize> {
         let in_flight = self.in_flight.values().filter_map(|what| match what {
             Pending::Append(index) => Some(*index),
-            Pending::Flush(_) | Pending::Superblock => None,
+            Pending::Flush(_) | Pending::Superblock(_) => None,
         });
         in_flight.collect()
     }
@@ -771,6 +787,14 @@ impl History {
         }
         recording.given_up_bytes += left;
     }
+}
+
+/// The members that a superblock says have failed.
+fn failed_by(request: &Request) -> BTreeSet<u16> {
+    let vectors = request.vectors.as_slice().iter();
+    let block = vectors.map(Vector::bytes).collect::<Vec<_>>().concat();
+    let superblock = Superblock::decode(&block).expect("it is a superblock");
+    superblock.failed
 }
 
 fn before_of(positions: &[Position], stream: u16) -> u64 {

@@ -333,6 +333,26 @@ impl Plan {
         plan
     }
 
+    /// The same, and in each recording a member dies, the power fails soon after that, and the
+    /// member is there again.
+    pub fn of_failures_before_cuts(seed: u64) -> Plan {
+        let mut plan = Plan::of_parity(seed);
+        let mut draw = Draw::new(seed ^ 0xDEAD_0000_0000_0000);
+        let members = plan.members.len() as u64;
+        let victim = draw.below(members) as usize;
+        for recording in &mut plan.recordings {
+            let length_ns = recording.length_ns;
+            let died_at_ns = draw.below(length_ns + 1);
+            let later_ns = draw.magnitude(10.0, length_ns as f64 / 4.0) as u64;
+            recording.faults.strikes.clear();
+            recording.faults.deaths = vec![(victim, died_at_ns)];
+            if draw.chance(800) {
+                recording.faults.cut = Some((died_at_ns + later_ns, CutKind::Power));
+            }
+        }
+        plan
+    }
+
     /// Recordings of which the later ones have more members than those before, with parity or
     /// without.
     pub fn of_additions(seed: u64) -> Plan {

@@ -24,12 +24,25 @@ use crate::spans::Spans;
 /// Checks what parity promises of a store that nothing but the recorder has touched. Returns what
 /// was met.
 pub fn check_parity(bench: &mut Bench) -> Vec<&'static str> {
-    let mut met = check_protection(bench);
+    let mut met = check_beside_failed(bench);
+    met.extend(check_protection(bench));
     met.extend(check_restoring(bench));
     met.extend(check_repair(bench));
     met.extend(check_interrupted_repair(bench));
     met.extend(check_retirement(bench));
     met
+}
+
+/// Reads the store with the members that have failed, which are there again. Returns what was met.
+fn check_beside_failed(bench: &Bench) -> Vec<&'static str> {
+    let parities = bench.plan.recordings.iter().map(|plan| plan.parities);
+    let failed = failed(&bench.history.borrow());
+    if failed.is_empty() || failed.len() > parities.max().unwrap_or(0) {
+        return Vec::new();
+    }
+    let durable = |recorded: &Recorded| recorded.shown.clone();
+    check_owed_below(durable, bench, &BTreeSet::new(), &BTreeMap::new());
+    vec!["members that failed are there again"]
 }
 
 /// Takes away as many members as parity replaces, and reads the rest. Returns what was met.
@@ -164,6 +177,16 @@ pub fn begins(bench: &Bench) -> BTreeMap<Uuid, u64> {
 /// Reads a store without some members, and checks that all that was protected comes back, from where
 /// recordings begin in a ring.
 pub fn check_what_is_owed(bench: &Bench, gone: &BTreeSet<usize>, begins: &BTreeMap<Uuid, u64>) {
+    check_owed_below(|recorded| recorded.protected.clone(), bench, gone, begins);
+}
+
+/// The same of all below these watermarks of the streams of a recording.
+fn check_owed_below(
+    watermarks: impl Fn(&Recorded) -> Vec<u64>,
+    bench: &Bench,
+    gone: &BTreeSet<usize>,
+    begins: &BTreeMap<Uuid, u64>,
+) {
     let mut store = bench.open_without_all(gone, Mode::Read);
     let listed = store.recordings().expect("the recordings can be listed");
     let found = readable(
@@ -176,6 +199,7 @@ pub fn check_what_is_owed(bench: &Bench, gone: &BTreeSet<usize>, begins: &BTreeM
     let on_ring = whole_groups(&history);
     for (index, recorded) in history.recordings.iter().enumerate() {
         let view = view_of(&history, index, recorded);
+        let watermarks = watermarks(recorded);
         let recording = found.iter().find(|one| one.id == recorded.id);
         let streams = read_back(&view, &store, recording);
         // What was on a member that is gone can be read from its oldest whole group on.
@@ -196,7 +220,7 @@ pub fn check_what_is_owed(bench: &Bench, gone: &BTreeSet<usize>, begins: &BTreeM
                 append.recording == index
                     && append.kind == Kind::Data
                     && usize::from(append.stream) == stream
-                    && append.payload.end <= recorded.protected[stream]
+                    && append.payload.end <= watermarks[stream]
                     && append.sequence >= from_sequence
                     && on_ring.contains(&(index, append.group))
                     && !is_second(&history, append, &on_ring)

@@ -65,9 +65,13 @@ impl Members {
 
     /// Makes a store of them with so much parity.
     pub(super) fn create(&self, parities: usize, setting: &Setting) -> anyhow::Result<()> {
-        let parities = parities.to_string();
-        let flags = ["--parity", &parities, "--same-disk"];
-        store_tool::create(&self.paths(), &flags, setting)
+        let number = parities.to_string();
+        // Without parity it does not matter which disk members are on, and `create` says so.
+        let flags: &[&str] = match parities {
+            0 => &[],
+            _ => &["--parity", &number, "--same-disk"],
+        };
+        store_tool::create(&self.paths(), flags, setting)
     }
 
     /// Records to a new store, round and round, for as long as a run lasts.

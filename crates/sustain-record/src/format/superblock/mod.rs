@@ -62,7 +62,8 @@ struct SuperblockBytes {
     repaired_slots: U64,
     first_recording: U32,
     retired: [u8; MEMBERS_MAX / 8],
-    reserved_last: [u8; 340],
+    failed: [u8; MEMBERS_MAX / 8],
+    reserved_last: [u8; 324],
     members: [[u8; 16]; MEMBERS_MAX],
     pins: [PinBytes; PINS_MAX],
 }
@@ -121,6 +122,11 @@ pub struct Superblock {
     /// The members that were retired, by their places among `members`: what they had is on others
     /// as well, and nothing is recorded on them any more. Only in a store that has or had parity.
     pub retired: BTreeSet<u16>,
+    /// The members that have failed while they were recorded to, by their places among `members`:
+    /// what they lack was told to be durable, because it can be computed from the others. Until
+    /// they are repaired, or it is found that they lack nothing. Only in a store that has or had
+    /// parity.
+    pub failed: BTreeSet<u16>,
 }
 
 /// Why a block is not a superblock that can be used.
@@ -179,9 +185,8 @@ impl Superblock {
         layout.flags = (prewritten | ended | being_repaired).into();
         layout.repaired_slots = self.repaired_slots.into();
         layout.first_recording = self.first_recording.into();
-        for member in &self.retired {
-            layout.retired[usize::from(*member / 8)] |= 1 << (member % 8);
-        }
+        set_bits(&mut layout.retired, &self.retired);
+        set_bits(&mut layout.failed, &self.failed);
         layout.slots_begun = self.slots_begun.into();
         layout.recordings_begun = self.recordings_begun.into();
         let ended_slots = self.end_slot.map_or(0, |slot| slot.saturating_add(1));
@@ -269,10 +274,8 @@ impl Superblock {
             is_being_repaired: version == VERSION_WITH_PARITY
                 && layout.flags.get() & FLAG_BEING_REPAIRED != 0,
             first_recording: layout.first_recording.get(),
-            retired: match version {
-                VERSION_WITH_PARITY => retired(&layout.retired),
-                _ => BTreeSet::new(),
-            },
+            retired: members_of(version, &layout.retired),
+            failed: members_of(version, &layout.failed),
         };
         if layout.copy.get() < COPIES && superblock.is_valid() {
             Ok(superblock)
@@ -300,7 +303,8 @@ impl Superblock {
             return self.parities == 0
                 && self.repaired_slots == 0
                 && !self.is_being_repaired
-                && self.retired.is_empty();
+                && self.retired.is_empty()
+                && self.failed.is_empty();
         }
         let is_member = |member: &u16| usize::from(*member) < self.members.len();
         let mut slot_counts = self.slot_counts.iter();
@@ -309,6 +313,7 @@ impl Superblock {
             && slot_counts.all(|slots| *slots <= u64::from(u32::MAX))
             && self.retired.iter().all(is_member)
             && self.retired.len() < self.members.len()
+            && self.failed.iter().all(is_member)
             && self.slot_counts.get(usize::from(self.member_index))
                 == Some(&self.geometry.slot_count)
     }
@@ -343,11 +348,19 @@ impl Superblock {
     }
 }
 
-/// The members that are set in a table of bits.
-fn retired(bits: &[u8]) -> BTreeSet<u16> {
+/// Sets these members in a table of bits.
+fn set_bits(bits: &mut [u8], members: &BTreeSet<u16>) {
+    for member in members {
+        bits[usize::from(*member / 8)] |= 1 << (member % 8);
+    }
+}
+
+/// The members that are set in a table of bits, which only a store with parity has.
+fn members_of(version: u32, bits: &[u8]) -> BTreeSet<u16> {
     let members = 0..(bits.len() * 8) as u16;
     members
         .filter(|member| bits[usize::from(member / 8)] & 1 << (member % 8) != 0)
+        .filter(|_| version == VERSION_WITH_PARITY)
         .collect()
 }
 

@@ -27,6 +27,7 @@ fn superblock() -> Superblock {
         is_being_repaired: false,
         first_recording: 0,
         retired: BTreeSet::new(),
+        failed: BTreeSet::new(),
     }
 }
 
@@ -300,6 +301,7 @@ prop_compose! {
             is_being_repaired: false,
             first_recording: 0,
             retired: BTreeSet::new(),
+            failed: BTreeSet::new(),
         }
     }
 }
@@ -377,6 +379,26 @@ fn a_store_with_parity_has_a_version_of_its_own() {
     {
         assert_eq!(counts[*other..other + 4], 77_u32.to_le_bytes());
     }
+}
+
+#[test]
+fn members_that_were_retired_or_have_failed_have_a_bit_each() {
+    let superblock = Superblock {
+        retired: [1].into(),
+        failed: [0].into(),
+        ..with_parity()
+    };
+    let block = superblock.encode(2);
+    assert_eq!((block[668], block[684]), (2, 1));
+    assert_eq!(Superblock::decode(&block), Ok(superblock));
+    let mut changed = block;
+    changed[684 + 15] = 0x80;
+    let found = Superblock::decode(&with_right_crc(changed));
+    assert_eq!(
+        found,
+        Err(SuperblockError::Damaged),
+        "there is no such member"
+    );
 }
 
 #[test]

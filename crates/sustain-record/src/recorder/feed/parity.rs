@@ -369,31 +369,49 @@ impl<I: Inlet> RecordFeed<I> {
         }
     }
 
+    /// Takes what follows for an append that accounts for this.
+    pub(super) fn take_change(
+        &mut self,
+        change: GroupChange,
+        stretch: Option<GroupStretch>,
+        now: Timestamp,
+    ) {
+        let Some(protection) = &mut self.protection else {
+            return;
+        };
+        match change {
+            GroupChange::Covered(sequence) => {
+                protection.uncertain.remove(&sequence);
+                if let Some(one) = stretch {
+                    let stream = usize::from(one.stream);
+                    self.durable(stream, one.start_bytes, one.begun_at, now);
+                }
+            }
+            GroupChange::Protected(_) => {
+                if let Some(one) = stretch {
+                    protection.ledgers[usize::from(one.stream)].durable(one.start_bytes);
+                }
+            }
+            GroupChange::Lost(sequence) => {
+                if let Some(one) = protection.uncertain.remove(&sequence) {
+                    self.lose_uncertain(one);
+                }
+            }
+        }
+    }
+
     /// Takes what follows from an event of a group.
     fn take_changes(&mut self, changes: Vec<GroupChange>, now: Timestamp) {
         for change in changes {
-            let Some(protection) = &mut self.protection else {
-                return;
-            };
-            match change {
-                GroupChange::Covered(sequence) => {
-                    protection.uncertain.remove(&sequence);
-                    if let Some(one) = protection.stretches.get(&sequence).copied() {
-                        let stream = usize::from(one.stream);
-                        self.durable(stream, one.start_bytes, one.begun_at, now);
-                    }
-                }
-                GroupChange::Protected(sequence) => {
-                    if let Some(one) = protection.stretches.get(&sequence) {
-                        protection.ledgers[usize::from(one.stream)].durable(one.start_bytes);
-                    }
-                }
-                GroupChange::Lost(sequence) => {
-                    if let Some(one) = protection.uncertain.remove(&sequence) {
-                        self.lose_uncertain(one);
-                    }
-                }
+            if self.holds(change) {
+                continue;
             }
+            let (GroupChange::Covered(sequence)
+            | GroupChange::Protected(sequence)
+            | GroupChange::Lost(sequence)) = change;
+            let stretches = self.protection.as_ref().map(|one| &one.stretches);
+            let stretch = stretches.and_then(|known| known.get(&sequence)).copied();
+            self.take_change(change, stretch, now);
         }
         if let Some(protection) = &mut self.protection {
             for sequence in protection.groups.take_decided() {

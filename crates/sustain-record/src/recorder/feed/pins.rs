@@ -27,7 +27,10 @@ impl<I: Inlet> RecordFeed<I> {
     pub fn know_superblocks(&mut self, store: &Store) {
         for (member, open) in self.members.iter_mut().zip(&store.members) {
             member.know_superblock(open.superblock.clone());
+            // What was to be written before was older.
+            member.renewing = None;
         }
+        self.note_failure();
     }
 
     /// Lets the store know what pins there are, for the superblocks behind this recording. An end
@@ -39,6 +42,7 @@ impl<I: Inlet> RecordFeed<I> {
             open.superblock.generation = open.superblock.generation.max(known.generation);
             open.superblock.pins = known.pins.clone();
             open.superblock.pins_numbered = known.pins_numbered;
+            open.superblock.failed.clone_from(&known.failed);
             if !self.is_cut {
                 for pin in &mut open.superblock.pins {
                     *pin = pin.closed_at(member.slots_begun(), end_sequence);
@@ -426,7 +430,7 @@ impl MemberWriter {
     }
 
     /// The superblock that it has, or that it will have when it has answered.
-    fn superblock_to_be(&self) -> &Superblock {
+    pub(super) fn superblock_to_be(&self) -> &Superblock {
         let renewing = self.renewing.as_ref();
         renewing.map_or(&self.setup.superblock, |one| &one.superblock)
     }

@@ -82,6 +82,7 @@ impl<I: Inlet> RecordFeed<I> {
             // Nothing is in a group yet, so nothing follows for any.
             protection.groups.fail(queue);
         }
+        self.note_failure();
     }
 
     /// Looks after members that do not answer.
@@ -261,6 +262,7 @@ impl<I: Inlet> RecordFeed<I> {
             self.members[*queue].state = MemberState::Failed;
             self.members[*queue].is_given_up = true;
         }
+        self.note_failure();
         for queue in &slow {
             if self.errors[*queue].is_none() {
                 self.errors[*queue] = Some(self.words_of_silence(*queue, now));

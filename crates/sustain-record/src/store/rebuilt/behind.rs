@@ -9,7 +9,7 @@ use sustain_document::setting::ONTO;
 use super::source_of;
 use crate::error::RecordError;
 use crate::opening::{Opening, Recording, StreamExtent};
-use crate::rebuilt::{FoundGroups, RebuiltMember, computed};
+use crate::rebuilt::{Crashed, FoundGroups, RebuiltMember, computed};
 use crate::store::{OpenMember, Store};
 
 const WHY: &str = "a member may lack what it was given, and that is computed from the others";
@@ -29,7 +29,7 @@ impl Store {
         }
         self.has_looked_for_lacking = true;
         let found = groups.find(WHY)?;
-        let crashed = crashed(recordings);
+        let crashed = self.crashed(recordings);
         let mut lacking = found.members_that_lack(&crashed);
         lacking.extend(found.members_with_gone_slots(&crashed));
         if lacking.is_empty() {
@@ -107,7 +107,7 @@ impl Store {
             return Ok(());
         }
         let found = self.groups_of(&table).find(WHY)?;
-        let crashed = crashed(&recordings);
+        let crashed = self.crashed(&recordings);
         self.left_alone = found.members_that_lack(&crashed);
         self.left_alone
             .extend(self.old_without_parity(&found, &crashed));
@@ -127,7 +127,7 @@ impl Store {
 
     /// The members with an old state that may lack parity. No list names the members of parity, so
     /// what does not come from an old state is not told from parity that was never made.
-    fn old_without_parity(&self, found: &FoundGroups, crashed: &[u32]) -> Vec<usize> {
+    fn old_without_parity(&self, found: &FoundGroups, crashed: &Crashed) -> Vec<usize> {
         let generations = self.members.iter().map(|one| one.superblock.generation);
         let newest = generations.max().unwrap_or(0);
         let members = self.members.iter().zip(&self.tails);
@@ -186,14 +186,16 @@ impl Store {
         };
         there().any(is_old) || ended.any(lacks_any)
     }
-}
 
-/// The numbers of the recordings that a crash has ended, recovered ones included: it has taken from
-/// all members what was not durable of them. To put that in would hide what a ring has left there
-/// of the lap before, and what recovering has found lost would be there again, and not all of it.
-fn crashed(recordings: &[Recording]) -> Vec<u32> {
-    // Of one that only has copies, nothing was given to members that they could lack.
-    let crashed = recordings.iter().filter(|recording| recording.is_crashed());
-    let crashed = crashed.filter(|recording| recording.has_streams());
-    crashed.map(|recording| recording.number).collect()
+    /// What crashes have taken from the members.
+    fn crashed(&self, recordings: &[Recording]) -> Crashed {
+        // Of one that only has copies, nothing was given to members that they could lack.
+        let crashed = recordings.iter().filter(|recording| recording.is_crashed());
+        let crashed = crashed.filter(|recording| recording.has_streams());
+        let failed = self.members.first().map(|member| &member.superblock.failed);
+        Crashed {
+            recordings: crashed.map(|recording| recording.number).collect(),
+            failed: failed.cloned().unwrap_or_default(),
+        }
+    }
 }

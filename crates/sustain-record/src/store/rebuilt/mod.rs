@@ -14,7 +14,7 @@ use super::{Missing, Mode, OpenMember, Store};
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Geometry, Pin, Superblock};
 use crate::opening::{Opening, Recording};
-use crate::rebuilt::{Computed, RebuiltMember, Source, computed};
+use crate::rebuilt::{Computed, Crashed, RebuiltMember, Source, computed};
 use crate::walk::AppendIdentity;
 
 impl Store {
@@ -112,7 +112,7 @@ impl Store {
         for member in &self.members {
             is_there[member.index()] = true;
         }
-        let computed = computed(&*groups.find(&why)?, &is_there, &[]);
+        let computed = computed(&*groups.find(&why)?, &is_there, &Crashed::default());
         let missing: Vec<Missing> = self.missing.iter().chain(&self.retired).copied().collect();
         let mut rebuilt = Vec::new();
         for missing in missing {

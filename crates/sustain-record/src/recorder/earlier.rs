@@ -156,7 +156,7 @@ mod tests {
                 is_being_repaired: false,
                 first_recording: 0,
                 retired: BTreeSet::new(),
-                failed: BTreeSet::new(),
+                behind: BTreeSet::new(),
             },
             slot_times: VecDeque::new(),
         };

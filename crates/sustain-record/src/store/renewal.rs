@@ -1,5 +1,7 @@
 //! Superblocks are renewed when a recording begins and when it ends.
 
+use std::collections::BTreeSet;
+
 use sustain_disk::error::RequestError;
 
 use super::{Store, pins, superblocks};
@@ -163,12 +165,27 @@ impl Store {
         Ok((silent, failed))
     }
 
+    /// The members that are known by now to lack nothing: all that are not left alone, before a
+    /// recording begins, and those with an end mark behind one.
+    fn caught_up(&self, renewal: Renewal<'_>) -> BTreeSet<u16> {
+        let members = self.members.iter().enumerate();
+        let caught_up = members.filter(|(index, member)| match renewal {
+            Renewal::Begins => !self.is_left_alone(member),
+            Renewal::GoesOn(ended_slots, _) => ended_slots[*index].is_some(),
+            Renewal::Ended(have_end) => have_end[*index],
+            Renewal::AtRest => false,
+        });
+        let caught_up = caught_up.map(|(_, member)| member.superblock.member_index);
+        caught_up.collect()
+    }
+
     fn set_hints(&mut self, slots_begun: &[u64], renewal: Renewal<'_>) {
         assert_eq!(slots_begun.len(), self.members.len(), "one for each member");
         let recording = self.next_recording();
         // One that has failed before is no older than the others from here on.
         let generations = self.members.iter().map(|one| one.superblock.generation);
         let generation = generations.max().unwrap_or(0).saturating_add(1);
+        let caught_up = self.caught_up(renewal);
         for (index, (member, slots_begun)) in self.members.iter_mut().zip(slots_begun).enumerate() {
             // It stays older than the others, which tells everybody that it lacks something.
             if self.left_alone.contains(&member.index()) {
@@ -177,19 +194,15 @@ impl Store {
             let superblock = &mut member.superblock;
             superblock.end_slot = durable_end_slot(superblock);
             superblock.generation = generation;
+            superblock
+                .behind
+                .retain(|member| !caught_up.contains(member));
             let begins_slot =
                 std::mem::replace(&mut superblock.slots_begun, *slots_begun) != *slots_begun;
             // On a full member nothing will be written, and its last end stays the last.
             superblock.has_ended &= !begins_slot;
             match renewal {
-                Renewal::Begins => {
-                    superblock.recordings_begun = recording;
-                    // Of the others it is known by now that they lack nothing.
-                    let left_alone = &self.left_alone;
-                    superblock
-                        .failed
-                        .retain(|member| left_alone.contains(&usize::from(*member)));
-                }
+                Renewal::Begins => superblock.recordings_begun = recording,
                 Renewal::GoesOn(ended_slots, recording) => {
                     superblock.recordings_begun = recording;
                     if let Some(ended) = ended_slots[index] {

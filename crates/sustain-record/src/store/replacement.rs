@@ -182,7 +182,7 @@ impl Store {
             is_being_repaired: true,
             // Nothing tells when it was added, if it was.
             first_recording: 0,
-            failed: failed_but(&newest.superblock, missing.index as u16),
+            behind: behind_but(&newest.superblock, missing.index as u16),
             ..newest.superblock.clone()
         })
     }
@@ -249,7 +249,7 @@ impl Store {
                 slot_counts: newest.slot_counts.clone(),
                 pins: Vec::new(),
                 pins_numbered: newest.largest_pin().max(own.largest_pin()),
-                failed: failed_but(newest, own.member_index),
+                behind: behind_but(newest, own.member_index),
                 ..own
             },
             None => own,
@@ -323,11 +323,11 @@ impl Replacement {
     }
 }
 
-/// The members that have failed, without this one, which is to have all that it lacks.
-fn failed_but(newest: &Superblock, member: u16) -> BTreeSet<u16> {
-    let mut failed = newest.failed.clone();
-    failed.remove(&member);
-    failed
+/// The members that are behind, without this one, which is to have all that it lacks.
+fn behind_but(newest: &Superblock, member: u16) -> BTreeSet<u16> {
+    let mut behind = newest.behind.clone();
+    behind.remove(&member);
+    behind
 }
 
 /// The member of a store that is there already: a repair was begun on it before, or it is one that

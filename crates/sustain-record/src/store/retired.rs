@@ -140,7 +140,7 @@ impl Store {
         let have_end: Vec<bool> = have_end.collect();
         for one in &mut self.members {
             one.superblock.retired.insert(member as u16);
-            one.superblock.failed.remove(&(member as u16));
+            one.superblock.behind.remove(&(member as u16));
         }
         let renewal = match ends.is_empty() {
             true => Renewal::AtRest,

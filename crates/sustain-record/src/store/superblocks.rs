@@ -265,7 +265,7 @@ pub(crate) mod tests {
             is_being_repaired: false,
             first_recording: 0,
             retired: std::collections::BTreeSet::new(),
-            failed: std::collections::BTreeSet::new(),
+            behind: std::collections::BTreeSet::new(),
             slots_begun: 0,
         }
     }

@@ -26,7 +26,7 @@ pub(super) fn settle(members: &mut [OpenMember]) -> Result<(), RecordError> {
     let newest = superblocks
         .iter()
         .filter(|one| Some(one.generation) == newest);
-    let failed: BTreeSet<u16> = newest.flat_map(|one| one.failed.iter().copied()).collect();
+    let behind: BTreeSet<u16> = newest.flat_map(|one| one.behind.iter().copied()).collect();
     let holders = members
         .iter()
         .filter(|one| one.superblock.members == table.members);
@@ -40,7 +40,7 @@ pub(super) fn settle(members: &mut [OpenMember]) -> Result<(), RecordError> {
         let superblock = &mut member.superblock;
         if superblock.has_parity() {
             superblock.retired.clone_from(&retired);
-            superblock.failed.clone_from(&failed);
+            superblock.behind.clone_from(&behind);
         }
         if superblock.members.len() < table.members.len() {
             superblock.members.clone_from(&table.members);

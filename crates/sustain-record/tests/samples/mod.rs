@@ -43,7 +43,7 @@ pub fn superblock() -> Superblock {
         is_being_repaired: false,
         first_recording: 0,
         retired: std::collections::BTreeSet::new(),
-        failed: std::collections::BTreeSet::new(),
+        behind: std::collections::BTreeSet::new(),
     }
 }
 
@@ -134,7 +134,7 @@ pub fn smallest_superblock() -> Superblock {
         is_being_repaired: false,
         first_recording: 0,
         retired: std::collections::BTreeSet::new(),
-        failed: std::collections::BTreeSet::new(),
+        behind: std::collections::BTreeSet::new(),
     }
 }
 

@@ -143,7 +143,7 @@ impl Bench {
                 is_being_repaired: false,
                 first_recording: 0,
                 retired: BTreeSet::new(),
-                failed: BTreeSet::new(),
+                behind: BTreeSet::new(),
                 slots_begun: 0,
             };
             for (copy, offset_bytes) in (0..).zip(geometry.superblock_offsets()) {

@@ -117,6 +117,8 @@ pub struct Recorded {
     facts: Facts,
     /// Members that failed a request, or were given up.
     pub failed: HashSet<usize>,
+    /// Members of which superblocks were to say that they are behind.
+    pub behind: BTreeSet<usize>,
     /// Members that were given up, and when. What was in flight to them is lost with them, and a
     /// flush that returns later changes nothing.
     given_up: HashMap<usize, u64>,
@@ -129,6 +131,13 @@ pub struct Recorded {
 }
 
 impl Recorded {
+    /// The members that may lack something of it that was called durable: they have failed, or were
+    /// slow when a crash ended it.
+    pub fn lacking(&self) -> BTreeSet<usize> {
+        let slow = self.behind.iter().filter(|_| self.result.is_none());
+        slow.chain(&self.failed).copied().collect()
+    }
+
     /// Whether an append became durable when its member had been given up.
     pub fn is_late(&self, append: &Append) -> bool {
         let given_up_at = self.given_up.get(&append.member);
@@ -173,8 +182,8 @@ pub struct History {
     first_of_recording: usize,
     members: Vec<MemberAppends>,
     groups: BTreeMap<u64, WrittenGroup>,
-    /// The members of which superblocks of others say by now that they have failed.
-    told_as_failed: BTreeSet<usize>,
+    /// Which members are behind, as the superblock says that was written last on each member.
+    told_behind: BTreeMap<usize, BTreeSet<u16>>,
     /// The most that was written to a member and not durable.
     pub unflushed_bytes_max: u64,
 }
@@ -182,7 +191,7 @@ pub struct History {
 #[derive(Debug, Clone)]
 enum Pending {
     Append(usize),
-    /// A copy of a superblock, while the recording runs: the members that it says have failed.
+    /// A copy of a superblock, while the recording runs: the members that it says are behind.
     Superblock(BTreeSet<u16>),
     /// The time of its submission.
     Flush(u64),
@@ -207,7 +216,7 @@ impl History {
         self.first_of_recording = self.appends.len();
         self.in_flight.clear();
         self.groups.clear();
-        self.told_as_failed.clear();
+        self.told_behind.clear();
         self.believed.clear();
         self.recordings.push(Recorded {
             id,
@@ -222,6 +231,7 @@ impl History {
             positions: vec![Position::default(); count],
             facts,
             failed: HashSet::new(),
+            behind: BTreeSet::new(),
             given_up: HashMap::new(),
             given_up_bytes: 0,
             result: None,
@@ -246,7 +256,14 @@ impl History {
         let what = match request.operation {
             Operation::Flush => Pending::Flush(self.events),
             Operation::Write if self.is_in_slots(request) => Pending::Append(self.written(request)),
-            Operation::Write => Pending::Superblock(failed_by(request)),
+            Operation::Write => {
+                let behind = behind_by(request);
+                let recording = self.recordings.last_mut().unwrap();
+                // It may be on the medium although it never comes back.
+                let members = behind.iter().copied().map(usize::from);
+                recording.behind.extend(members);
+                Pending::Superblock(behind)
+            }
             Operation::Read => panic!("a recorder does not read"),
         };
         if request.durable || request.operation == Operation::Flush {
@@ -315,9 +332,8 @@ impl History {
                     self.durable(index);
                 }
             }
-            Pending::Superblock(failed) => {
-                self.told_as_failed
-                    .extend(failed.into_iter().map(usize::from));
+            Pending::Superblock(behind) => {
+                self.told_behind.insert(request.target, behind);
                 self.cover();
             }
             Pending::Flush(since) => {
@@ -371,16 +387,13 @@ impl History {
     }
 
     /// Finds what can be computed from what is durable on members that have not failed. It counts
-    /// only when superblocks say which ones have failed: otherwise a power cut may follow of which
-    /// nobody can tell that it did not take what they lack.
+    /// only when superblocks say that its own member is behind: otherwise a power cut may follow of
+    /// which nobody can tell that it did not take it.
     fn cover(&mut self) {
-        let of_recording = &self.appends[self.first_of_recording..];
         let recording = self.recordings.last_mut().unwrap();
-        let given = of_recording.iter().map(|append| append.member);
-        let mut failed = given.filter(|member| recording.failed.contains(member));
-        if failed.any(|member| !self.told_as_failed.contains(&member)) {
-            return;
-        }
+        let told = self.told_behind.iter();
+        let told = told.filter(|(member, _)| !recording.failed.contains(member));
+        let behind: BTreeSet<u16> = told.flat_map(|(_, behind)| behind).copied().collect();
         let appends = &self.appends;
         let helps = |index: &&usize| {
             let append = &appends[**index];
@@ -395,7 +408,8 @@ impl History {
             let mut all = group.data.iter().chain(&group.parities);
             all.any(|index| appends[*index].durable_at.is_none())
         });
-        for append in computed {
+        let is_told = |append: &&Append| behind.contains(&(append.member as u16));
+        for append in computed.into_iter().filter(is_told) {
             let gap = append.gap.as_ref().map(|(gap, _)| gap.start);
             let start = gap.unwrap_or(append.payload.start);
             let covered = &mut recording.covered[usize::from(append.stream)];
@@ -789,12 +803,12 @@ impl History {
     }
 }
 
-/// The members that a superblock says have failed.
-fn failed_by(request: &Request) -> BTreeSet<u16> {
+/// The members that a superblock says are behind.
+fn behind_by(request: &Request) -> BTreeSet<u16> {
     let vectors = request.vectors.as_slice().iter();
     let block = vectors.map(Vector::bytes).collect::<Vec<_>>().concat();
     let superblock = Superblock::decode(&block).expect("it is a superblock");
-    superblock.failed
+    superblock.behind
 }
 
 fn before_of(positions: &[Position], stream: u16) -> u64 {

@@ -9,14 +9,14 @@ use sustain_targets::Stop;
 
 use crate::bench::Bench;
 use crate::draw::Draw;
-use crate::protection::{begins, check_what_is_owed, failed};
+use crate::protection::{begins, check_what_is_owed, lacking};
 
 /// Loses a member, interrupts its repair, loses others until as many are gone as parity replaces,
 /// reads what is there, and rebuilds them all. Returns what was met.
 pub fn check_interrupted_repair(bench: &mut Bench) -> Vec<&'static str> {
     let parities = bench.plan.recordings.iter().map(|plan| plan.parities);
     let parities = parities.max().unwrap_or(0);
-    let failed = failed(&bench.history.borrow());
+    let failed = lacking(&bench.history.borrow());
     if parities == 0 || failed.len() > parities || bench.plan.has_pins() {
         return Vec::new();
     }

@@ -36,20 +36,26 @@ pub fn check_parity(bench: &mut Bench) -> Vec<&'static str> {
 /// Reads the store with the members that have failed, which are there again. Returns what was met.
 fn check_beside_failed(bench: &Bench) -> Vec<&'static str> {
     let parities = bench.plan.recordings.iter().map(|plan| plan.parities);
-    let failed = failed(&bench.history.borrow());
+    let failed = lacking(&bench.history.borrow());
     if failed.is_empty() || failed.len() > parities.max().unwrap_or(0) {
         return Vec::new();
     }
     let durable = |recorded: &Recorded| recorded.shown.clone();
     check_owed_below(durable, bench, &BTreeSet::new(), &BTreeMap::new());
-    vec!["members that failed are there again"]
+    let history = bench.history.borrow();
+    let mut recordings = history.recordings.iter();
+    let was_slow = recordings.any(|one| one.failed.is_empty() && !one.lacking().is_empty());
+    let slow = was_slow.then_some("members that were slow lack what was computed");
+    slow.into_iter()
+        .chain(["members that failed are there again"])
+        .collect()
 }
 
 /// Takes away as many members as parity replaces, and reads the rest. Returns what was met.
 fn check_protection(bench: &mut Bench) -> Vec<&'static str> {
     let parities = bench.plan.recordings.iter().map(|plan| plan.parities);
     let parities = parities.max().unwrap_or(0);
-    let mut gone = failed(&bench.history.borrow());
+    let mut gone = lacking(&bench.history.borrow());
     if parities == 0 || gone.len() > parities {
         return Vec::new();
     }
@@ -69,7 +75,7 @@ fn check_protection(bench: &mut Bench) -> Vec<&'static str> {
 fn check_repair(bench: &mut Bench) -> Vec<&'static str> {
     let parities = bench.plan.recordings.iter().map(|plan| plan.parities);
     let parities = parities.max().unwrap_or(0);
-    let mut lost = failed(&bench.history.borrow());
+    let mut lost = lacking(&bench.history.borrow());
     if parities == 0 || lost.len() > parities || bench.plan.has_pins() {
         return Vec::new();
     }
@@ -254,7 +260,7 @@ const DAMAGED_GROUPS_MAX: u64 = 3;
 fn check_restoring(bench: &mut Bench) -> Vec<&'static str> {
     let targets = {
         let history = bench.history.borrow();
-        if !failed(&history).is_empty() {
+        if !lacking(&history).is_empty() {
             return Vec::new();
         }
         protected_groups(&history)
@@ -369,7 +375,7 @@ fn check_owed<'a>(
         let mut payload = Spans::default();
         payload.add(append.payload.clone());
         // Where its member failed and nothing protected it yet, a gap tells of it.
-        if view.recorded.failed.contains(&append.member) {
+        if view.recorded.lacking().contains(&append.member) {
             let later = view.history.appends.iter();
             let gaps = later.filter(|one| {
                 one.recording == append.recording
@@ -400,12 +406,10 @@ fn check_owed<'a>(
     }
 }
 
-/// The members that have failed in any recording.
-pub fn failed(history: &History) -> BTreeSet<usize> {
+/// The members that may lack something of any recording.
+pub fn lacking(history: &History) -> BTreeSet<usize> {
     let recordings = history.recordings.iter();
-    recordings
-        .flat_map(|one| one.failed.iter().copied())
-        .collect()
+    recordings.flat_map(Recorded::lacking).collect()
 }
 
 /// The groups of which a ring has overwritten nothing.

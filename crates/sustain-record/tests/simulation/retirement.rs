@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::bench::Bench;
 use crate::draw::Draw;
-use crate::protection::{begins, check_what_is_owed, failed, read_back, view_of};
+use crate::protection::{begins, check_what_is_owed, lacking, read_back, view_of};
 use crate::spans::Spans;
 
 /// The streams of all recordings, as far as they can be read.
@@ -25,7 +25,7 @@ type ReadStreams = BTreeMap<(usize, usize), Spans>;
 pub fn check_retirement(bench: &mut Bench) -> Vec<&'static str> {
     let parities = bench.plan.recordings.iter().map(|plan| plan.parities);
     let parities = parities.max().unwrap_or(0);
-    let failed = failed(&bench.history.borrow());
+    let failed = lacking(&bench.history.borrow());
     if !bench.plan.retires || bench.plan.has_pins() || failed.len() > usize::from(parities > 0) {
         return Vec::new();
     }

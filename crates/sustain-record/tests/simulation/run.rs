@@ -109,7 +109,7 @@ fn needs_parity(bench: &Bench) -> bool {
     let mut plans = bench.plan.recordings.iter();
     let history = bench.history.borrow();
     let mut recordings = history.recordings.iter();
-    plans.any(|plan| plan.parities > 0) && recordings.any(|one| !one.failed.is_empty())
+    plans.any(|plan| plan.parities > 0) && recordings.any(|one| !one.lacking().is_empty())
 }
 
 /// Prints the state for someone who repeats a seed: the recordings that a plan has made, of which

@@ -117,6 +117,39 @@ fn the_member_that_stands_still_for_seconds_is_the_one_that_is_named() {
     }
 }
 
+/// What waits on a member that stands still is computed from the others, if that must be.
+#[test]
+fn what_is_not_durable_hardly_gets_older_while_a_member_stands_still() {
+    let interval_ns = SECOND_NS / 5;
+    let durability = Durability {
+        interval_ns,
+        ..Durability::default()
+    };
+    let silence = Silence {
+        member: 0,
+        at_ns: SECOND_NS,
+        until_ns: Some(4 * SECOND_NS),
+    };
+    let oldest_ns = [0, 1].map(|parities| {
+        let mut plan = plan(2_000_000, 5 * SECOND_NS, durability);
+        plan.members.push(plan.members[0].clone());
+        let recording = &mut plan.recordings[0];
+        recording.parities = parities;
+        recording.buffers = 128;
+        recording.faults.silences.push(silence);
+        let mut bench = Bench::new(&plan);
+        assert_eq!(bench.record(0), Fate::Running);
+        let history = bench.history.borrow();
+        let (standing, _) = history.recordings[0].result.as_ref().unwrap();
+        assert!(standing.members.iter().all(|member| member.error.is_none()));
+        assert_eq!(standing.streams[0].durable_bytes, 10_000_000);
+        bench.durable_latency_ns_max[0]
+    });
+    let [without_parity, with_parity] = oldest_ns;
+    assert!(without_parity > 2 * SECOND_NS, "{without_parity} ns");
+    assert!(with_parity < SECOND_NS, "{with_parity} ns");
+}
+
 #[test]
 fn a_member_throttled_to_almost_nothing_holds_up_neither_data_nor_the_end() {
     let mut plan = of_two_seconds();

@@ -62,7 +62,7 @@ struct SuperblockBytes {
     repaired_slots: U64,
     first_recording: U32,
     retired: [u8; MEMBERS_MAX / 8],
-    failed: [u8; MEMBERS_MAX / 8],
+    behind: [u8; MEMBERS_MAX / 8],
     reserved_last: [u8; 324],
     members: [[u8; 16]; MEMBERS_MAX],
     pins: [PinBytes; PINS_MAX],
@@ -122,11 +122,11 @@ pub struct Superblock {
     /// The members that were retired, by their places among `members`: what they had is on others
     /// as well, and nothing is recorded on them any more. Only in a store that has or had parity.
     pub retired: BTreeSet<u16>,
-    /// The members that have failed while they were recorded to, by their places among `members`:
-    /// what they lack was told to be durable, because it can be computed from the others. Until
-    /// they are repaired, or it is found that they lack nothing. Only in a store that has or had
-    /// parity.
-    pub failed: BTreeSet<u16>,
+    /// The members that failed while they were recorded to, or kept what they were given for long,
+    /// by their places among `members`: what they lack may have been told to be durable, because it
+    /// can be computed from the others. Until they have caught up, are repaired, or it is found
+    /// that they lack nothing. Only in a store that has or had parity.
+    pub behind: BTreeSet<u16>,
 }
 
 /// Why a block is not a superblock that can be used.
@@ -186,7 +186,7 @@ impl Superblock {
         layout.repaired_slots = self.repaired_slots.into();
         layout.first_recording = self.first_recording.into();
         set_bits(&mut layout.retired, &self.retired);
-        set_bits(&mut layout.failed, &self.failed);
+        set_bits(&mut layout.behind, &self.behind);
         layout.slots_begun = self.slots_begun.into();
         layout.recordings_begun = self.recordings_begun.into();
         let ended_slots = self.end_slot.map_or(0, |slot| slot.saturating_add(1));
@@ -275,7 +275,7 @@ impl Superblock {
                 && layout.flags.get() & FLAG_BEING_REPAIRED != 0,
             first_recording: layout.first_recording.get(),
             retired: members_of(version, &layout.retired),
-            failed: members_of(version, &layout.failed),
+            behind: members_of(version, &layout.behind),
         };
         if layout.copy.get() < COPIES && superblock.is_valid() {
             Ok(superblock)
@@ -304,7 +304,7 @@ impl Superblock {
                 && self.repaired_slots == 0
                 && !self.is_being_repaired
                 && self.retired.is_empty()
-                && self.failed.is_empty();
+                && self.behind.is_empty();
         }
         let is_member = |member: &u16| usize::from(*member) < self.members.len();
         let mut slot_counts = self.slot_counts.iter();
@@ -313,7 +313,7 @@ impl Superblock {
             && slot_counts.all(|slots| *slots <= u64::from(u32::MAX))
             && self.retired.iter().all(is_member)
             && self.retired.len() < self.members.len()
-            && self.failed.iter().all(is_member)
+            && self.behind.iter().all(is_member)
             && self.slot_counts.get(usize::from(self.member_index))
                 == Some(&self.geometry.slot_count)
     }

@@ -27,7 +27,7 @@ fn superblock() -> Superblock {
         is_being_repaired: false,
         first_recording: 0,
         retired: BTreeSet::new(),
-        failed: BTreeSet::new(),
+        behind: BTreeSet::new(),
     }
 }
 
@@ -301,7 +301,7 @@ prop_compose! {
             is_being_repaired: false,
             first_recording: 0,
             retired: BTreeSet::new(),
-            failed: BTreeSet::new(),
+            behind: BTreeSet::new(),
         }
     }
 }
@@ -382,10 +382,10 @@ fn a_store_with_parity_has_a_version_of_its_own() {
 }
 
 #[test]
-fn members_that_were_retired_or_have_failed_have_a_bit_each() {
+fn members_that_were_retired_or_are_behind_have_a_bit_each() {
     let superblock = Superblock {
         retired: [1].into(),
-        failed: [0].into(),
+        behind: [0].into(),
         ..with_parity()
     };
     let block = superblock.encode(2);

@@ -129,7 +129,7 @@ pub fn superblocks(sizes_bytes: &[u64], slot_bytes: u32) -> Vec<Superblock> {
         is_being_repaired: false,
         first_recording: 0,
         retired: BTreeSet::new(),
-        failed: BTreeSet::new(),
+        behind: BTreeSet::new(),
         slots_begun: 0,
     };
     sizes_bytes.iter().enumerate().map(superblock).collect()

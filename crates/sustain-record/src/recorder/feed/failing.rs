@@ -39,7 +39,7 @@ impl<I: Inlet> RecordFeed<I> {
             if is_closed {
                 self.members[queue].state = MemberState::Failed;
                 self.errors[queue] = Some(words);
-                self.note_failure();
+                self.note_behind();
             } else {
                 self.fail_with(queue, words, now);
             }
@@ -59,7 +59,7 @@ impl<I: Inlet> RecordFeed<I> {
         // confirm its own writes.
         let unflushed = std::mem::take(&mut member.unflushed);
         member.unflushed_since = None;
-        self.note_failure();
+        self.note_behind();
         self.fail_in_groups(queue, now);
         for one in unflushed {
             self.lose_written(one, now);

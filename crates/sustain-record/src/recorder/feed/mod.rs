@@ -26,10 +26,10 @@ use super::pinning::Pinning;
 use super::write::PayloadView;
 use crate::format::{AppendPlace, Kind};
 
+mod behind;
 mod data;
 mod duty;
 mod failing;
-mod failure_note;
 mod follow;
 mod given_up;
 mod groups;
@@ -387,7 +387,7 @@ impl<I: Inlet> Feed for RecordFeed<I> {
     fn has_news(&mut self, now: Timestamp) -> bool {
         self.give_up_late(now);
         self.watch(now);
-        self.see_failures(now);
+        self.see_held(now);
         self.see_pins(now);
         self.close_due_groups(now);
         if self.pending.is_empty() || self.is_stuck() {

@@ -340,6 +340,11 @@ impl<I: Inlet> RecordFeed<I> {
     /// What a failed member had not made durable may be covered. Returns it if it is in no group.
     pub(super) fn keep_uncertain(&mut self, one: Unflushed, now: Timestamp) -> Option<Unflushed> {
         let sequence = one.sequence;
+        // It was told to be durable already, while it waited on a slow member.
+        if self.ledgers[usize::from(one.stream)].has_for_good(one.start_bytes) {
+            self.part_lost(sequence, now);
+            return None;
+        }
         match &mut self.protection {
             Some(protection) if protection.groups.has(sequence) => {
                 protection.uncertain.insert(sequence, one);
@@ -369,49 +374,31 @@ impl<I: Inlet> RecordFeed<I> {
         }
     }
 
-    /// Takes what follows for an append that accounts for this.
-    pub(super) fn take_change(
-        &mut self,
-        change: GroupChange,
-        stretch: Option<GroupStretch>,
-        now: Timestamp,
-    ) {
-        let Some(protection) = &mut self.protection else {
-            return;
-        };
-        match change {
-            GroupChange::Covered(sequence) => {
-                protection.uncertain.remove(&sequence);
-                if let Some(one) = stretch {
-                    let stream = usize::from(one.stream);
-                    self.durable(stream, one.start_bytes, one.begun_at, now);
-                }
-            }
-            GroupChange::Protected(_) => {
-                if let Some(one) = stretch {
-                    protection.ledgers[usize::from(one.stream)].durable(one.start_bytes);
-                }
-            }
-            GroupChange::Lost(sequence) => {
-                if let Some(one) = protection.uncertain.remove(&sequence) {
-                    self.lose_uncertain(one);
-                }
-            }
-        }
-    }
-
     /// Takes what follows from an event of a group.
-    fn take_changes(&mut self, changes: Vec<GroupChange>, now: Timestamp) {
+    pub(super) fn take_changes(&mut self, changes: Vec<GroupChange>, now: Timestamp) {
         for change in changes {
-            if self.holds(change) {
-                continue;
+            let Some(protection) = &mut self.protection else {
+                return;
+            };
+            match change {
+                GroupChange::Covered(sequence) => {
+                    protection.uncertain.remove(&sequence);
+                    if let Some(one) = protection.stretches.get(&sequence).copied() {
+                        let stream = usize::from(one.stream);
+                        self.durable(stream, one.start_bytes, one.begun_at, now);
+                    }
+                }
+                GroupChange::Protected(sequence) => {
+                    if let Some(one) = protection.stretches.get(&sequence) {
+                        protection.ledgers[usize::from(one.stream)].durable(one.start_bytes);
+                    }
+                }
+                GroupChange::Lost(sequence) => {
+                    if let Some(one) = protection.uncertain.remove(&sequence) {
+                        self.lose_uncertain(one);
+                    }
+                }
             }
-            let (GroupChange::Covered(sequence)
-            | GroupChange::Protected(sequence)
-            | GroupChange::Lost(sequence)) = change;
-            let stretches = self.protection.as_ref().map(|one| &one.stretches);
-            let stretch = stretches.and_then(|known| known.get(&sequence)).copied();
-            self.take_change(change, stretch, now);
         }
         if let Some(protection) = &mut self.protection {
             for sequence in protection.groups.take_decided() {

@@ -30,7 +30,7 @@ impl<I: Inlet> RecordFeed<I> {
             // What was to be written before was older.
             member.renewing = None;
         }
-        self.note_failure();
+        self.note_behind();
     }
 
     /// Lets the store know what pins there are, for the superblocks behind this recording. An end
@@ -42,7 +42,7 @@ impl<I: Inlet> RecordFeed<I> {
             open.superblock.generation = open.superblock.generation.max(known.generation);
             open.superblock.pins = known.pins.clone();
             open.superblock.pins_numbered = known.pins_numbered;
-            open.superblock.failed.clone_from(&known.failed);
+            open.superblock.behind.clone_from(&known.behind);
             if !self.is_cut {
                 for pin in &mut open.superblock.pins {
                     *pin = pin.closed_at(member.slots_begun(), end_sequence);

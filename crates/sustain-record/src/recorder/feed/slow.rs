@@ -82,7 +82,7 @@ impl<I: Inlet> RecordFeed<I> {
             // Nothing is in a group yet, so nothing follows for any.
             protection.groups.fail(queue);
         }
-        self.note_failure();
+        self.note_behind();
     }
 
     /// Looks after members that do not answer.
@@ -103,7 +103,9 @@ impl<I: Inlet> RecordFeed<I> {
             let member = &mut self.members[queue];
             self.has_changed |= member.is_slow != slow_ns.is_some();
             member.note_slow(slow_ns);
-            if member.is_slow {
+            let is_slow = member.is_slow;
+            self.hedge(queue, now);
+            if is_slow {
                 self.copy_elsewhere(queue, now);
             }
         }
@@ -262,7 +264,7 @@ impl<I: Inlet> RecordFeed<I> {
             self.members[*queue].state = MemberState::Failed;
             self.members[*queue].is_given_up = true;
         }
-        self.note_failure();
+        self.note_behind();
         for queue in &slow {
             if self.errors[*queue].is_none() {
                 self.errors[*queue] = Some(self.words_of_silence(*queue, now));

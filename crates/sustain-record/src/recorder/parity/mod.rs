@@ -80,13 +80,6 @@ pub(in crate::recorder) struct GroupStretch {
     pub(in crate::recorder) begun_at: Timestamp,
 }
 
-/// What follows for an append of data, and waits until the superblocks say which members failed.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::recorder) struct HeldChange {
-    pub(in crate::recorder) change: GroupChange,
-    pub(in crate::recorder) stretch: GroupStretch,
-}
-
 /// A member of which what was durable is gone.
 #[derive(Debug, Clone)]
 pub(in crate::recorder) struct HarmedMember {
@@ -114,8 +107,8 @@ pub(in crate::recorder) struct Protection {
     pub(in crate::recorder) harmed: BTreeMap<usize, HarmedMember>,
     /// Appends whose members have failed before a flush, and that may be covered all the same.
     pub(in crate::recorder) uncertain: BTreeMap<u64, Unflushed>,
-    /// What may be told only when the superblocks say which members have failed.
-    pub(in crate::recorder) held: Vec<HeldChange>,
+    /// Members that keep what they were given for long, and when they did so last.
+    pub(in crate::recorder) slow: BTreeMap<usize, Timestamp>,
     /// How far each stream is protected.
     pub(in crate::recorder) ledgers: Vec<Ledger>,
 }
@@ -137,7 +130,7 @@ impl Protection {
             stretches: BTreeMap::new(),
             harmed: BTreeMap::new(),
             uncertain: BTreeMap::new(),
-            held: Vec::new(),
+            slow: BTreeMap::new(),
             ledgers: vec![Ledger::default(); streams],
         }
     }
@@ -147,7 +140,7 @@ impl Protection {
         self.sums.is_empty()
             && self.waiting.is_empty()
             && self.uncertain.is_empty()
-            && self.held.is_empty()
+            && !self.groups.is_held()
     }
 
     /// The bytes at this place of a stream have become a gap, which has an account of its own.

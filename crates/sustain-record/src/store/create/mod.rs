@@ -468,7 +468,7 @@ fn found(
             is_being_repaired: false,
             first_recording: 0,
             retired: BTreeSet::new(),
-            failed: BTreeSet::new(),
+            behind: BTreeSet::new(),
             slots_begun: 0,
         })
         .collect();

@@ -149,8 +149,8 @@ impl Store {
     }
 
     /// Whether some member that is there may lack a part of one of these recordings: it has no end
-    /// mark of one that has ended, has lost the beginning of one, or is older than the others; or
-    /// bytes of one are on no member.
+    /// mark of one that has ended, has lost the beginning of one, is older than the others, or was
+    /// behind; or bytes of one are on no member.
     fn may_lack(&self, recordings: &[Recording]) -> bool {
         let there = || {
             self.members
@@ -184,7 +184,11 @@ impl Store {
             let mut lacking = extents.iter();
             lacking.any(|one| lacks_end(one) || lacks_beginning(one)) || recording.lacks_durable()
         };
-        there().any(is_old) || ended.any(lacks_any)
+        let is_behind = |member: &OpenMember| {
+            let superblock = &member.superblock;
+            superblock.behind.contains(&superblock.member_index)
+        };
+        there().any(|member| is_old(member) || is_behind(member)) || ended.any(lacks_any)
     }
 
     /// What crashes have taken from the members.
@@ -192,10 +196,10 @@ impl Store {
         // Of one that only has copies, nothing was given to members that they could lack.
         let crashed = recordings.iter().filter(|recording| recording.is_crashed());
         let crashed = crashed.filter(|recording| recording.has_streams());
-        let failed = self.members.first().map(|member| &member.superblock.failed);
+        let behind = self.members.first().map(|member| &member.superblock.behind);
         Crashed {
             recordings: crashed.map(|recording| recording.number).collect(),
-            failed: failed.cloned().unwrap_or_default(),
+            behind: behind.cloned().unwrap_or_default(),
         }
     }
 }

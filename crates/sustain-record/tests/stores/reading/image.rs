@@ -124,7 +124,7 @@ impl Image {
                 is_being_repaired: false,
                 first_recording: 0,
                 retired: std::collections::BTreeSet::new(),
-                failed: std::collections::BTreeSet::new(),
+                behind: std::collections::BTreeSet::new(),
                 slots_begun: 0,
             };
             for (copy, at) in (0..).zip(superblock.geometry.superblock_offsets()) {

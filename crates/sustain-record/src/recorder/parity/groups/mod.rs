@@ -2,9 +2,9 @@
 //! different members. It is pure: appends join, become durable, or are lost with their members,
 //! and what follows from that for others comes out.
 //!
-//! An append of data that was lost with its member is *covered* when all that is needed to compute
-//! it is durable. A group is *protected* when it can be read although as many members are gone
-//! as it has appends of parity, those that failed meanwhile included.
+//! An append of data that was lost with its member, or waits on a *hedged* one, is *covered* when
+//! all that is needed to compute it is durable. A group is *protected* when it can be read although
+//! as many members are gone as it has appends of parity, those that failed meanwhile included.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,6 +77,10 @@ pub(in crate::recorder) struct Groups {
     group_of: BTreeMap<u64, u64>,
     /// What lies on these is not there to compute anything from.
     failed: BTreeSet<usize>,
+    /// What waits on these need not be waited for where it can be computed.
+    hedged: BTreeSet<usize>,
+    /// Whether nothing may be told yet but what is lost.
+    is_held: bool,
 }
 
 impl Groups {
@@ -89,6 +93,8 @@ impl Groups {
             decided: Vec::new(),
             group_of: BTreeMap::new(),
             failed: BTreeSet::new(),
+            hedged: BTreeSet::new(),
+            is_held: false,
         }
     }
 
@@ -229,6 +235,47 @@ impl Groups {
     /// itself; but nothing on it helps others any more.
     pub(in crate::recorder) fn fail(&mut self, member: usize) -> Vec<GroupChange> {
         self.failed.insert(member);
+        self.settle_all()
+    }
+
+    /// Notes that a member keeps what it was given for long: its appends are covered where they can
+    /// be computed, although they may become durable.
+    pub(in crate::recorder) fn hedge(&mut self, member: usize) -> Vec<GroupChange> {
+        self.hedged.insert(member);
+        self.settle_all()
+    }
+
+    /// Notes that a member goes on as usual.
+    pub(in crate::recorder) fn end_hedge(&mut self, member: usize) {
+        self.hedged.remove(&member);
+    }
+
+    /// Tells nothing but what is lost until it is released.
+    pub(in crate::recorder) fn hold(&mut self) {
+        self.is_held = true;
+    }
+
+    /// Whether it is held.
+    pub(in crate::recorder) fn is_held(&self) -> bool {
+        self.is_held
+    }
+
+    /// Tells what is so by now.
+    pub(in crate::recorder) fn release(&mut self) -> Vec<GroupChange> {
+        self.is_held = false;
+        self.settle_all()
+    }
+
+    /// Whether an append that waits on this member was told to be covered.
+    pub(in crate::recorder) fn owes(&self, member: usize) -> bool {
+        let is_owed = |part: &DataPart| {
+            part.member == member && part.is_told && part.standing == PartStanding::Pending
+        };
+        let mut groups = self.groups.values();
+        groups.any(|group| group.data.iter().any(is_owed))
+    }
+
+    fn settle_all(&mut self) -> Vec<GroupChange> {
         let groups: Vec<u64> = self.groups.keys().copied().collect();
         groups
             .into_iter()
@@ -267,8 +314,9 @@ impl Groups {
         let Some(group) = self.groups.get_mut(&id).filter(|_| !is_open) else {
             return Vec::new();
         };
-        let mut changes = group.told(&self.failed);
-        if group.is_decided() {
+        let is_held = self.is_held;
+        let mut changes = group.told(&self.failed, &self.hedged, is_held);
+        if group.is_decided() && !is_held {
             if group.is_protected(&self.failed) {
                 let all = group.data.iter();
                 changes.extend(all.map(|part| GroupChange::Protected(part.sequence)));
@@ -287,15 +335,24 @@ impl Groups {
 
 impl Group {
     /// Tells which appends of data are covered now, or lost.
-    fn told(&mut self, failed: &BTreeSet<usize>) -> Vec<GroupChange> {
+    fn told(
+        &mut self,
+        failed: &BTreeSet<usize>,
+        hedged: &BTreeSet<usize>,
+        is_held: bool,
+    ) -> Vec<GroupChange> {
         let durable = self.parities_that(failed, |one| one == PartStanding::Durable);
         let pending = self.parities_that(failed, |one| one == PartStanding::Pending);
         let absent = self.data_that(|part| !part.helps(failed));
+        let is_computable = absent <= durable && !is_held;
         let gone = self.data_that(|part| !part.helps(failed) && !part.may_help(failed));
         let mut changes = Vec::new();
         for part in self.data.iter_mut().filter(|part| !part.is_told) {
             let change = match part.standing {
-                PartStanding::Lost if absent <= durable => GroupChange::Covered(part.sequence),
+                PartStanding::Lost if is_computable => GroupChange::Covered(part.sequence),
+                PartStanding::Pending if is_computable && hedged.contains(&part.member) => {
+                    GroupChange::Covered(part.sequence)
+                }
                 PartStanding::Lost if gone > durable + pending => GroupChange::Lost(part.sequence),
                 _ => continue,
             };

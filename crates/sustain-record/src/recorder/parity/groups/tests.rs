@@ -28,6 +28,11 @@ struct Model {
     parities: usize,
     data_left: usize,
     failures_left: usize,
+    /// How many members may still be hedged.
+    hedges_left: usize,
+    hedged: BTreeSet<usize>,
+    /// How often it may still be held.
+    holds_left: usize,
     /// How many writes the kernel may still refuse for good, of members that work.
     refusals_left: usize,
     refused: BTreeSet<u64>,
@@ -55,6 +60,10 @@ enum Event {
     /// took it.
     Lost(u64),
     Fail(usize),
+    Hedge(usize),
+    EndHedge(usize),
+    Hold,
+    Release,
 }
 
 impl Model {
@@ -64,6 +73,9 @@ impl Model {
             parities,
             data_left: data,
             failures_left: failures,
+            hedges_left: 0,
+            hedged: BTreeSet::new(),
+            holds_left: 0,
             refusals_left: 0,
             refused: BTreeSet::new(),
             groups: Groups::new(parities),
@@ -99,6 +111,17 @@ impl Model {
             if self.failures_left > 0 {
                 events.push(Event::Fail(member));
             }
+            if self.hedges_left > 0 {
+                events.push(Event::Hedge(member));
+            }
+            if self.hedged.contains(&member) {
+                events.push(Event::EndHedge(member));
+            }
+        }
+        if self.groups.is_held() {
+            events.push(Event::Release);
+        } else if self.holds_left > 0 {
+            events.push(Event::Hold);
         }
         events.extend(open.iter().map(|group| Event::Close(*group)));
         for (group, number) in &self.waiting {
@@ -164,6 +187,22 @@ impl Model {
                 self.failures_left -= 1;
                 self.failed.insert(member);
                 self.groups.fail(member)
+            }
+            Event::Hedge(member) => {
+                self.hedges_left -= 1;
+                self.hedged.insert(member);
+                self.groups.hedge(member)
+            }
+            Event::Hold => {
+                self.holds_left -= 1;
+                self.groups.hold();
+                Vec::new()
+            }
+            Event::Release => self.groups.release(),
+            Event::EndHedge(member) => {
+                self.hedged.remove(&member);
+                self.groups.end_hedge(member);
+                Vec::new()
             }
         };
         changes.into_iter().for_each(|change| self.check(change));
@@ -279,7 +318,13 @@ fn explore(first: Model) -> (usize, usize) {
             continue;
         }
         let events = model.events();
-        if !events.iter().any(|event| !matches!(event, Event::Fail(_))) {
+        let is_of_members = |event: &Event| {
+            matches!(
+                event,
+                Event::Fail(_) | Event::Hedge(_) | Event::EndHedge(_) | Event::Hold
+            )
+        };
+        if events.iter().all(is_of_members) {
             model.check_end();
             ends += 1;
         }
@@ -319,6 +364,42 @@ fn what_the_kernel_never_took_counts_as_lost_in_every_order_of_events() {
             ..model
         });
         assert!(states > 500 && ends > 50, "{states} states, {ends} ends");
+    }
+}
+
+#[test]
+fn what_waits_on_a_slow_member_is_covered_only_where_it_can_be_computed() {
+    for (members, parities, data, failures) in [(2, 1, 2, 0), (3, 1, 2, 1), (4, 2, 1, 0)] {
+        let model = Model::new(members, parities, data, failures);
+        let (states, ends) = explore(Model {
+            hedges_left: 1,
+            ..model
+        });
+        assert!(states > 500 && ends > 50, "{states} states, {ends} ends");
+    }
+    let mut groups = Groups::new(1);
+    groups.join(None, 0, 7);
+    groups.join(Some(7), 1, 8);
+    groups.close(7);
+    groups.place_parity(7, 0, 2, 9);
+    assert_eq!(groups.durable(8), []);
+    assert_eq!(groups.hedge(0), []);
+    assert_eq!(groups.durable(9), [GroupChange::Covered(7)]);
+    assert!(groups.owes(0) && !groups.owes(1));
+    let protected = [GroupChange::Protected(7), GroupChange::Protected(8)];
+    assert_eq!(groups.durable(7), protected);
+    assert!(!groups.owes(0));
+}
+
+#[test]
+fn what_is_held_is_told_as_it_is_when_it_is_released() {
+    for (members, parities, data, failures) in [(2, 1, 2, 1), (3, 1, 2, 1), (2, 1, 1, 2)] {
+        let model = Model::new(members, parities, data, failures);
+        let (states, ends) = explore(Model {
+            holds_left: 1,
+            ..model
+        });
+        assert!(states > 100 && ends > 20, "{states} states, {ends} ends");
     }
 }
 

@@ -1,0 +1,158 @@
+//! The superblocks of the members that are left say which ones are behind, before what those lack
+//! is told to be durable. After a power cut nothing else tells it from what the power cut took, if
+//! they are there again.
+//!
+//! A member is behind when it has failed, and while it keeps what it was given for long. What waits
+//! on such a slow one is durable where it can be computed, so that the others need not wait for it.
+
+use std::collections::BTreeSet;
+
+use sustain_disk::clock::Timestamp;
+
+use super::RecordFeed;
+use crate::recorder::inlet::Inlet;
+use crate::recorder::member::{MemberState, MemberWriter};
+use crate::recorder::pinning::Renewing;
+
+/// A member that was slow is no longer behind when it has gone on as usual for so long.
+const CAUGHT_UP_NS: u64 = 10_000_000_000;
+
+impl<I: Inlet> RecordFeed<I> {
+    /// Looks after a member that stands still, or did so lately.
+    pub(super) fn hedge(&mut self, queue: usize, now: Timestamp) {
+        let member = &self.members[queue];
+        let stands_still = member.works() && (member.is_slow || self.stands_still(queue, now));
+        let Some(protection) = &mut self.protection else {
+            return;
+        };
+        let stood_still_at = protection.slow.get_mut(&queue);
+        if stands_still {
+            match stood_still_at {
+                Some(at) => *at = now,
+                None => self.begin_hedge(queue, now),
+            }
+            return;
+        }
+        let has_gone_on = stood_still_at.is_some_and(|at| now.since_ns(*at) >= CAUGHT_UP_NS);
+        if has_gone_on && !protection.groups.owes(queue) {
+            protection.slow.remove(&queue);
+            protection.groups.end_hedge(queue);
+            self.note_behind();
+        }
+    }
+
+    /// Waits for a member no longer, unless so many are behind already as parity replaces: then
+    /// nothing more can be computed, and all would be behind where the whole machine stood still.
+    fn begin_hedge(&mut self, queue: usize, now: Timestamp) {
+        let behind = self.behind().len();
+        let Some(protection) = &mut self.protection else {
+            return;
+        };
+        if behind < protection.setup.parities {
+            protection.slow.insert(queue, now);
+            self.note_behind();
+            self.hedge_in_groups(queue, now);
+        }
+    }
+
+    fn hedge_in_groups(&mut self, queue: usize, now: Timestamp) {
+        if let Some(protection) = &mut self.protection {
+            let changes = protection.groups.hedge(queue);
+            self.take_changes(changes, now);
+        }
+    }
+
+    /// Begins to write superblocks that say which members are behind, beside those that were so
+    /// before this recording, and that it leaves alone.
+    pub(super) fn note_behind(&mut self) {
+        if self.protection.is_none() {
+            return;
+        }
+        let behind = self.behind();
+        let left_alone = self.members.iter().filter(|one| one.setup.is_left_alone);
+        let left_alone: BTreeSet<u16> = left_alone
+            .map(|member| member.setup.superblock.member_index)
+            .collect();
+        let members = self.members.iter_mut();
+        for member in members.filter(|one| one.is_told_who_is_behind()) {
+            let mut superblock = member.superblock_to_be().clone();
+            let before = superblock.behind.intersection(&left_alone);
+            let behind: BTreeSet<u16> = before.chain(&behind).copied().collect();
+            if superblock.behind == behind {
+                continue;
+            }
+            superblock.generation = superblock.generation.saturating_add(1);
+            superblock.behind = behind;
+            let is_in_flight = member.renewing.as_ref().is_some_and(|one| one.is_in_flight);
+            member.renewing = Some(Renewing {
+                superblock,
+                copies: 0,
+                is_in_flight,
+                is_outdated: is_in_flight,
+            });
+        }
+        let is_told = self.is_told_who_is_behind();
+        if let Some(protection) = self.protection.as_mut().filter(|_| !is_told) {
+            protection.groups.hold();
+        }
+        self.has_changed = true;
+    }
+
+    /// The members that are behind, by their places in the table.
+    fn behind(&self) -> BTreeSet<u16> {
+        let is_slow = |queue: &usize| {
+            let protection = self.protection.as_ref();
+            protection.is_some_and(|one| one.slow.contains_key(queue))
+        };
+        let members = self.members.iter().enumerate();
+        let behind = members.filter(|(queue, member)| {
+            let has_failed = member.state == MemberState::Failed;
+            has_failed || member.works() && is_slow(queue)
+        });
+        behind
+            .map(|(_, member)| member.setup.superblock.member_index)
+            .collect()
+    }
+
+    /// Whether the superblocks of all members that answer, and of one at least, say who is behind.
+    /// If none is left, none can.
+    fn is_told_who_is_behind(&self) -> bool {
+        let behind = self.behind();
+        let members = self.members.iter();
+        let mut left = members
+            .filter(|member| member.is_told_who_is_behind())
+            .peekable();
+        if behind.is_empty() || left.peek().is_none() {
+            return true;
+        }
+        let is_told = |member: &MemberWriter| behind.is_subset(&member.setup.superblock.behind);
+        let (told, others): (Vec<&MemberWriter>, Vec<&MemberWriter>) =
+            left.partition(|member| is_told(member));
+        let is_behind =
+            |member: &&MemberWriter| behind.contains(&member.setup.superblock.member_index);
+        !told.is_empty() && others.iter().all(is_behind)
+    }
+
+    /// Tells what was held back, as soon as that may be.
+    pub(super) fn see_held(&mut self, now: Timestamp) {
+        let is_held = self
+            .protection
+            .as_ref()
+            .is_some_and(|one| one.groups.is_held());
+        if !is_held || !self.is_told_who_is_behind() {
+            return;
+        }
+        if let Some(protection) = &mut self.protection {
+            let changes = protection.groups.release();
+            self.take_changes(changes, now);
+        }
+    }
+}
+
+impl MemberWriter {
+    /// Whether its superblock is to say who is behind: it is written at all, and its end mark is
+    /// not there yet.
+    fn is_told_who_is_behind(&self) -> bool {
+        self.works() && !self.setup.is_left_alone
+    }
+}

@@ -1,6 +1,6 @@
 //! What a crash took from members that are there, and what they lack for another reason. Pure.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// The recordings that a crash has ended, recovered ones included: it has taken from all members
 /// what was not durable of them. To put that in would hide what a ring has left there of the lap
@@ -12,13 +12,31 @@ use std::collections::BTreeSet;
 pub(crate) struct Crashed {
     /// The numbers of the recordings.
     pub(crate) recordings: Vec<u32>,
-    /// The members that were behind, by their places in the table.
-    pub(crate) behind: BTreeSet<u16>,
+    /// The members that were behind, by their places in the table, and from which recording on.
+    pub(crate) behind: BTreeMap<u16, u32>,
 }
 
 impl Crashed {
     /// Whether what this member lacks of a recording counts as the work of the crash.
     pub(super) fn took(&self, recording: u32, member: u16) -> bool {
-        self.recordings.contains(&recording) && !self.behind.contains(&member)
+        let behind_from = self.behind.get(&member);
+        let was_behind = behind_from.is_some_and(|from| recording >= *from);
+        self.recordings.contains(&recording) && !was_behind
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crash_took_nothing_that_a_member_lacks_since_it_was_behind() {
+        let crashed = Crashed {
+            recordings: vec![3, 5],
+            behind: [(1, 5)].into(),
+        };
+        assert!(crashed.took(5, 0) && crashed.took(3, 1));
+        assert!(!crashed.took(5, 1));
+        assert!(!crashed.took(4, 0), "no crash has ended that");
     }
 }

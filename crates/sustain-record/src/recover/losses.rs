@@ -96,7 +96,9 @@ impl Store {
             });
         let mut lost_bytes: Vec<u64> = by_sums.collect();
         // What a member that failed lacks is on no member, and parity may give it all the same.
-        if recording.parities.unwrap_or(0) > 0 && self.leaves_any_alone() {
+        let mut superblocks = self.members.iter().map(|member| &member.superblock);
+        let is_any_behind = superblocks.any(|one| !one.behind.is_empty());
+        if recording.parities.unwrap_or(0) > 0 && (self.leaves_any_alone() || is_any_behind) {
             recovered.notes.extend(parity_note(recording, &lost_bytes));
             recovered.lost_bytes += unreadable_bytes;
             return Ok(());

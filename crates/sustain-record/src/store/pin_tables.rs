@@ -35,8 +35,10 @@ pub(super) fn standing(superblocks: &[&Superblock], pin: &Pin) -> PinStanding {
         .collect();
     let is_forgotten = |index: &usize| superblocks[*index].generation > known_until;
     let is_old = |index: &usize| {
-        let behind = known_until.saturating_sub(superblocks[*index].generation);
-        behind > CRASH_GENERATIONS
+        let own = superblocks[*index];
+        // Of one that was slow or has failed, the others may have told that before and since.
+        let was_behind = own.behind.contains(&own.member_index);
+        known_until.saturating_sub(own.generation) > CRASH_GENERATIONS && !was_behind
     };
     let is_freed = entries.iter().flatten().any(|entry| !entry.is_set());
     if is_freed || unknown_on.iter().any(is_forgotten) {
@@ -138,6 +140,29 @@ mod tests {
         ] {
             assert_eq!(told(members), expected, "{members:?}");
         }
+    }
+
+    /// The others may have told that it was slow before they had the pin, and once more since.
+    #[test]
+    fn a_member_that_was_behind_is_not_called_old_by_its_generation() {
+        let image = Image::new(&[1 << 20, 1 << 20], 64 << 10);
+        let slow = image.members[1].superblock.clone();
+        let told = Superblock {
+            generation: slow.generation + 2,
+            pins: vec![PIN],
+            ..image.members[0].superblock.clone()
+        };
+        let unknown_on = vec![1];
+        let old = PinStanding::Set {
+            unknown_on: unknown_on.clone(),
+        };
+        assert_eq!(standing(&[&told, &slow], &PIN), old);
+        let slow = Superblock {
+            behind: [slow.member_index].into(),
+            ..slow
+        };
+        let doubtful = PinStanding::Doubtful { unknown_on };
+        assert_eq!(standing(&[&told, &slow], &PIN), doubtful);
     }
 
     #[test]

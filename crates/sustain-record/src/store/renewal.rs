@@ -165,8 +165,8 @@ impl Store {
         Ok((silent, failed))
     }
 
-    /// The members that are known by now to lack nothing: all that are not left alone, before a
-    /// recording begins, and those with an end mark behind one.
+    /// The members that are known by now to lack nothing behind their ends: all that are not left
+    /// alone, before a recording begins, and those with an end mark behind one.
     fn caught_up(&self, renewal: Renewal<'_>) -> BTreeSet<u16> {
         let members = self.members.iter().enumerate();
         let caught_up = members.filter(|(index, member)| match renewal {

@@ -26,7 +26,15 @@ pub(super) fn settle(members: &mut [OpenMember]) -> Result<(), RecordError> {
     let newest = superblocks
         .iter()
         .filter(|one| Some(one.generation) == newest);
-    let behind: BTreeSet<u16> = newest.flat_map(|one| one.behind.iter().copied()).collect();
+    let newest: Vec<&&Superblock> = newest.collect();
+    let behind = newest.iter().flat_map(|one| one.behind.iter().copied());
+    let mut behind: BTreeSet<u16> = behind.collect();
+    // One that was repaired is as new as the others, and does not call itself so.
+    for own in &newest {
+        if !own.behind.contains(&own.member_index) {
+            behind.remove(&own.member_index);
+        }
+    }
     let holders = members
         .iter()
         .filter(|one| one.superblock.members == table.members);

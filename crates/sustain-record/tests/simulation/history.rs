@@ -182,8 +182,9 @@ pub struct History {
     first_of_recording: usize,
     members: Vec<MemberAppends>,
     groups: BTreeMap<u64, WrittenGroup>,
-    /// Which members are behind, as the superblock says that was written last on each member.
-    told_behind: BTreeMap<usize, BTreeSet<u16>>,
+    /// Which members are behind, as the superblock says that was written last on each member, and
+    /// its generation.
+    told_behind: BTreeMap<usize, (u64, BTreeSet<u16>)>,
     /// The most that was written to a member and not durable.
     pub unflushed_bytes_max: u64,
 }
@@ -192,7 +193,7 @@ pub struct History {
 enum Pending {
     Append(usize),
     /// A copy of a superblock, while the recording runs: the members that it says are behind.
-    Superblock(BTreeSet<u16>),
+    Superblock(u64, BTreeSet<u16>),
     /// The time of its submission.
     Flush(u64),
 }
@@ -257,12 +258,12 @@ impl History {
             Operation::Flush => Pending::Flush(self.events),
             Operation::Write if self.is_in_slots(request) => Pending::Append(self.written(request)),
             Operation::Write => {
-                let behind = behind_by(request);
+                let (generation, behind) = behind_by(request);
                 let recording = self.recordings.last_mut().unwrap();
                 // It may be on the medium although it never comes back.
                 let members = behind.iter().copied().map(usize::from);
                 recording.behind.extend(members);
-                Pending::Superblock(behind)
+                Pending::Superblock(generation, behind)
             }
             Operation::Read => panic!("a recorder does not read"),
         };
@@ -283,7 +284,7 @@ impl History {
             Pending::Append(index) => {
                 matches!(self.appends[*index].kind, Kind::Data | Kind::Parity)
             }
-            Pending::Flush(_) | Pending::Superblock(_) => false,
+            Pending::Flush(_) | Pending::Superblock(..) => false,
         };
         let (member, is_data) = (request.target, is_data(what));
         for (other, other_is_data) in self.believed.values() {
@@ -332,8 +333,9 @@ impl History {
                     self.durable(index);
                 }
             }
-            Pending::Superblock(behind) => {
-                self.told_behind.insert(request.target, behind);
+            Pending::Superblock(generation, behind) => {
+                self.told_behind
+                    .insert(request.target, (generation, behind));
                 self.cover();
             }
             Pending::Flush(since) => {
@@ -393,7 +395,9 @@ impl History {
         let recording = self.recordings.last_mut().unwrap();
         let told = self.told_behind.iter();
         let told = told.filter(|(member, _)| !recording.failed.contains(member));
-        let behind: BTreeSet<u16> = told.flat_map(|(_, behind)| behind).copied().collect();
+        let newest = told.clone().map(|(_, (generation, _))| generation).max();
+        let told = told.filter(|(_, (generation, _))| Some(generation) == newest);
+        let behind: BTreeSet<u16> = told.flat_map(|(_, (_, behind))| behind).copied().collect();
         let appends = &self.appends;
         let helps = |index: &&usize| {
             let append = &appends[**index];
@@ -637,7 +641,7 @@ impl History {
     fn appends_in_flight(&self) -> HashSet<usize> {
         let in_flight = self.in_flight.values().filter_map(|what| match what {
             Pending::Append(index) => Some(*index),
-            Pending::Flush(_) | Pending::Superblock(_) => None,
+            Pending::Flush(_) | Pending::Superblock(..) => None,
         });
         in_flight.collect()
     }
@@ -804,11 +808,11 @@ impl History {
 }
 
 /// The members that a superblock says are behind.
-fn behind_by(request: &Request) -> BTreeSet<u16> {
+fn behind_by(request: &Request) -> (u64, BTreeSet<u16>) {
     let vectors = request.vectors.as_slice().iter();
     let block = vectors.map(Vector::bytes).collect::<Vec<_>>().concat();
     let superblock = Superblock::decode(&block).expect("it is a superblock");
-    superblock.behind
+    (superblock.generation, superblock.behind)
 }
 
 fn before_of(positions: &[Position], stream: u16) -> u64 {

@@ -1,5 +1,5 @@
-//! The superblocks of the members that are left say which ones are behind, before what those lack
-//! is told to be durable. After a power cut nothing else tells it from what the power cut took, if
+//! The superblocks of the members that work say which ones are behind, before what those lack is
+//! told to be durable. After a power cut nothing else tells it from what the power cut took, if
 //! they are there again.
 //!
 //! A member is behind when it has failed, and while it keeps what it was given for long. What waits
@@ -14,28 +14,24 @@ use crate::recorder::inlet::Inlet;
 use crate::recorder::member::{MemberState, MemberWriter};
 use crate::recorder::pinning::Renewing;
 
-/// A member that was slow is no longer behind when it has gone on as usual for so long.
-const CAUGHT_UP_NS: u64 = 10_000_000_000;
+/// A member that has caught up is not hedged again for so long: each time, the superblocks of all
+/// others are written twice.
+const HEDGE_AGAIN_NS: u64 = 10_000_000_000;
 
 impl<I: Inlet> RecordFeed<I> {
-    /// Looks after a member that stands still, or did so lately.
+    /// Hedges a member that stands still, until it has caught up.
     pub(super) fn hedge(&mut self, queue: usize, now: Timestamp) {
         let member = &self.members[queue];
         let stands_still = member.works() && (member.is_slow || self.stands_still(queue, now));
         let Some(protection) = &mut self.protection else {
             return;
         };
-        let stood_still_at = protection.slow.get_mut(&queue);
-        if stands_still {
-            match stood_still_at {
-                Some(at) => *at = now,
-                None => self.begin_hedge(queue, now),
-            }
-            return;
-        }
-        let has_gone_on = stood_still_at.is_some_and(|at| now.since_ns(*at) >= CAUGHT_UP_NS);
-        if has_gone_on && !protection.groups.owes(queue) {
+        let is_hedged = protection.slow.contains(&queue);
+        if stands_still && !is_hedged {
+            self.begin_hedge(queue, now);
+        } else if is_hedged && !stands_still && !protection.groups.owes(queue) {
             protection.slow.remove(&queue);
+            protection.caught_up.insert(queue, now);
             protection.groups.end_hedge(queue);
             self.note_behind();
         }
@@ -48,11 +44,19 @@ impl<I: Inlet> RecordFeed<I> {
         let Some(protection) = &mut self.protection else {
             return;
         };
-        if behind < protection.setup.parities {
-            protection.slow.insert(queue, now);
+        let caught_up_at = protection.caught_up.get(&queue);
+        let is_too_soon = caught_up_at.is_some_and(|at| now.since_ns(*at) < HEDGE_AGAIN_NS);
+        if behind < protection.setup.parities && !is_too_soon {
+            protection.slow.insert(queue);
             self.note_behind();
             self.hedge_in_groups(queue, now);
         }
+    }
+
+    /// Whether a member is hedged.
+    pub(super) fn is_hedged(&self, queue: usize) -> bool {
+        let protection = self.protection.as_ref();
+        protection.is_some_and(|one| one.slow.contains(&queue))
     }
 
     fn hedge_in_groups(&mut self, queue: usize, now: Timestamp) {
@@ -100,14 +104,12 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// The members that are behind, by their places in the table.
     fn behind(&self) -> BTreeSet<u16> {
-        let is_slow = |queue: &usize| {
-            let protection = self.protection.as_ref();
-            protection.is_some_and(|one| one.slow.contains_key(queue))
-        };
         let members = self.members.iter().enumerate();
         let behind = members.filter(|(queue, member)| {
-            let has_failed = member.state == MemberState::Failed;
-            has_failed || member.works() && is_slow(queue)
+            // One that was left out from the beginning was given nothing.
+            let was_given = member.previous != member.setup.previous;
+            let has_failed = member.state == MemberState::Failed && was_given;
+            has_failed || member.works() && self.is_hedged(*queue)
         });
         behind
             .map(|(_, member)| member.setup.superblock.member_index)
@@ -125,12 +127,17 @@ impl<I: Inlet> RecordFeed<I> {
         if behind.is_empty() || left.peek().is_none() {
             return true;
         }
-        let is_told = |member: &MemberWriter| behind.is_subset(&member.setup.superblock.behind);
+        // One that is being renewed may have a newer one already that does not say so.
+        let is_told = |member: &MemberWriter| {
+            member.renewing.is_none() && behind.is_subset(&member.setup.superblock.behind)
+        };
         let (told, others): (Vec<&MemberWriter>, Vec<&MemberWriter>) =
             left.partition(|member| is_told(member));
         let is_behind =
             |member: &&MemberWriter| behind.contains(&member.setup.superblock.member_index);
-        !told.is_empty() && others.iter().all(is_behind)
+        // What a slow one has is older, and does not count.
+        let is_waited_for = |member: &&MemberWriter| !is_behind(member) && !member.is_slow;
+        !told.is_empty() && !others.iter().any(is_waited_for)
     }
 
     /// Tells what was held back, as soon as that may be.

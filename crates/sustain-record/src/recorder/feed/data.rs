@@ -38,11 +38,14 @@ impl<I: Inlet> RecordFeed<I> {
         self.drop_what_is_done();
         let bytes = self.pending.front()?.append_bytes();
         // A member that does not answer gets nothing, unless there is no other.
-        let takes_slow = !self.members.iter().any(|member| member.is_ready_for(bytes));
+        let mut members = self.members.iter().enumerate();
+        let takes_slow =
+            !members.any(|(index, member)| member.is_ready_for(bytes) && !self.is_hedged(index));
         let candidates = self.members.iter().enumerate().map(|(index, member)| {
             let candidate = member.candidate(bytes, takes_slow);
             let is_open =
                 candidate.is_open && self.may_append(member) && self.may_join_group(index, now);
+            let is_open = is_open && (takes_slow || !self.is_hedged(index));
             ScatterCandidate {
                 is_open,
                 ..candidate

@@ -383,7 +383,7 @@ impl<I: Inlet> RecordFeed<I> {
     /// Why nothing can be pinned now.
     fn check_members(&self) -> Result<(), String> {
         self.check_ring()?;
-        for member in &self.members {
+        for (queue, member) in self.members.iter().enumerate() {
             let name = &member.setup.name;
             if !member.works() {
                 return Err(format!(
@@ -391,7 +391,7 @@ impl<I: Inlet> RecordFeed<I> {
                      anew when all members work"
                 ));
             }
-            if member.is_slow || !member.has_begun() {
+            if member.is_slow || self.is_hedged(queue) || !member.has_begun() {
                 return Err(format!(
                     "{name} does not answer, and a pin lies on all members: nothing was pinned. \
                      Ask again when `status` says that it is active"

@@ -82,7 +82,6 @@ impl<I: Inlet> RecordFeed<I> {
             // Nothing is in a group yet, so nothing follows for any.
             protection.groups.fail(queue);
         }
-        self.note_behind();
     }
 
     /// Looks after members that do not answer.
@@ -265,6 +264,10 @@ impl<I: Inlet> RecordFeed<I> {
             self.members[*queue].is_given_up = true;
         }
         self.note_behind();
+        // What one of them had is not told to be computable from another one.
+        if let Some(protection) = self.protection.as_mut().filter(|_| !slow.is_empty()) {
+            protection.groups.hold();
+        }
         for queue in &slow {
             if self.errors[*queue].is_none() {
                 self.errors[*queue] = Some(self.words_of_silence(*queue, now));

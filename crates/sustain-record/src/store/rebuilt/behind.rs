@@ -8,6 +8,7 @@ use sustain_document::setting::ONTO;
 
 use super::source_of;
 use crate::error::RecordError;
+use crate::format::Superblock;
 use crate::opening::{Opening, Recording, StreamExtent};
 use crate::rebuilt::{Crashed, FoundGroups, RebuiltMember, computed};
 use crate::store::{OpenMember, Store};
@@ -185,8 +186,8 @@ impl Store {
             lacking.any(|one| lacks_end(one) || lacks_beginning(one)) || recording.lacks_durable()
         };
         let is_behind = |member: &OpenMember| {
-            let superblock = &member.superblock;
-            superblock.behind.contains(&superblock.member_index)
+            let mut superblocks = self.members.iter().map(|member| &member.superblock);
+            superblocks.any(|one| one.behind.contains(&member.superblock.member_index))
         };
         there().any(|member| is_old(member) || is_behind(member)) || ended.any(lacks_any)
     }
@@ -196,10 +197,15 @@ impl Store {
         // Of one that only has copies, nothing was given to members that they could lack.
         let crashed = recordings.iter().filter(|recording| recording.is_crashed());
         let crashed = crashed.filter(|recording| recording.has_streams());
-        let behind = self.members.first().map(|member| &member.superblock.behind);
+        let superblocks = || self.members.iter().map(|member| &member.superblock);
+        let is_behind =
+            |own: &&Superblock| superblocks().any(|one| one.behind.contains(&own.member_index));
+        // A member was not behind before the recording that began when its superblock was written.
+        let behind = superblocks().filter(is_behind);
+        let behind = behind.map(|own| (own.member_index, own.recordings_begun));
         Crashed {
             recordings: crashed.map(|recording| recording.number).collect(),
-            behind: behind.cloned().unwrap_or_default(),
+            behind: behind.collect(),
         }
     }
 }

@@ -436,7 +436,7 @@ impl<'a> SlotCopy<'a> {
         let is_over = !may_go_on || !is_between && self.parity.bytes_of(recording) == 0;
         let end_bytes = draft.end_bytes();
         if is_over
-            && !draft.is_empty()
+            && (!draft.is_empty() || self.is_open(recording))
             && !has_end(draft)
             && !self.add_end_at(draft, recording, end_bytes)?
         {

@@ -7,7 +7,7 @@ use super::copy::SlotCopy;
 use super::draft::{APPEND_BYTES_MIN, SlotDraft};
 use super::known_next::KnownNext;
 use crate::error::RecordError;
-use crate::format::{AppendPlace, BLOCK_BYTES};
+use crate::format::{AppendPlace, BLOCK_BYTES, Kind};
 
 impl SlotCopy<'_> {
     /// What comes next behind a slot, if anything is known. `next` is the slot behind it, as far as
@@ -92,6 +92,13 @@ impl SlotCopy<'_> {
         left > needed.sum()
     }
 
+    /// Whether what was written last is of this recording, and not its end mark. That comes in a
+    /// slot of its own where parity that was to come there could not be made.
+    pub(super) fn is_open(&self, recording: u32) -> bool {
+        let last = self.last.as_ref();
+        last.is_some_and(|last| last.recording == recording && last.kind != Kind::End)
+    }
+
     /// The recordings behind this one that the member has nothing of so far, in their order, up to
     /// what is known to come next.
     pub(super) fn waiting(
@@ -101,8 +108,9 @@ impl SlotCopy<'_> {
     ) -> impl Iterator<Item = u32> + '_ {
         let from = behind.map_or(0, |behind| behind.saturating_add(1));
         let before = next.map_or(u32::MAX, |next| next.recording).max(from);
-        // It may have been added to the store later, and a ring has overwritten the oldest ones.
-        let had_all = !self.has_gone_round && (behind.is_some() || next.is_some());
+        // A ring has overwritten the oldest ones. What was added to the store later may have those
+        // before that, too: they have no bytes of it.
+        let had_all = !self.has_gone_round;
         let started = self.started.range(from..before).copied();
         started.filter(move |one| had_all || self.parity.bytes_of(*one) > 0)
     }

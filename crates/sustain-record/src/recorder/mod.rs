@@ -30,6 +30,7 @@ mod parity;
 mod pinning;
 mod recorded;
 mod recording;
+mod renewing;
 mod room;
 mod scatter;
 mod share;

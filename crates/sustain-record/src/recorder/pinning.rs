@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::format::Superblock;
-
 /// A wish of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PinWish {
@@ -112,17 +110,6 @@ impl Desk {
 
 fn over() -> String {
     "the recording has ended, or ends now, and nothing was pinned or freed".to_owned()
-}
-
-/// A superblock that is being written to its member, one copy after the other.
-#[derive(Debug)]
-pub(super) struct Renewing {
-    pub(super) superblock: Superblock,
-    /// How many copies are durable.
-    pub(super) copies: usize,
-    pub(super) is_in_flight: bool,
-    /// The copy in flight is of the table before this one, and none of these.
-    pub(super) is_outdated: bool,
 }
 
 /// What the table of pins is being changed for.

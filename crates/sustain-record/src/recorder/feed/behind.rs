@@ -12,7 +12,6 @@ use sustain_disk::clock::Timestamp;
 use super::RecordFeed;
 use crate::recorder::inlet::Inlet;
 use crate::recorder::member::{MemberState, MemberWriter};
-use crate::recorder::pinning::Renewing;
 
 /// A member that has caught up is not hedged again for so long: each time, the superblocks of all
 /// others are written twice.
@@ -26,11 +25,10 @@ impl<I: Inlet> RecordFeed<I> {
         let Some(protection) = &mut self.protection else {
             return;
         };
-        let is_hedged = protection.slow.contains(&queue);
+        let is_hedged = protection.groups.is_hedged(queue);
         if stands_still && !is_hedged {
             self.begin_hedge(queue, now);
         } else if is_hedged && !stands_still && !protection.groups.owes(queue) {
-            protection.slow.remove(&queue);
             protection.caught_up.insert(queue, now);
             protection.groups.end_hedge(queue);
             self.note_behind();
@@ -47,23 +45,18 @@ impl<I: Inlet> RecordFeed<I> {
         let caught_up_at = protection.caught_up.get(&queue);
         let is_too_soon = caught_up_at.is_some_and(|at| now.since_ns(*at) < HEDGE_AGAIN_NS);
         if behind < protection.setup.parities && !is_too_soon {
-            protection.slow.insert(queue);
+            // Until the superblocks say so.
+            protection.groups.hold();
+            let changes = protection.groups.hedge(queue);
+            self.take_changes(changes, now);
             self.note_behind();
-            self.hedge_in_groups(queue, now);
         }
     }
 
     /// Whether a member is hedged.
     pub(super) fn is_hedged(&self, queue: usize) -> bool {
         let protection = self.protection.as_ref();
-        protection.is_some_and(|one| one.slow.contains(&queue))
-    }
-
-    fn hedge_in_groups(&mut self, queue: usize, now: Timestamp) {
-        if let Some(protection) = &mut self.protection {
-            let changes = protection.groups.hedge(queue);
-            self.take_changes(changes, now);
-        }
+        protection.is_some_and(|one| one.groups.is_hedged(queue))
     }
 
     /// Begins to write superblocks that say which members are behind, beside those that were so
@@ -78,24 +71,17 @@ impl<I: Inlet> RecordFeed<I> {
             .map(|member| member.setup.superblock.member_index)
             .collect();
         let members = self.members.iter_mut();
-        for member in members.filter(|one| one.is_told_who_is_behind()) {
+        for member in members.filter(|one| one.is_to_tell_who_is_behind()) {
             let mut superblock = member.superblock_to_be().clone();
             let before = superblock.behind.intersection(&left_alone);
             let behind: BTreeSet<u16> = before.chain(&behind).copied().collect();
             if superblock.behind == behind {
                 continue;
             }
-            superblock.generation = superblock.generation.saturating_add(1);
             superblock.behind = behind;
-            let is_in_flight = member.renewing.as_ref().is_some_and(|one| one.is_in_flight);
-            member.renewing = Some(Renewing {
-                superblock,
-                copies: 0,
-                is_in_flight,
-                is_outdated: is_in_flight,
-            });
+            member.renew_superblock(superblock);
         }
-        let is_told = self.is_told_who_is_behind();
+        let is_told = self.do_all_tell_who_is_behind();
         if let Some(protection) = self.protection.as_mut().filter(|_| !is_told) {
             protection.groups.hold();
         }
@@ -118,11 +104,11 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// Whether the superblocks of all members that answer, and of one at least, say who is behind.
     /// If none is left, none can.
-    fn is_told_who_is_behind(&self) -> bool {
+    fn do_all_tell_who_is_behind(&self) -> bool {
         let behind = self.behind();
         let members = self.members.iter();
         let mut left = members
-            .filter(|member| member.is_told_who_is_behind())
+            .filter(|member| member.is_to_tell_who_is_behind())
             .peekable();
         if behind.is_empty() || left.peek().is_none() {
             return true;
@@ -146,7 +132,7 @@ impl<I: Inlet> RecordFeed<I> {
             .protection
             .as_ref()
             .is_some_and(|one| one.groups.is_held());
-        if !is_held || !self.is_told_who_is_behind() {
+        if !is_held || !self.do_all_tell_who_is_behind() {
             return;
         }
         if let Some(protection) = &mut self.protection {
@@ -159,7 +145,7 @@ impl<I: Inlet> RecordFeed<I> {
 impl MemberWriter {
     /// Whether its superblock is to say who is behind: it is written at all, and its end mark is
     /// not there yet.
-    fn is_told_who_is_behind(&self) -> bool {
+    fn is_to_tell_who_is_behind(&self) -> bool {
         self.works() && !self.setup.is_left_alone
     }
 }

@@ -45,6 +45,7 @@ mod settle;
 mod setup;
 mod slow;
 mod standing;
+mod superblocks;
 
 pub(super) use duty::{start_bytes_max, start_room_bytes};
 use memory::FeedMemory;

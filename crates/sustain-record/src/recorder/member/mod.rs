@@ -111,7 +111,7 @@ pub(super) struct MemberWriter {
     /// The order in which its slots are written, as its superblock on the member tells.
     course: SlotCourse,
     /// The superblock that is being written.
-    pub(super) renewing: Option<super::pinning::Renewing>,
+    pub(super) renewing: Option<super::renewing::Renewing>,
     /// The slots that pins have left out since the recording began.
     slots_left_out: u64,
     /// Bytes kept free for the last accounts and the end mark.

@@ -10,7 +10,7 @@ mod groups;
 mod sums;
 mod width;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use sustain_disk::clock::Timestamp;
 use sustain_disk::error::Error;
@@ -107,8 +107,6 @@ pub(in crate::recorder) struct Protection {
     pub(in crate::recorder) harmed: BTreeMap<usize, HarmedMember>,
     /// Appends whose members have failed before a flush, and that may be covered all the same.
     pub(in crate::recorder) uncertain: BTreeMap<u64, Unflushed>,
-    /// Members that keep what they were given for long, and are hedged.
-    pub(in crate::recorder) slow: BTreeSet<usize>,
     /// When members that were hedged had caught up last.
     pub(in crate::recorder) caught_up: BTreeMap<usize, Timestamp>,
     /// How far each stream is protected.
@@ -132,7 +130,6 @@ impl Protection {
             stretches: BTreeMap::new(),
             harmed: BTreeMap::new(),
             uncertain: BTreeMap::new(),
-            slow: BTreeSet::new(),
             caught_up: BTreeMap::new(),
             ledgers: vec![Ledger::default(); streams],
         }

@@ -1,7 +1,7 @@
 //! The members of a store that are missing, where parity protects what they had: they are added to
 //! the members that are there, to be read through these.
 
-mod behind;
+mod lacking_members;
 
 use std::sync::Arc;
 

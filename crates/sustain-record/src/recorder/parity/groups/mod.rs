@@ -250,6 +250,11 @@ impl Groups {
         self.hedged.remove(&member);
     }
 
+    /// Whether a member is hedged.
+    pub(in crate::recorder) fn is_hedged(&self, member: usize) -> bool {
+        self.hedged.contains(&member)
+    }
+
     /// Tells nothing but what is lost until it is released.
     pub(in crate::recorder) fn hold(&mut self) {
         self.is_held = true;

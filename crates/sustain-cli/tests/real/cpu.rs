@@ -39,7 +39,7 @@ fn assert_is_the_processes(told_s: f64, counted_s: f64) {
 fn a_measurement_tells_what_the_system_counted() {
     let place = Place::new();
     // New bytes are made by the CPU: the work of which the figure is.
-    let work = ["--bytes", "200MB", "--data", "rewritten", "--no-confirm"];
+    let work = ["--bytes", "2GB", "--data", "rewritten", "--no-confirm"];
     let flags = [&["measure", "null:"], &work[..], &["--json", "run.json"]].concat();
     let counted_s = cpu_seconds_of(&place, &flags);
     let result: Value = json_of(&place.read("run.json"));

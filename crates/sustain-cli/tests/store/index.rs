@@ -1,11 +1,10 @@
 //! The index of frames, by `extract --index` and `list --frames`: each line is true of the bytes on
 //! the device.
 
-use std::io::Read;
 use std::process::Stdio;
 
 use crate::recorded::{self, ARRIVAL_NS, End, Offered, Stream, content, extract};
-use crate::support::Place;
+use crate::support::{Place, ran};
 
 const HEADER: &str = "frame,frames,time,length_bytes,stream_offset_bytes,member,\
                       device_offset_bytes,adjacent_bytes,state";
@@ -204,11 +203,6 @@ fn an_index_that_cannot_be_written_is_told() {
         .spawn()
         .unwrap();
     drop(listing.stdout.take());
-    let mut words = String::new();
-    let mut stderr = listing.stderr.take().unwrap();
-    stderr.read_to_string(&mut words).unwrap();
-    assert_eq!(
-        (listing.wait().unwrap().code(), words.as_str()),
-        (Some(1), "")
-    );
+    let listed = ran(listing.wait_with_output().unwrap()).expect(1);
+    assert_eq!(listed.stderr, "");
 }

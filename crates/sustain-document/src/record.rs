@@ -287,7 +287,8 @@ pub struct TotalResult {
     pub wall_clock_bytes_per_s: f64,
     /// The same figure, because all members are active to the end.
     pub all_active_bytes_per_s: f64,
-    /// CPU time of this process per 10^9 bytes.
+    /// CPU time of this process per 10^9 bytes of the streams that were recorded: parity and
+    /// descriptors are not among them.
     pub cpu_seconds_per_gb: f64,
     /// CPU time of this process in all, from opening the store to closing it; 0 in older results.
     #[serde(default)]

@@ -24,7 +24,8 @@ pub struct RepairDocument {
     pub lost: RepairedAppends,
     /// Bytes of streams that should be on a member and are on none now, as far as that shows
     /// without reading all: they were in no group, or too much of that is lost. If there are any,
-    /// the exit code is 1. null while members are missing still.
+    /// the exit code is 1. Rings that have overwritten something do not count: a note says how much
+    /// may be missing of them. null while members are missing still.
     pub missing_bytes: Option<u64>,
     /// Groups of appends that lack parity still, because no place was left for it.
     pub unprotected_groups: u64,

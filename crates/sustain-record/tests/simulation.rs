@@ -120,6 +120,12 @@ const FAILURES_BEFORE_CUTS: Family = Family {
     plan_of: Plan::of_failures_before_cuts,
     replay: "one_seed_of_failures_before_cuts",
 };
+const PINS_WITH_PARITY: Family = Family {
+    usual: 150,
+    all: 500,
+    plan_of: Plan::of_pins_with_parity,
+    replay: "one_seed_of_pins_with_parity",
+};
 const PINS_THAT_ARE_CUT: Family = Family {
     usual: 200,
     all: 300,
@@ -183,12 +189,22 @@ const PARITY_THAT_FAILED: [u64; 65] = [
 ];
 
 /// The same where members are added.
-const ADDITIONS_THAT_FAILED: [u64; 3] = [750_040, 760_225, 760_365];
+const ADDITIONS_THAT_FAILED: [u64; 4] = [750_040, 760_225, 760_365, 950_347];
 
 /// The same where members are retired.
-const RETIREMENTS_THAT_FAILED: [u64; 16] = [
-    166, 267, 289, 515, 518, 539, 545, 583, 638, 1169, 1223, 1339, 1521, 1559, 1647, 3433,
+const RETIREMENTS_THAT_FAILED: [u64; 21] = [
+    166, 267, 289, 515, 518, 539, 545, 583, 638, 1169, 1223, 1339, 1521, 1559, 1647, 3433, 7209,
+    11_211, 11_695, 1_000_526, 1_003_122,
 ];
+
+/// The same with parity on many members.
+const PARITY_ON_MANY_THAT_FAILED: [u64; 1] = [870_200];
+
+/// The same where parity protects pins.
+const PINS_WITH_PARITY_THAT_FAILED: [u64; 3] = [1_000_140, 1_002_391, 1_010_072];
+
+/// The same where power fails after members have failed.
+const FAILURES_BEFORE_CUTS_THAT_FAILED: [u64; 5] = [794, 828, 1185, 1238, 1_005_665];
 
 /// No seed takes nearly so long: whoever does hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -249,6 +265,12 @@ fn seeds_hold_the_promise_where_members_are_retired() {
     hold(&RETIREMENTS, 0..RETIREMENTS.usual);
 }
 
+/// Rings that parity protects, of which stretches are pinned.
+#[test]
+fn seeds_hold_the_promise_where_parity_protects_pins() {
+    hold(&PINS_WITH_PARITY, 0..PINS_WITH_PARITY.usual);
+}
+
 /// Rings of which stretches are pinned, and the power fails while the tables of pins are written.
 #[test]
 fn seeds_hold_the_promise_where_power_fails_while_pins_change() {
@@ -274,6 +296,7 @@ fn the_rest_of_the_seeds_holds_it_too() {
         ADDITIONS,
         RETIREMENTS,
         FAILURES_BEFORE_CUTS,
+        PINS_WITH_PARITY,
         PINS_THAT_ARE_CUT,
     ];
     for family in families {
@@ -329,6 +352,15 @@ fn seeds_that_once_failed_hold_it_too() {
     }
     for seed in RETIREMENTS_THAT_FAILED {
         run(&Plan::of_retirements(seed), false);
+    }
+    for seed in PARITY_ON_MANY_THAT_FAILED {
+        run(&Plan::of_parity_on_many(seed), false);
+    }
+    for seed in PINS_WITH_PARITY_THAT_FAILED {
+        run(&Plan::of_pins_with_parity(seed), false);
+    }
+    for seed in FAILURES_BEFORE_CUTS_THAT_FAILED {
+        run(&Plan::of_failures_before_cuts(seed), false);
     }
 }
 
@@ -386,6 +418,13 @@ fn one_seed_of_splits() {
 #[ignore = "replays the seed that SUSTAIN_SEED names"]
 fn one_seed_of_pins() {
     replay(Plan::of_pins);
+}
+
+/// The same where parity protects pins.
+#[test]
+#[ignore = "replays the seed that SUSTAIN_SEED names"]
+fn one_seed_of_pins_with_parity() {
+    replay(Plan::of_pins_with_parity);
 }
 
 /// The same where power fails while pins change.

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use sample::recording::{standing, troubled, whole};
 use sustain_document::record::{RecordVerdicts, RecordingEnd};
 use sustain_document::system::KernelMessage;
-use sustain_record::recorder::{LimitedBy, MemberState, PinsStanding};
+use sustain_record::recorder::{LimitedBy, MemberState, PinsStanding, RecordingProgress};
 use sustain_record::verdicts::decide;
 use sustain_report::terminal::{
     LiveKind, RecordRates, RecordView, record_line, record_sentence, record_summary,
@@ -356,4 +356,29 @@ fn a_recording_is_told_by_its_verdicts_and_an_older_one_is_decided_by_the_same_r
     CPU time: 0.591 s per GB
     12.0 MB of the 12.0 GB offered were LOST; 12.0 GB were recorded in 40.2 s (298 MB/s). /dev/sdc failed. 99.9 % of the appends were durable within 2.64 s. Data waited for the members 17 % of the time. The recording ended after the time asked for.
     ");
+}
+
+/// A group has one append on a member, so the largest one cannot be filled without the others.
+#[test]
+fn free_space_that_parity_cannot_use_does_not_count() {
+    let mut standing = standing();
+    let others = standing.members.len() as u64 - 1;
+    for (index, member) in standing.members.iter_mut().enumerate() {
+        member.state = MemberState::Active;
+        member.free_bytes = Some(if index == 0 { 5000 } else { 100 });
+    }
+    assert_eq!(standing.usable_free_bytes(), Some(5000 + others * 100));
+    standing.parities = 1;
+    assert_eq!(standing.usable_free_bytes(), Some(100 + others * 100));
+    let others_are = |standing: &mut RecordingProgress, state| {
+        let others = standing.members[1..].iter_mut();
+        others.for_each(|member| member.state = state);
+    };
+    others_are(&mut standing, MemberState::Full);
+    assert_eq!(standing.usable_free_bytes(), Some(0));
+    // Where too few members are left, recording goes on without parity.
+    others_are(&mut standing, MemberState::Failed);
+    assert_eq!(standing.usable_free_bytes(), Some(5000));
+    standing.members[0].free_bytes = None;
+    assert_eq!(standing.usable_free_bytes(), None);
 }

@@ -3,15 +3,17 @@
 use anyhow::anyhow;
 use sustain::Stop;
 use sustain::disk::clock::{Clock, Timestamp};
+use sustain::disk::units::Size;
 use sustain::host::Roots;
 use sustain::record::RecordError;
 use sustain::record::document::{repair_document, spread_document};
+use sustain::record::opening::Recording;
 use sustain::record::repair::{RecordingBeside, Repair, RepairEvent, Repaired, SETTLED_AFTER_NS};
 use sustain::record::store::{Mode, Onto, Store};
 use sustain::report::terminal::{repair_text, retire_text};
 
 use super::progress::ProgressLine;
-use super::retire::retire;
+use super::retire::{rehearse, retire};
 use super::{output, stores};
 use crate::exit::Exit;
 use crate::flags::repair::RepairFlags;
@@ -42,11 +44,16 @@ pub(crate) fn run(flags: &RepairFlags) -> anyhow::Result<Exit> {
     rebuilding.progress.finish();
     let (store, repaired) = rebuilt?;
     let elapsed_s = Clock::Real.now().since_ns(begun_at) as f64 / 1e9;
-    let missing_bytes = match repaired.still_missing.is_empty() {
-        true => Some(missing_bytes(&all)?),
+    let missing = match repaired.still_missing.is_empty() {
+        true => Some(MissingBytes::of_store(&all)?),
         false => None,
     };
+    let missing_bytes = missing.as_ref().map(|missing| missing.certain_bytes);
     let mut notes = rebuilding.notes;
+    if let Some(note) = missing.and_then(MissingBytes::note_of_rings) {
+        super::say(&format!("note: {note}"));
+        notes.push(note);
+    }
     for number in &repaired.unseen_recordings {
         let note = format!(
             "recording {number} was begun, and nothing of it is on the other members: what was \
@@ -85,7 +92,11 @@ fn spread(flags: &RepairFlags) -> anyhow::Result<Exit> {
         );
         return Err(UsageError(why).into());
     }
-    let (retired, exit) = retire(&flags.members, read, (lost.index, flags.accept_loss))?;
+    let lost = (lost.index, flags.accept_loss);
+    if flags.dry_run {
+        return rehearse(&flags.members, read, lost);
+    }
+    let (retired, exit) = retire(&flags.members, read, lost)?;
     let document = spread_document(&retired);
     let text = retire_text(&retired, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;
@@ -223,9 +234,40 @@ impl Rebuilding<'_> {
 }
 
 /// What the recordings of a store lack on all its members.
-fn missing_bytes(members: &[String]) -> anyhow::Result<u64> {
-    let mut store = Store::open(members, Mode::Read, &Roots::default())?;
-    let recordings = store.recordings()?;
-    let streams = recordings.iter().flat_map(|recording| &recording.streams);
-    Ok(streams.map(|stream| stream.hole_bytes).sum())
+struct MissingBytes {
+    /// Bytes that are on none of them.
+    certain_bytes: u64,
+    /// The most that may be missing of rings that have overwritten something. What a member that
+    /// was rebuilt had before counts, too, although the ring may have passed it.
+    of_rings_bytes: u64,
+}
+
+impl MissingBytes {
+    fn of_store(members: &[String]) -> anyhow::Result<MissingBytes> {
+        let mut store = Store::open(members, Mode::Read, &Roots::default())?;
+        let recordings = store.recordings()?;
+        let has_overwritten = |recording: &&Recording| {
+            let mut extents = recording.per_member.iter().flatten();
+            recording.ring && extents.any(|extent| extent.is_overwritten)
+        };
+        let (of_rings, others): (Vec<_>, Vec<_>) = recordings.iter().partition(has_overwritten);
+        let missing = |recordings: Vec<&Recording>| {
+            let streams = recordings.into_iter().flat_map(|one| &one.streams);
+            streams.map(|stream| stream.hole_bytes).sum()
+        };
+        Ok(MissingBytes {
+            certain_bytes: missing(others),
+            of_rings_bytes: missing(of_rings),
+        })
+    }
+
+    fn note_of_rings(self) -> Option<String> {
+        (self.of_rings_bytes > 0).then(|| {
+            format!(
+                "of what is left of the ring, up to {} may be on none of the members, unless the \
+                 ring had overwritten it: `sustain verify` reads it all and tells",
+                Size(self.of_rings_bytes)
+            )
+        })
+    }
 }

@@ -5,9 +5,11 @@ use std::path::Path;
 
 use sustain::Stop;
 use sustain::disk::clock::Clock;
+use sustain::disk::units::Size;
 use sustain::document::retire::RetireDocument;
 use sustain::host::Roots;
 use sustain::record::document::retire_document;
+use sustain::record::retire::RehearsedRetirement;
 use sustain::record::store::{Mode, Store};
 use sustain::report::terminal::retire_text;
 
@@ -26,10 +28,66 @@ pub(crate) fn run(flags: &RetireFlags) -> anyhow::Result<Exit> {
     stores::check_result(flags.json.as_deref(), &members)?;
     let read = stores::open(&members, Mode::Read)?;
     let member = read.member_named(&flags.member)?;
+    if flags.dry_run {
+        return rehearse(&members, read, (member, flags.accept_loss));
+    }
     let (document, exit) = retire(&members, read, (member, flags.accept_loss))?;
     let text = retire_text(&document, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;
     Ok(exit)
+}
+
+/// Says what would be copied, and writes nothing.
+pub(super) fn rehearse(
+    members: &[String],
+    mut read: Store,
+    (member, accept_loss): (usize, bool),
+) -> anyhow::Result<Exit> {
+    let stop = Stop::default();
+    interrupt::watch(&stop, super::say)?;
+    let recordings = read.recordings()?;
+    let store = Store::open_to_retire(members, member, &Roots::default())?;
+    let slot_bytes = u64::from(store.slot_bytes);
+    let mut progress = ProgressLine::new("reading");
+    let rehearsed = store.rehearse_retirement(
+        (&read, &recordings),
+        (member, accept_loss),
+        &stop,
+        // Nothing is read for a second time.
+        &mut |done, all| progress.update(done * slot_bytes, Some(all / 2 * slot_bytes)),
+    );
+    progress.finish();
+    let rehearsed = rehearsed?;
+    for note in &rehearsed.unknown {
+        super::say(&format!("note: {note}"));
+    }
+    let name = format!("member {}", member + 1);
+    let words = output::prose(&rehearsal_words(&name, &rehearsed));
+    output::write(Path::new("-"), &words)?;
+    Ok(Exit::Done)
+}
+
+fn rehearsal_words(name: &str, rehearsed: &RehearsedRetirement) -> String {
+    let copies = match rehearsed.appends {
+        0 => format!("{name} has nothing to copy"),
+        appends => format!(
+            "{appends} appends of {name} would be on the other members, in copies of {}, of {} \
+             that are free there",
+            Size(rehearsed.copies_bytes),
+            Size(rehearsed.free_bytes)
+        ),
+    };
+    let lost = match rehearsed.lost_bytes {
+        0 => String::new(),
+        bytes => format!(
+            " {} can neither be read nor computed, and would be lost.",
+            Size(bytes)
+        ),
+    };
+    format!(
+        "dry run: {copies}.{lost} Then it would be retired: left out of all commands from then on, \
+         also if it comes back. Nothing was written."
+    )
 }
 
 /// Retires a member of a store that is open for reading, by its place in the table.

@@ -296,6 +296,7 @@ mod tests {
             time_s,
             streams: Vec::new(),
             members: Vec::new(),
+            parities: 0,
             buffer_fill: 0.0,
             longest_write_ns: 0,
             is_longest_write_under_way: false,

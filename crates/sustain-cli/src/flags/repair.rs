@@ -18,7 +18,8 @@ Examples:
       lacks or what is damaged there is put back, and all else on it stays.
   sustain repair /data1 /data2 /data4
       There is no new disk: what the lost member had is copied to the others, where they have room,
-      and the store goes on without it, as after `sustain retire`.
+      and the store goes on without it, as after `sustain retire`. It does not come back: use
+      --dry-run first, or --onto if the disk may return.
 
 To replace a member that still works, leave it out. The members that are there are only read. If
 the command is interrupted, the same command goes on where it ended. Beside a recording that goes on
@@ -60,6 +61,10 @@ pub(crate) struct RepairFlags {
     #[arg(help_heading = group::SAFETY, hide_short_help = true)]
     #[arg(long)]
     pub(crate) accept_loss: bool,
+    /// Only say what would be copied to the others without a new member, and whether there is room.
+    #[arg(help_heading = group::SAFETY)]
+    #[arg(long, conflicts_with_all = ["onto", "json"])]
+    pub(crate) dry_run: bool,
     /// Write the result as JSON to this file; - is standard output.
     #[arg(help_heading = group::OUTPUT)]
     #[arg(long, value_name = "FILE")]

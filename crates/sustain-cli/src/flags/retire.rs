@@ -47,6 +47,10 @@ pub(crate) struct RetireFlags {
     #[arg(help_heading = group::SAFETY, hide_short_help = true)]
     #[arg(long)]
     pub(crate) accept_loss: bool,
+    /// Only say what would be copied, and whether there is room. Everything is read for that once.
+    #[arg(help_heading = group::SAFETY)]
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) dry_run: bool,
     /// Write the result as JSON to this file; - is standard output.
     #[arg(help_heading = group::OUTPUT)]
     #[arg(long, value_name = "FILE")]

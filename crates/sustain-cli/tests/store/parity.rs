@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sustain::record::Mode;
+use sustain::record::format::{Descriptor, Kind};
 use sustain::{RecordOptions, Recorder, Roots, Store};
 
 use crate::recorded::{AT_MOST, content, document};
@@ -141,11 +142,11 @@ fn begun(place: &Place, arguments: &[&str]) -> (Child, ChildStdin) {
     (recorder, source)
 }
 
-/// Whether a member has an append there in its first slot, of 1 MiB.
-fn has_append(place: &Place, name: &str, slot_offset_bytes: u64) -> bool {
+/// Whether a member has an append so far behind the beginning of its first slot, with slots of 1 MiB.
+fn has_append(place: &Place, name: &str, offset_bytes: u64) -> bool {
     let mut magic = [0; 8];
     let file = File::open(place.path(name)).unwrap();
-    let read = file.read_exact_at(&mut magic, (1 << 20) + slot_offset_bytes);
+    let read = file.read_exact_at(&mut magic, (1 << 20) + offset_bytes);
     read.is_ok() && magic == *b"SUSTAPND"
 }
 
@@ -177,10 +178,12 @@ fn a_member_is_rebuilt_beside_a_recording_and_complete_when_that_has_ended() {
     let content = content(30_000_000);
     let status = [&["--status", "status"], &MEMBERS[..]].concat();
     let (mut recorder, mut source) = begun(&place, &status);
-    // Something is to be rebuilt: more than the start, which takes 8 KiB.
+    // Something is to be rebuilt: more than the start, which takes 8 KiB. A long append does not
+    // fit behind it, and begins the next slot.
+    let has_more = || [8 << 10, 1 << 20].map(|at| has_append(&place, "c", at));
     let mut pieces = content.chunks(500_000);
     let mut sent_bytes = 0;
-    while !(0..50_000).any(|_| has_append(&place, "c", 8 << 10)) {
+    while !(0..50_000).any(|_| has_more().contains(&true)) {
         let piece = pieces.next().unwrap();
         source.write_all(piece).unwrap();
         sent_bytes += piece.len() as u64;
@@ -279,11 +282,10 @@ fn cut_off(round: usize, members: &[&'static str], parities: usize) {
         repair(&place, &there, name);
         there.push(*name);
     }
-    place.run(&[&["verify"], members].concat()).expect(0);
-    // What came when a single member was left has no parity.
-    if members.len() - parities < 2 {
-        return;
-    }
+    // What came when a single member was left has its parity now.
+    let verified = place.run(&[&["verify"], members].concat()).expect(0);
+    let told = unwrapped(&verified.stdout);
+    assert!(told.contains(": all of it"), "{what}: {told}");
     let others = (0..members.len() - parities).map(|more| members[(first + more) % members.len()]);
     let others: Vec<&str> = others.collect();
     assert!(
@@ -497,6 +499,37 @@ fn scrub_puts_back_byte_for_byte_what_is_damaged_on_several_members() {
     assert!(told.contains("the store has no parity"), "{told}");
 }
 
+/// Where a block of another member is damaged, the rest of the append that is computed from it can
+/// be read before a repair, and after it.
+#[test]
+fn what_can_be_computed_in_part_is_rebuilt_in_part() {
+    let place = Place::new();
+    create(&place, [40; 4], "1");
+    fs::write(place.path("in"), content(50_000_000)).unwrap();
+    let record = [&["record", "--from", "in"], &MEMBERS[..]].concat();
+    place.run(&record).expect(0);
+    for slot in 3..9 {
+        damage(&place, "a", (slot << 20) + 700_000, 1);
+    }
+    let there = without(&["b"]);
+    let rest_of = |members: &[&str]| {
+        let _ = fs::remove_file(place.path("out"));
+        let flags = ["--holes", "skip", "-o", "out"];
+        place
+            .run(&[&["extract"], members, &flags].concat())
+            .expect(0);
+        fs::read(place.path("out")).unwrap()
+    };
+    let before = rest_of(&there);
+    assert!(before.len() < 50_000_000 && before.len() > 48_000_000);
+    fs::remove_file(place.path("b")).unwrap();
+    let flags = ["--onto", "b", "--same-disk"];
+    place
+        .run(&[&["repair"], &there[..], &flags].concat())
+        .expect(1);
+    assert!(rest_of(&MEMBERS) == before, "it is less");
+}
+
 #[test]
 fn what_no_parity_protected_is_told_after_a_repair() {
     let place = Place::new();
@@ -630,4 +663,79 @@ fn parity_that_protects_nothing_is_refused() {
     place.run(&create).expect(0);
     let told = place.refusal(&["record", "a", "b", "--parity", "2"]);
     assert!(told.contains("use --parity 1"), "{told}");
+}
+
+/// Nothing else of a slot is left where its only append has lost its first block.
+#[test]
+fn scrub_puts_back_what_was_alone_in_its_slot() {
+    let place = Place::new();
+    create_on(&place, &["a", "b", "c"], &[40, 40, 40], "1");
+    fs::write(place.path("in"), content(20_000_000)).unwrap();
+    place
+        .run(&["record", "--from", "in", "a", "b", "c"])
+        .expect(0);
+    // With slots of 1 MiB each has one append. The first slot begins with the start.
+    let mut tried = 0;
+    for name in ["a", "b", "c"] {
+        let bytes = || fs::read(place.path(name)).unwrap();
+        let before = bytes();
+        let is_data = |slot: &usize| {
+            let block = &before[slot << 20..(slot << 20) + 4096];
+            Descriptor::decode(block).is_ok_and(|(found, _)| found.kind == Kind::Data)
+        };
+        for slot in (3..8).filter(is_data) {
+            damage(&place, name, (slot as u64) << 20, 4096);
+            place.run(&["scrub", "a", "b", "c"]).expect(0);
+            assert!(bytes() == before, "slot {slot} of {name}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 3);
+}
+
+#[test]
+fn repair_destroys_nothing_but_the_new_member() {
+    let place = Place::new();
+    create_on(&place, &["a", "b", "c"], &[40, 40, 40], "1");
+    fs::write(place.path("in"), content(5_000_000)).unwrap();
+    place
+        .run(&["record", "--from", "in", "a", "b", "c"])
+        .expect(0);
+    let repair = [
+        "repair",
+        "a",
+        "b",
+        "--onto",
+        "c",
+        "--same-disk",
+        "--destroy",
+        "a",
+    ];
+    let told = unwrapped(&place.refusal(&repair));
+    assert!(told.contains("names none of the targets"), "{told}");
+}
+
+#[test]
+fn a_store_on_which_nothing_more_can_be_protected_is_full() {
+    let place = Place::new();
+    create(&place, [24; 4], "1");
+    let test = ["--from", "test:200MB/s", "--bytes", "200MB", "--json", "r"];
+    let record = [&["record"], &MEMBERS[..], &test].concat();
+    place.run(&record).expect(1);
+    let result = json_of(&place.read("r"));
+    assert_eq!(result["ended"], "full");
+    // Slots are left, which are kept for parity. What comes stays with its source.
+    let listed = document(&place, 0, &[&["list"], &MEMBERS[..]].concat());
+    let full = "is full, so nothing was read or recorded";
+    place.run(&record).expect(2).says(full);
+    let rehearsal = [&["record"], &MEMBERS[..], &test[..4], &["--dry-run"]].concat();
+    place.run(&rehearsal).expect(2).says(full);
+    assert_eq!(
+        document(&place, 0, &[&["list"], &MEMBERS[..]].concat()),
+        listed
+    );
+    let ring = ["--ring", "--from", "test:20MB/s", "--bytes", "2MB"];
+    place
+        .run(&[&["record"], &MEMBERS[..], &ring].concat())
+        .expect(0);
 }

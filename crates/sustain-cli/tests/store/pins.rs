@@ -483,3 +483,37 @@ fn recover_leaves_alone_what_a_pin_keeps() {
     let again = document(&place, 0, &["recover", "a", "b"]);
     assert_eq!(again["recording"], serde_json::Value::Null, "{again}");
 }
+
+#[test]
+fn what_a_pin_keeps_is_whole_without_any_one_member() {
+    let place = Place::new();
+    let members = ["a", "b", "c"];
+    let create = ["--parity", "1", "--same-disk", "--no-prewrite"];
+    let size = ["--size", "2MiB", "--slot", "64KiB"];
+    let create = [&["create"], &members[..], &create, &size].concat();
+    place.run(&create).expect(0);
+    let mut ring = RunningRing::begin_on(&place, &members, 32 << 10);
+    ring.pin_event();
+    ring.go_round();
+    ring.end();
+    for gone in members {
+        let there: Vec<&str> = members.into_iter().filter(|one| *one != gone).collect();
+        let (code, bytes, words) = extract(
+            &place,
+            &[&there[..], &["--pin", "1", "--stream", "main"]].concat(),
+        );
+        let is_event = bytes == content(ALL_BYTES)[EVENT];
+        assert!(code == 0 && is_event, "without {gone}: {words}");
+        let checked = document(&place, 1, &[&["verify"], &there[..]].concat());
+        // That the member is missing is all there is to say of the pin.
+        let mut bad = checked["bad"].as_array().unwrap().iter();
+        assert!(
+            bad.all(|one| one["pin"].is_null()),
+            "without {gone}: {checked}"
+        );
+        assert_eq!(
+            checked["pins"][0]["whole"], true,
+            "without {gone}: {checked}"
+        );
+    }
+}

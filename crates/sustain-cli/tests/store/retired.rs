@@ -240,3 +240,26 @@ fn what_cannot_be_retired_is_refused_and_stays_as_it_was() {
     let after = ["a", "b", "c"].map(|name| fs::read(place.path(name)).unwrap());
     assert!(before == after, "nothing was written");
 }
+
+#[test]
+fn a_dry_run_says_what_would_be_copied_and_writes_nothing() {
+    let (place, contents) = recorded("1", &ALL);
+    let before = ALL.map(|name| fs::read(place.path(name)).unwrap());
+    let there = without(&ALL, &["c"]);
+    let retire = [&["retire"], &ALL[..], &["--member", "c", "--dry-run"]].concat();
+    let repair = [&["repair"], &there[..], &["--dry-run"]].concat();
+    for command in [retire, repair] {
+        let told = unwrapped(&place.run(&command).expect(0).stdout);
+        assert!(told.contains("appends of member 3 would be"), "{told}");
+        assert!(told.contains("Nothing was written"), "{told}");
+    }
+    let after = ALL.map(|name| fs::read(place.path(name)).unwrap());
+    assert!(after == before, "nothing is written");
+    assert_whole(&place, &ALL, &contents, 1);
+    // What is refused is refused in a dry run, too.
+    let few = without(&ALL, &["c", "d"]);
+    place
+        .run(&[&["repair"], &few[..], &["--dry-run"]].concat())
+        .expect(2)
+        .says("members 3 and 4 are missing");
+}

@@ -28,7 +28,7 @@ pub fn lines(numbers: Range<usize>) -> Vec<u8> {
 
 /// A ring that is recorded to.
 pub struct RunningRing {
-    paths: [String; 2],
+    paths: Vec<String>,
     pub recorder: Recorder,
     pub main: StreamWriter,
     log: StreamWriter,
@@ -37,7 +37,13 @@ pub struct RunningRing {
 
 impl RunningRing {
     pub fn begin(place: &Place) -> RunningRing {
-        let paths = MEMBERS.map(|member| place.path(member).to_str().unwrap().to_owned());
+        RunningRing::begin_on(place, &MEMBERS, SLOT_BYTES as u32)
+    }
+
+    /// The same on these members, in appends of so many bytes.
+    pub fn begin_on(place: &Place, members: &[&str], append_bytes: u32) -> RunningRing {
+        let path = |member: &&str| place.path(member).to_str().unwrap().to_owned();
+        let paths: Vec<String> = members.iter().map(path).collect();
         let store = Store::open(&paths, Mode::Record, &Roots::default()).unwrap();
         let setups = [("main", "none"), ("log", "lines"), ("marks", "marks")];
         let setups = setups.map(|(name, framing)| StreamSetup {
@@ -47,7 +53,7 @@ impl RunningRing {
         });
         let options = RecordOptions {
             buffer_bytes: 8 << 20,
-            append_size: AppendSize::Exactly(SLOT_BYTES as u32),
+            append_size: AppendSize::Exactly(append_bytes),
             ring: true,
             ..RecordOptions::default()
         };

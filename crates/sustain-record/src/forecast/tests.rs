@@ -112,6 +112,7 @@ fn standing_of(members: Vec<MemberStanding>) -> RecordingProgress {
         time_s: 1.0,
         streams: Vec::new(),
         members,
+        parities: 0,
         buffer_fill: 0.0,
         longest_write_ns: 0,
         is_longest_write_under_way: false,

@@ -27,12 +27,15 @@ pub struct Apart {
 /// # Errors
 /// [`Apart`] if two halves of the store have recorded by themselves.
 pub fn merge(members: &[Option<Vec<Chapter>>]) -> Result<Vec<Recording>, Apart> {
-    merge_with(members, &earlier_notes(members))
+    merge_with(members, &earlier_notes(members), false)
 }
 
+/// The same, given what later recordings say of earlier ones. `begins_in_time` says whether what
+/// lies before the time of a pin is not read.
 pub(super) fn merge_with(
     members: &[Option<Vec<Chapter>>],
     earlier: &HashMap<Uuid, &EarlierNote>,
+    begins_in_time: bool,
 ) -> Result<Vec<Recording>, Apart> {
     let mut recordings: BTreeMap<u32, Vec<(usize, &Chapter)>> = BTreeMap::new();
     for (index, chapters) in members.iter().enumerate() {
@@ -51,9 +54,10 @@ pub(super) fn merge_with(
         }
     }
     let newest_first = recordings.values().rev();
-    let has_empty = members.iter().flatten().any(Vec::is_empty);
+    // Nothing is found of any recording on some member that is there.
+    let begins_in_time = begins_in_time || members.iter().flatten().any(Vec::is_empty);
     let mut merged: Vec<Recording> = newest_first
-        .map(|parts| recording(parts, members.len(), has_empty, earlier))
+        .map(|parts| recording(parts, members.len(), begins_in_time, earlier))
         .collect();
     for (recording, parts) in merged.iter_mut().zip(recordings.values().rev()) {
         note_written_over(recording, parts, members);
@@ -176,11 +180,10 @@ impl<'a> From<&'a EarlierNote> for RecordingStart<'a> {
     }
 }
 
-/// `has_empty` says whether nothing is found of any recording on some member that is there.
 fn recording(
     parts: &[(usize, &Chapter)],
     member_count: usize,
-    has_empty: bool,
+    begins_in_time: bool,
     earlier: &HashMap<Uuid, &EarlierNote>,
 ) -> Recording {
     let chapters: Vec<&Chapter> = parts.iter().map(|(_, chapter)| *chapter).collect();
@@ -190,7 +193,11 @@ fn recording(
     let start = own_start
         .map(RecordingStart::from)
         .or_else(|| told_later().map(RecordingStart::from));
-    let readable = first_readable(&chapters, has_empty);
+    let readable = first_readable(&chapters, begins_in_time);
+    // What is there of it before the time of a pin is not looked for.
+    let looked_from = readable
+        .filter(|_| begins_in_time)
+        .map_or(0, first_sequence);
     let notes = start.as_ref().map_or(&[][..], |start| start.streams);
     let counts = chapters.iter().map(|chapter| chapter.last.positions.len());
     let count = counts.max().unwrap_or(0).max(notes.len());
@@ -227,7 +234,13 @@ fn recording(
         parities: parities(&chapters),
         copies_of: own_start.and_then(|start| start.copies_of),
         streams: (0..count)
-            .map(|stream| summary(&chapters, stream, notes.get(stream), readable, started_ns))
+            .map(|stream| {
+                let first_ns = first_time_ns(&chapters, stream, looked_from);
+                // Nothing that is left of it is older than what was made first on all members.
+                let made_ns = readable.map(|first| first.made_time_ns);
+                let first_ns = first_ns.or(made_ns).or(started_ns);
+                summary(&chapters, stream, notes.get(stream), readable, first_ns)
+            })
             .collect(),
         end: chapters.iter().find_map(|chapter| chapter.end.clone()),
         open_end: chapters
@@ -239,6 +252,7 @@ fn recording(
         is_gone_from_a_member: false,
         pin: None,
         lacks_end_of_pin: false,
+        kept_from_ns: None,
     }
 }
 
@@ -274,19 +288,19 @@ fn known_durability(chapter: &Chapter, is_newer: bool) -> EndDurability {
 }
 
 /// The append from which on nothing was overwritten on any member, if anything was.
-fn first_readable<'a>(chapters: &[&'a Chapter], has_empty: bool) -> Option<&'a Descriptor> {
+fn first_readable<'a>(chapters: &[&'a Chapter], begins_in_time: bool) -> Option<&'a Descriptor> {
     let overwritten = || chapters.iter().filter(|chapter| chapter.is_overwritten);
     // A pin keeps what came before its time, too, up to the beginning of a slot. If that is not
     // there, or nothing is there on a member, a crash has taken it, and what the other members have
     // in the pin's time is kept.
     let is_torn = |chapter: &Chapter| {
-        let in_time = chapter.first_in_time.as_ref();
+        let in_time = chapter.pin_begin.first.as_ref();
         in_time.is_some_and(|in_time| in_time.place == chapter.first.place)
     };
-    if overwritten().any(|chapter| has_empty || is_torn(chapter)) {
+    if overwritten().any(|chapter| begins_in_time || is_torn(chapter)) {
         let in_time = chapters.iter();
-        let in_time = in_time.filter_map(|chapter| chapter.first_in_time.as_ref());
-        if let Some(first) = in_time.min_by_key(|first| first.sequence) {
+        let in_time = in_time.filter_map(|chapter| chapter.pin_begin.first.as_ref());
+        if let Some(first) = in_time.min_by_key(|first| first_sequence(first)) {
             return Some(first);
         }
     }
@@ -308,7 +322,7 @@ fn summary(
     stream: usize,
     note: Option<&StreamNote>,
     readable: Option<&Descriptor>,
-    started_ns: Option<i64>,
+    first_time_ns: Option<i64>,
 ) -> StreamSummary {
     let mut furthest = Position::default();
     for chapter in chapters {
@@ -328,13 +342,7 @@ fn summary(
         .saturating_sub(furthest.member_bytes)
         .min(recorded_bytes.saturating_sub(self::recorded_bytes(&before_readable)));
     let is_of_stream = |append: &&Descriptor| usize::from(append.stream) == stream;
-    let firsts = chapters
-        .iter()
-        .flat_map(|chapter| &chapter.first_of_streams);
     let lasts = chapters.iter().flat_map(|chapter| &chapter.last_of_streams);
-    let first = firsts
-        .filter(is_of_stream)
-        .min_by_key(|append| append.stream_offset_bytes);
     let last = lasts
         .filter(is_of_stream)
         .max_by_key(|append| append.stream_offset_bytes);
@@ -356,17 +364,25 @@ fn summary(
         frames: furthest.frames,
         hole_bytes: absent_bytes,
         absent_bytes,
-        first_time_ns: first
-            .map(|append| append.first_time_ns)
-            // Nothing that is left of it is older than what was made first on all members.
-            .or(readable.map(|first| first.made_time_ns))
-            .or(started_ns),
+        first_time_ns,
         last_time_ns: last.map_or(last_made_ns.unwrap_or(0), |append| append.last_time_ns),
         readable_from_bytes: before_readable.next_offset_bytes,
         readable_from_frame: before_readable.frames,
         readable_from_gap_bytes: before_readable.gap_bytes,
         drift: drift(chapters, stream),
     }
+}
+
+/// When the first byte of a stream arrived that some append near the beginning has, from this
+/// sequence on.
+fn first_time_ns(chapters: &[&Chapter], stream: usize, from_sequence: u64) -> Option<i64> {
+    let firsts = chapters
+        .iter()
+        .flat_map(|chapter| &chapter.first_of_streams);
+    let firsts = firsts
+        .filter(|append| usize::from(append.stream) == stream && append.sequence >= from_sequence);
+    let first = firsts.min_by_key(|append| append.stream_offset_bytes);
+    first.map(|append| append.first_time_ns)
 }
 
 /// What the last append of each member tells, which have all before them in it.

@@ -7,7 +7,7 @@ use super::facts::{MemberEvidence, slot_start};
 use super::lost_marks::{
     EndDurability, LastEnded, end_durability, gone_before, is_lost_between, lost_end,
 };
-use super::{Asked, MemberTail, PATIENCE_SLOTS};
+use super::{Asked, MemberTail, PATIENCE_SLOTS, PinBegin};
 use crate::format::{AppendPlace, Descriptor, EndNote, Kind, StartNote};
 
 /// Appends at either end of a recording that are read for the times of its streams.
@@ -28,9 +28,8 @@ pub struct Chapter {
     pub last: Descriptor,
     /// Whether what came before the oldest append has been overwritten in a ring.
     pub is_overwritten: bool,
-    /// Of what a pin keeps: the first append that was made in its time, if the pin keeps what came
-    /// before on this member, too.
-    pub first_in_time: Option<Descriptor>,
+    /// Of what a pin keeps: the appends around the beginning of its time.
+    pub pin_begin: PinBegin,
     /// Whether nothing older is left there because all of it has been overwritten in a ring.
     pub is_oldest_of_lap: bool,
     /// The number of the first recording that may have had anything there; 0 for all.
@@ -127,7 +126,7 @@ pub(super) fn chapter(
             && (0..first.positions.len()).any(came_before),
         is_oldest_of_lap: oldest_serial > 0 && beginning.before.is_none(),
         first_recording: facts.first_recording(),
-        first_in_time: None,
+        pin_begin: PinBegin::default(),
         lost_before,
         unknown_mark: told_end
             .or(gone_before)

@@ -21,7 +21,7 @@ pub use chapters::Chapter;
 pub use facts::Need;
 pub use lost_marks::EndDurability;
 pub(crate) use lost_marks::MARK_IS_UNKNOWN;
-pub use pinned::{Kept, merge_pinned};
+pub use pinned::{Kept, PinBegin, merge_pinned};
 pub use recording::{Recording, StreamExtent, StreamSummary};
 pub use tail::MemberTail;
 

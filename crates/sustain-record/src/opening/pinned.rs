@@ -1,6 +1,8 @@
 //! Finds what a pin keeps of recordings on one member: the same as of the whole member, but from
 //! the pin's first slot on, and up to its end.
 
+use std::collections::BTreeSet;
+
 use super::catalog::{earlier_notes, merge_with};
 use super::chapters::chapter;
 use super::facts::{MemberEvidence, slot_start};
@@ -8,6 +10,17 @@ use super::lost_marks::LastEnded;
 use super::tail::last_before;
 use super::{Apart, Asked, Chapter, MemberTail, Recording};
 use crate::format::{AppendPlace, BLOCK_BYTES, Descriptor, EarlierNote, Pin};
+
+/// The appends of one member around the beginning of a pin's time.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PinBegin {
+    /// The last one that was made before it, of those that were looked at.
+    pub last_before: Option<Descriptor>,
+    /// The first one that was made in it, if the pin keeps any on this member.
+    pub first: Option<Descriptor>,
+    /// Whether nothing is missing between the two there, or before the first one.
+    pub is_certain: bool,
+}
 
 /// Appends of the last slot that are passed over, one by one, because they came behind the end.
 const STEPS_MAX: usize = 1 << 16;
@@ -47,36 +60,73 @@ pub(super) fn chapters(
             return Ok(());
         };
         let mut chapter = chapter(facts, &pinned, &last, known, none_ended)?;
-        chapter.first_in_time = first_in_time(facts, &chapter, pin.from_time_ns)?;
+        chapter.pin_begin = begin_of(facts, &chapter, pin)?;
         known.push(chapter);
     }
 }
 
-/// The first append of a chapter that was made at this time or later. Where many small ones lie
-/// before it in the first slot, it may be that of the next slot.
-fn first_in_time(
+/// Looks from the first slot that begins in the pin's time back along the links, because not all of
+/// a member that is computed from others is known.
+fn begin_of(facts: &MemberEvidence, chapter: &Chapter, pin: Pin) -> Asked<PinBegin> {
+    let is_in_time = |append: &Descriptor| append.made_time_ns >= pin.from_time_ns;
+    let mut begin = PinBegin {
+        first: first_slot_in_time(facts, chapter, pin.from_time_ns)?,
+        last_before: None,
+        is_certain: true,
+    };
+    for _ in 0..LOOK_STEPS_MAX {
+        let Some(first) = begin.first.as_ref() else {
+            return Ok(begin);
+        };
+        if first.place == chapter.first.place {
+            // What lies before is not the pin's, or of another recording.
+            begin.is_certain &= chapter.before.is_some()
+                || first.is_first_start()
+                || first.place == slot_start(pin.from_slot);
+            return Ok(begin);
+        }
+        let in_front = in_front_of(facts, first)?;
+        begin.is_certain &= in_front.is_linked;
+        match in_front.found.filter(|found| lies_in(found, chapter)) {
+            Some(found) if is_in_time(found) => begin.first = Some(found.clone()),
+            last_before => {
+                begin.last_before = last_before.cloned();
+                return Ok(begin);
+            }
+        }
+    }
+    begin.is_certain = false;
+    Ok(begin)
+}
+
+/// The first append of a chapter that begins a slot, or the chapter, in this time, or else its last
+/// one.
+fn first_slot_in_time(
     facts: &MemberEvidence,
     chapter: &Chapter,
     from_time_ns: i64,
 ) -> Asked<Option<Descriptor>> {
-    let mut place = chapter.first.place;
-    let mut steps = 0;
-    while place <= chapter.last.place {
-        let found = facts.descriptor(place)?;
-        let found = found.filter(|found| found.recording_id == chapter.recording_id);
-        match found {
-            Some(found) if found.made_time_ns >= from_time_ns => return Ok(Some(found.clone())),
-            Some(found) if steps < LOOK_STEPS_MAX => {
-                place.slot_offset_bytes += found.append_bytes;
-                steps += 1;
-            }
-            _ => match facts.course().after(place.slot_serial) {
-                Some(next) => place = slot_start(next),
-                None => break,
-            },
-        }
+    let is_in_time = |append: &&Descriptor| append.made_time_ns >= from_time_ns;
+    if is_in_time(&&chapter.first) {
+        return Ok(Some(chapter.first.clone()));
     }
-    Ok(None)
+    let mut serial = chapter.first.place.slot_serial;
+    while let Some(next) = facts.course().after(serial) {
+        if next > chapter.last.place.slot_serial {
+            break;
+        }
+        let found = facts.descriptor(slot_start(next))?;
+        let found = found.filter(|found| lies_in(found, chapter));
+        if let Some(found) = found.filter(is_in_time) {
+            return Ok(Some(found.clone()));
+        }
+        serial = next;
+    }
+    Ok(Some(&chapter.last).filter(is_in_time).cloned())
+}
+
+fn lies_in(append: &Descriptor, chapter: &Chapter) -> bool {
+    append.recording_id == chapter.recording_id && append.place >= chapter.first.place
 }
 
 /// The last append of the pin's slots that was made before its end was known.
@@ -86,17 +136,41 @@ fn last_below(facts: &MemberEvidence, pin: Pin, end_slot: u64) -> Asked<Option<D
         let Some(found) = last.filter(|found| found.sequence >= pin.end_sequence) else {
             return Ok(last.cloned());
         };
-        last = match found.previous {
-            // Links only lead back.
-            Some(place) if place < found.place => match facts.descriptor(place)? {
-                Some(previous) => Some(previous),
-                // A power cut may have taken what was not durable, and left what came behind it.
-                None => last_in_front_of(facts, found.place)?,
-            },
-            _ => None,
-        };
+        last = in_front_of(facts, found)?.found;
     }
     Ok(None)
+}
+
+/// The append in front of another one.
+struct InFront<'a> {
+    found: Option<&'a Descriptor>,
+    /// Whether it is the one that the other names.
+    is_linked: bool,
+}
+
+fn in_front_of<'a>(facts: &'a MemberEvidence, append: &Descriptor) -> Asked<InFront<'a>> {
+    // Links only lead back.
+    let linked = append.previous.filter(|place| *place < append.place);
+    if let Some(found) = linked
+        .map(|place| facts.descriptor(place))
+        .transpose()?
+        .flatten()
+    {
+        return Ok(InFront {
+            found: Some(found),
+            is_linked: true,
+        });
+    }
+    // A power cut may have taken what was not durable, and left what came behind it. What stands in
+    // for what is not known names none.
+    let has_none = append.previous.is_some() && linked.is_none();
+    Ok(InFront {
+        found: match has_none {
+            true => None,
+            false => last_in_front_of(facts, append.place)?,
+        },
+        is_linked: false,
+    })
 }
 
 /// The last append in front of a place that can be read, whatever the links say.
@@ -117,7 +191,7 @@ fn last_in_front_of(facts: &MemberEvidence, place: AppendPlace) -> Asked<Option<
 }
 
 /// What a pin keeps, as all members tell.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Kept {
     /// The number of the pin.
     pub pin: u32,
@@ -125,6 +199,14 @@ pub struct Kept {
     pub is_cut: bool,
     /// Some member has an append from this sequence on in the slots that are kept.
     pub told_sequence: u64,
+    /// The members, by their places in the table, that are computed from others. End marks are not.
+    pub computed: BTreeSet<usize>,
+    /// When the time begins that was pinned, in nanoseconds since 1970.
+    pub from_time_ns: i64,
+    /// Whether some members were computed, now or when they were repaired, and all that arrived in
+    /// the pin's time is there all the same. Of what lies before that in the slots that are kept
+    /// something may be gone then.
+    pub begins_in_time: bool,
 }
 
 /// Merges what each member tells of what a pin keeps, as [`super::merge`] does. `all` is what they
@@ -133,7 +215,7 @@ pub struct Kept {
 /// # Errors
 /// The same as of [`super::merge`].
 pub fn merge_pinned(
-    kept: Kept,
+    kept: &Kept,
     pinned: &[Option<Vec<Chapter>>],
     all: &[Option<Vec<Chapter>>],
 ) -> Result<Vec<Recording>, Apart> {
@@ -146,11 +228,19 @@ pub fn merge_pinned(
     let mut notes = earlier_notes(all);
     notes.extend(earlier_notes(pinned));
     notes.extend(starts.iter().map(|note| (note.id, note)));
-    let mut merged = merge_with(pinned, &notes)?;
+    // Where damage hides the beginning on a member that was read, it must show.
+    let read = pinned.iter().enumerate();
+    let read = read.filter(|(member, _)| !kept.computed.contains(member));
+    let mut read = read.flat_map(|(_, chapters)| chapters.iter().flatten());
+    let begins_in_time = kept.begins_in_time && read.all(|chapter| chapter.pin_begin.is_certain);
+    let mut merged = merge_with(pinned, &notes, begins_in_time)?;
     for recording in &mut merged {
         recording.pin = Some(kept.pin);
-        let mut extents = recording.per_member.iter().flatten();
-        if kept.is_cut && extents.any(|extent| !extent.has_end) {
+        recording.kept_from_ns =
+            lacks_nothing_at_begin(recording, pinned).then_some(kept.from_time_ns);
+        let extents = recording.per_member.iter().enumerate();
+        let mut read = extents.filter(|(member, _)| !kept.computed.contains(member));
+        if kept.is_cut && read.any(|(_, extent)| extent.is_some_and(|extent| !extent.has_end)) {
             // It went on behind the pin. Only what the appends that are kept call settled was in
             // slots that are kept.
             recording.under_way = true;
@@ -165,6 +255,29 @@ pub fn merge_pinned(
         newest.lacks_end_of_pin = newest_sequence < Some(kept.told_sequence);
     }
     Ok(merged)
+}
+
+/// Whether the appends around the beginning of a pin's time tell that nothing of the recording was
+/// handed out between them.
+fn lacks_nothing_at_begin(recording: &Recording, pinned: &[Option<Vec<Chapter>>]) -> bool {
+    let chapters = || pinned.iter().flatten().flatten();
+    let begins = || {
+        let of_it = chapters().filter(|chapter| chapter.recording_id == recording.id);
+        of_it.map(|chapter| &chapter.pin_begin)
+    };
+    let last_before = begins().filter_map(|begin| begin.last_before.as_ref());
+    let last_before = last_before.max_by_key(|append| append.sequence);
+    let first = begins().filter_map(|begin| begin.first.as_ref());
+    let first = first.min_by_key(|append| append.sequence);
+    let (Some(last_before), Some(first)) = (last_before, first) else {
+        return false;
+    };
+    let mut came = last_before.positions.iter().enumerate();
+    last_before.sequence < first.sequence
+        && first.positions.len() == last_before.positions.len()
+        && came.all(|(stream, position)| {
+            position.next_offset_bytes == first.position_before(stream).next_offset_bytes
+        })
 }
 
 /// What the start of a recording says, as a later one would repeat it.

@@ -45,6 +45,9 @@ pub struct Recording {
     /// Whether the append that tells that all of the pin was durable is found on no member: then
     /// the pin may keep more of it, or of a later one.
     pub lacks_end_of_pin: bool,
+    /// Of what a pin keeps: nothing is missing at its beginning of what arrived from this time on,
+    /// in nanoseconds since 1970; none if that is not known.
+    pub kept_from_ns: Option<i64>,
 }
 
 /// The part of a recording that is on one member.

@@ -137,7 +137,8 @@ impl<'a> Checkable<'a> {
     /// Why it is not known how far a recording goes, if that is not known: it has no end mark here,
     /// and a member that may have more of it is not there; or what came last of a pin is damaged.
     pub fn unknown_end(&self, recording: &Recording) -> Option<String> {
-        if !recording.open_end || self.missing().is_empty() {
+        let is_replaced = recording.is_cut_by_pin() && self.replaces_what_is_missing(recording);
+        if !recording.open_end || is_replaced || self.missing().is_empty() {
             let pin = recording.pin.filter(|_| recording.lacks_end_of_pin)?;
             return Some(format!(
                 "pin {pin} keeps more than is found: what came last on some member is damaged, or \
@@ -155,6 +156,15 @@ impl<'a> Checkable<'a> {
                  it, is {missing}"
             ),
         })
+    }
+
+    /// Whether parity replaces the members that are not there. The end of a pin is told when all
+    /// groups of its time are complete, so what it keeps lacks nothing then.
+    fn replaces_what_is_missing(&self, recording: &Recording) -> bool {
+        let is_it = |one: &&Recording| one.number == recording.number;
+        let mut told = self.recordings.iter().filter(is_it).chain([recording]);
+        let parities = told.find_map(|one| one.parities).unwrap_or(0);
+        self.missing().len() <= usize::from(parities)
     }
 
     /// The slots in which a recording ended in order, as the superblocks of their members tell, of

@@ -98,6 +98,7 @@ mod tests {
             parities: None,
             copies_of: None,
             lacks_end_of_pin: false,
+            kept_from_ns: None,
         }
     }
 

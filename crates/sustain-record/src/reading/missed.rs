@@ -36,6 +36,9 @@ struct MissedOnMember {
     extent: Option<StreamExtent>,
     /// The first slot in which a missing append shows.
     from_slot: u64,
+    /// What it lacks below the readable range may have been overwritten on the members from which
+    /// it was computed.
+    is_computed: bool,
     last: Option<Arc<Origin>>,
 }
 
@@ -55,6 +58,7 @@ impl Missed {
                 MissedOnMember {
                     extent,
                     from_slot: kept_from_slot.max(if is_middle { *first } else { 0 }),
+                    is_computed: member.is_computed,
                     last: None,
                 }
             });
@@ -86,12 +90,19 @@ impl Missed {
             }
         };
         if is_missed {
-            self.note(extent, last.as_deref(), next);
+            let is_computed = on_member.is_computed;
+            self.note(extent, is_computed, last.as_deref(), next);
         }
     }
 
     /// Notes what may have been in appends between two that follow each other on a member.
-    fn note(&mut self, extent: StreamExtent, last: Option<&Origin>, next: &Origin) {
+    fn note(
+        &mut self,
+        extent: StreamExtent,
+        is_computed: bool,
+        last: Option<&Origin>,
+        next: &Origin,
+    ) {
         let sequence = last.map_or(0, |last| last.descriptor.sequence);
         let is_crashed = self.recording.is_crashed();
         // What a member that failed had not flushed was written elsewhere, or is a gap.
@@ -114,7 +125,8 @@ impl Missed {
                     handed_out,
                     left_bytes,
                 };
-                if !is_crashed || self.was_flushed(extent, next.descriptor.sequence) {
+                let was_flushed = || self.was_flushed(extent, next.descriptor.sequence);
+                if !is_computed && (!is_crashed || was_flushed()) {
                     self.lost.entry(stream as u16).or_default().push(lost);
                 }
             }

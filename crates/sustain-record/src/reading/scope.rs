@@ -54,8 +54,8 @@ pub struct Scope {
     /// How far the times of each stream differ from the recorder's clock, by its number, if that is
     /// known.
     pub drifts: Vec<Option<ClockDrift>>,
-    /// Of what a pin keeps, when the first byte of each stream arrived, by its number, as far as
-    /// that is known. All that arrived later is there.
+    /// Of what a pin keeps, when its time begins or, if it came earlier, the first byte of each
+    /// stream, by its number, as far as that is known. All that arrived later is there.
     pub pinned_from_ns: Vec<Option<i64>>,
     /// The members that have a part of it.
     pub members: Vec<ScopeMember>,
@@ -140,8 +140,13 @@ impl ScopeMember {
         }
         let head = behind
             .get(..BLOCK_BYTES)
-            .and_then(|block| self.identity.head(block));
-        head?.descriptor()?.previous
+            .and_then(|block| self.identity.head(block))?;
+        let first = head.descriptor()?;
+        // Where the beginning of the next slot was lost, an append of an earlier lap may lie there.
+        match first.place.slot_serial > slot_serial {
+            true => first.previous,
+            false => None,
+        }
     }
 }
 
@@ -191,7 +196,10 @@ impl Scope {
             known_frames: streams.clone().map(|stream| stream.frames).collect(),
             drifts: streams.clone().map(|stream| stream.drift).collect(),
             pinned_from_ns: streams
-                .map(|stream| stream.first_time_ns.filter(|_| recording.pin.is_some()))
+                .map(|stream| {
+                    let first_ns = stream.first_time_ns.filter(|_| recording.pin.is_some());
+                    first_ns.into_iter().chain(recording.kept_from_ns).min()
+                })
                 .collect(),
             members: members_with_part(recording, members),
             groups: members.first().and_then(|member| member.groups.clone()),

@@ -49,10 +49,19 @@ pub(crate) struct FoundParity {
     pub(crate) list: GroupList,
 }
 
-/// An append of data that was found, and that joined a group.
+/// The group of an append of data that joined this one. If it joined none, which is 0, it is a
+/// group of its own, of which a repair makes parity.
+pub(crate) fn group_of_data(joined: u64, sequence: u64) -> u64 {
+    match joined {
+        0 => sequence,
+        joined => joined,
+    }
+}
+
+/// An append of data that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FoundData {
-    /// The sequence of the append that joined its group first.
+    /// The sequence of the append that joined its group first; 0 if it joined none.
     pub(crate) group: u64,
     /// The member that has it, among those that are there.
     pub(crate) source: usize,

@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use super::copies::{FoundCopies, is_of_copies};
 use super::crashed::Crashed;
-use super::found::{FoundData, FoundMark, FoundParity, GroupPart, MemberThere, StoreShape};
+use super::found::{
+    FoundData, FoundMark, FoundParity, GroupPart, MemberThere, StoreShape, group_of_data,
+};
 use super::overwritten::Overwritten;
-use crate::format::{AppendPlace, GroupEntry, GroupList};
+use super::pins::KnownPin;
+use crate::format::{AppendPlace, GroupEntry, GroupList, Pin};
 
 /// A group of which at least one parity is found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +41,9 @@ pub(crate) struct FoundGroups {
     /// What is found of groups of which no parity is, by the sequence of the append that joined
     /// each first: the member of each append in the table, and itself.
     pub(super) unlisted: BTreeMap<u64, Vec<(usize, FoundData)>>,
+    /// The appends of data that joined no group, and of which no parity was made since, by their
+    /// sequences: the member of each in the table, and itself.
+    pub(super) lone: BTreeMap<u64, (usize, FoundData)>,
     /// The starts and end marks of recordings, in no order.
     pub(crate) marks: Vec<FoundMark>,
     /// What rings have overwritten on the members that are there.
@@ -343,12 +349,16 @@ impl FoundGroups {
             member_of.extend(there.map(|there| (there.source, member)));
         }
         for data in data {
+            let group = group_of_data(data.group, data.sequence);
             let member = member_of.get(&data.source).copied();
-            if let Some(member) = member.filter(|_| !self.groups.contains_key(&data.group)) {
-                self.unlisted
-                    .entry(data.group)
-                    .or_default()
-                    .push((member, data));
+            let Some(member) = member.filter(|_| !self.groups.contains_key(&group)) else {
+                continue;
+            };
+            match data.group {
+                0 => {
+                    self.lone.insert(group, (member, data));
+                }
+                _ => self.unlisted.entry(group).or_default().push((member, data)),
             }
         }
     }
@@ -402,6 +412,28 @@ impl FoundGroups {
         let groups = self.groups.iter().filter(|(id, _)| !is_of_copies(**id));
         let parities = groups.map(|(_, group)| group.list.parities);
         parities.max().unwrap_or(0)
+    }
+
+    /// A pin as it lies on a member of so many slots that is not there.
+    pub(crate) fn pin_on(&self, member: usize, slot_count: u64, pin: &KnownPin) -> Pin {
+        let places = self.places.get(&member).map_or(&[][..], Vec::as_slice);
+        let slots = places.chunk_by(|(one, ..), (other, ..)| one.slot_serial == other.slot_serial);
+        let first = slots.map(|of_slot| {
+            let (place, id, position) = of_slot[0];
+            let entry = &self.groups[&id].list.entries[position];
+            (place.slot_serial, entry.sequence)
+        });
+        pin.on_member(&first.collect::<Vec<_>>(), slot_count)
+    }
+
+    /// The appends of data that groups have on a member, in the order of their places, with the
+    /// number of the recording.
+    pub(crate) fn data_on(&self, member: usize) -> impl Iterator<Item = (u32, &GroupEntry)> {
+        let places = self.places.get(&member).into_iter().flatten();
+        places.map(|(_, id, position)| {
+            let group = &self.groups[id];
+            (group.recording, &group.list.entries[*position])
+        })
     }
 
     /// The newest slot of a member in which groups have an append of data.

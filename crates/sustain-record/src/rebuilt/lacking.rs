@@ -1,5 +1,6 @@
 //! The parity that groups lack, to be made again from their data. Pure.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::copies::CopiedPart;
@@ -133,6 +134,28 @@ impl FoundGroups {
         let mut lacking: Vec<LackingParity> = listed.chain(unlisted).chain(copies).collect();
         lacking.sort_by_key(LackingParity::last_sequence);
         lacking
+    }
+
+    /// The parity that a member may be given of appends that joined no group, because too few
+    /// members were left: each becomes a group of its own. `parities` says how many appends of
+    /// parity a group of each recording is to have.
+    pub(crate) fn lone_parity(
+        &self,
+        member: usize,
+        geometries: &[Option<Geometry>],
+        parities: &BTreeMap<u32, u16>,
+    ) -> Vec<LackingParity> {
+        let lone = self.lone.iter().filter(|(_, (other, _))| *other != member);
+        let lacking = lone.filter_map(|(id, data)| {
+            let parities = *parities.get(&data.1.recording)?;
+            unlisted(*id, &[*data], geometries, parities)
+        });
+        lacking.collect()
+    }
+
+    /// Whether a group is that of an append that joined none.
+    pub(crate) fn is_lone(&self, group: u64) -> bool {
+        self.lone.contains_key(&group)
     }
 
     /// The parity that was copied from a retired member, and is on too few others by now.

@@ -19,6 +19,7 @@ mod lacking;
 mod overwritten;
 mod parity;
 mod piece;
+mod pins;
 mod stand_in;
 #[cfg(test)]
 mod tests;
@@ -30,7 +31,7 @@ use std::sync::Arc;
 use sustain_disk::engine::SimulatedTarget;
 use sustain_disk::target::Target;
 
-use crate::format::{AppendPlace, Geometry};
+use crate::format::{AppendPlace, Geometry, Pin, SlotCourse};
 use crate::walk::AppendIdentity;
 
 pub(crate) use append::{WantedAppend, is_whole};
@@ -38,11 +39,12 @@ pub(crate) use copied_groups::CopiedParities;
 pub(crate) use copies::{CopiedPart, copies_of, copies_of_beginning, is_of_copies};
 pub(crate) use crashed::Crashed;
 pub(crate) use drive::{Driven, DrivenMember};
-pub(crate) use found::{FoundData, FoundMark, FoundParity, MemberThere, StoreShape};
+pub(crate) use found::{FoundData, FoundMark, FoundParity, MemberThere, StoreShape, group_of_data};
 pub(crate) use groups::{Computed, FoundGroups, computed, grouped};
 pub(crate) use lacking::LackingParity;
 pub(crate) use overwritten::Overwritten;
 pub(crate) use parity::{MadeParity, WantedParity};
+pub(crate) use pins::KnownPin;
 
 use groups::BrokenGroup;
 
@@ -108,16 +110,16 @@ struct StandIn {
 }
 
 impl RebuiltMember {
-    /// Makes the member with this identity of what can be computed of it.
+    /// Makes the member with this identity, and with these pins, of what can be computed of it.
     pub(crate) fn new(
-        identity: AppendIdentity,
+        (identity, pins): (AppendIdentity, &[Pin]),
         sources: Vec<Source>,
         computed: &Computed,
         member: usize,
     ) -> RebuiltMember {
         let appends = appends_on(&identity.geometry, computed, member);
         RebuiltMember {
-            stand_ins: stand_ins(&identity.geometry, &appends),
+            stand_ins: stand_ins(&identity.geometry, pins, &appends),
             identity,
             sources,
             groups: Arc::clone(&computed.groups),
@@ -232,22 +234,31 @@ fn appends_on(geometry: &Geometry, computed: &Computed, member: usize) -> Vec<Co
     kept
 }
 
-/// The beginnings of slots of the newest lap in which nothing is known, from the first slot on in
-/// which something is.
-fn stand_ins(geometry: &Geometry, appends: &[ComputedAppend]) -> Vec<StandIn> {
+/// The beginnings of slots of the newest lap in which nothing is known, and of those that pins have
+/// kept since earlier ones.
+fn stand_ins(geometry: &Geometry, pins: &[Pin], appends: &[ComputedAppend]) -> Vec<StandIn> {
     let Some(newest) = appends.iter().map(|one| one.place.slot_serial).max() else {
         return Vec::new();
     };
     let lap = (newest + 1).saturating_sub(geometry.slot_count);
     let mut by_place: Vec<usize> = (0..appends.len()).collect();
     by_place.sort_by_key(|index| appends[*index].place);
-    // Slots that have something of an earlier lap are kept by pins, and were not written since.
-    let older = appends.iter().filter(|one| one.place.slot_serial < lap);
+    let course = SlotCourse::new(geometry.slot_count, pins);
+    // Other slots that have something of an earlier lap were kept by pins that are freed.
+    let is_kept = |serial: u64| {
+        let next_lap = serial.saturating_add(geometry.slot_count);
+        course.kept_in_place_of(next_lap).is_some()
+    };
+    let older = appends.iter().filter(|one| {
+        let serial = one.place.slot_serial;
+        serial < lap && !is_kept(serial)
+    });
     let older: HashSet<u64> = older
         .map(|one| one.place.slot_serial % geometry.slot_count)
         .collect();
     let mut stand_ins = Vec::new();
-    for slot_serial in lap..=newest {
+    for of_lap in lap..=newest {
+        let slot_serial = course.kept_in_place_of(of_lap).unwrap_or(of_lap);
         let place = AppendPlace {
             slot_serial,
             slot_offset_bytes: 0,

@@ -1,20 +1,67 @@
-//! What rings have overwritten on the members of a store. Pure.
+//! What rings have overwritten on the members of a store, and what pins keep of it. Pure.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// What rings have overwritten: on a member, all below a sequence, but for recordings that came
-/// before the member was added to the store, and have nothing there.
+/// before the member was added to the store, and have nothing there, and for what pins keep.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Overwritten(Vec<(u32, u64)>);
+pub(crate) struct Overwritten {
+    members: Vec<(u32, u64)>,
+    /// By the numbers of pins, the sequences that each keeps on all members.
+    kept: BTreeMap<u32, Range<u64>>,
+}
 
 impl Overwritten {
     /// Notes a member on which this recording is the first that may have anything, and all below
     /// this sequence is overwritten.
     pub(crate) fn note(&mut self, first_recording: u32, sequence: u64) {
-        self.0.push((first_recording, sequence));
+        self.members.push((first_recording, sequence));
     }
 
-    /// Below this sequence something of a recording is overwritten on a member; 0 if nothing is.
+    /// Notes what a pin keeps on a member.
+    pub(crate) fn note_kept(&mut self, pin: u32, sequences: Range<u64>) {
+        let kept = self.kept.entry(pin).or_insert(0..u64::MAX);
+        kept.start = kept.start.max(sequences.start);
+        kept.end = kept.end.min(sequences.end);
+    }
+
+    /// Below this sequence something of a recording is overwritten on a member, and no pin keeps
+    /// it; 0 if nothing is.
     pub(crate) fn whole_from_sequence(&self, recording: u32) -> u64 {
-        let members = self.0.iter().filter(|(first, _)| *first <= recording);
+        let members = self.members.iter().filter(|(first, _)| *first <= recording);
         members.map(|(_, sequence)| *sequence).max().unwrap_or(0)
+    }
+
+    /// Whether an append of a recording is neither overwritten nor of a time of which other members
+    /// have overwritten something.
+    pub(crate) fn leaves(&self, recording: u32, sequence: u64) -> bool {
+        sequence >= self.whole_from_sequence(recording)
+            || self.kept.values().any(|kept| kept.contains(&sequence))
+    }
+
+    /// Whether a ring has overwritten anything.
+    pub(crate) fn is_any(&self) -> bool {
+        !self.members.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_all_members_keep_is_left_below_what_rings_have_overwritten() {
+        let mut overwritten = Overwritten::default();
+        assert!(overwritten.leaves(1, 0));
+        overwritten.note(0, 500);
+        overwritten.note(3, 700);
+        assert!(!overwritten.leaves(1, 499) && overwritten.leaves(1, 500));
+        assert!(!overwritten.leaves(3, 500) && overwritten.leaves(3, 700));
+        overwritten.note_kept(1, 100..200);
+        overwritten.note_kept(1, 120..220);
+        overwritten.note_kept(2, 300..310);
+        let is_left = [99, 119, 120, 199, 200, 300, 310].map(|one| overwritten.leaves(1, one));
+        assert_eq!(is_left, [false, false, true, true, false, true, false]);
     }
 }

@@ -175,7 +175,7 @@ fn member(appends: &[(AppendPlace, u32)]) -> RebuiltMember {
         },
         sources: Vec::new(),
         groups: Arc::new(groups),
-        stand_ins: stand_ins(&geometry, &appends),
+        stand_ins: stand_ins(&geometry, &[], &appends),
         own: None,
         appends,
     }

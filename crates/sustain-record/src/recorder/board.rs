@@ -118,6 +118,8 @@ pub struct RecordingProgress {
     pub pins: Option<PinsStanding>,
     /// The store's members.
     pub members: Vec<MemberStanding>,
+    /// Appends of parity that each group is to have.
+    pub parities: usize,
     /// Share of the buffer that waits for members.
     pub buffer_fill: f64,
     /// The longest time so far from handing over an append to the completion of its write. One that
@@ -142,6 +144,23 @@ pub struct RecordingProgress {
 const OVERDUE_NS: u64 = 1_000_000_000;
 
 impl RecordingProgress {
+    /// The free space of the members that take data, as far as it is of use; none in a ring. With
+    /// parity, a member has place for no more groups than those others that have the rest of each.
+    #[must_use]
+    pub fn usable_free_bytes(&self) -> Option<u64> {
+        let free = self.members.iter().filter_map(|member| match member.state {
+            MemberState::Active => Some(member.free_bytes),
+            MemberState::Full => Some(Some(0)),
+            _ => None,
+        });
+        let mut free = free.collect::<Option<Vec<u64>>>()?;
+        free.sort_unstable_by(|one, other| other.cmp(one));
+        // As soon as too few members work for all its parity, a group has less.
+        let parities = self.parities.min(free.len().saturating_sub(1));
+        let most = free.get(parities).copied().unwrap_or(0);
+        Some(free.into_iter().map(|bytes| bytes.min(most)).sum())
+    }
+
     /// Whether the longest write so far has not returned, and takes so long that this is worth
     /// telling.
     #[must_use]

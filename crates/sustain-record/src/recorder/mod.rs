@@ -57,7 +57,7 @@ pub use intake::{Intake, IntakeSetup, OnFull, PauseSwitch, SplitSwitch, Taken};
 pub use member::{MemberSetup, MemberState, Slowness, UNFLUSHED_SLOTS_MAX};
 pub use member_file::MemberFile;
 pub use options::{AppendSize, RecordOptions};
-pub(crate) use options::{append_bytes, check_append_size, check_parity};
+pub(crate) use options::{append_bytes, check_append_size, check_parity, check_room};
 pub(crate) use parity::GROUP_AGE_NS_MAX;
 pub use parity::ParitySetup;
 pub use pinning::{PinDesk, PinKept, PinOutcome, PinWish};

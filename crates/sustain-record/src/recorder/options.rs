@@ -169,6 +169,17 @@ pub(crate) fn check_parity(store: &Store, options: &RecordOptions) -> Result<(),
     Ok(())
 }
 
+/// Refuses a store on which a recording could not begin, or could not protect anything.
+pub(crate) fn check_room(store: &Store, options: &RecordOptions) -> Result<(), RecordError> {
+    store.require_room(options.ring)?;
+    let Some(parity) = parity_setup(store, options).filter(|_| !options.ring) else {
+        return Ok(());
+    };
+    store.require_room_for_groups(parity.parities, |geometry| {
+        parity.kept_slots(geometry.slot_bytes, geometry.slot_count)
+    })
+}
+
 /// Refuses a size of appends that is none, or that the slots of the store do not have.
 pub(crate) fn check_append_size(store: &Store, options: &RecordOptions) -> Result<(), RecordError> {
     let wanted_bytes = options.append_size.wanted_bytes();

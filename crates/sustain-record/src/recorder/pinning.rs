@@ -142,6 +142,8 @@ pub(super) enum OpenStage {
     Comes,
     /// How far the streams had come then: all below is to be durable, or a gap.
     Placed(Vec<u64>),
+    /// That is so, and all was placed before this sequence. The parity of it is to be durable, too.
+    Settled(u64),
     /// Appends from this sequence on say so. One of them is to be durable.
     Entered(u64),
 }

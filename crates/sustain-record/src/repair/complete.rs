@@ -53,6 +53,10 @@ impl SlotCopy<'_> {
             let Some(mark) = mark_of(&found, recording, Kind::Start) else {
                 continue;
             };
+            // One that a ring has passed would say that all behind it is left.
+            if begins && !self.is_left(mark.descriptor.sequence) {
+                continue;
+            }
             let (before, after) = draft.sequences_at(at_bytes);
             let before = before.or(self.last.as_ref().map(|last| last.sequence));
             let after = after.or_else(|| self.sequence_behind(draft.slot_serial));
@@ -213,7 +217,10 @@ impl SlotCopy<'_> {
         let (before, after) = draft.sequences_at(hole.range.start);
         let before = before.or(self.last.as_ref().map(|last| last.sequence));
         let after = after.or_else(|| self.sequence_behind(draft.slot_serial));
-        let mut candidates = self.parity.iter().take(CHOICES_MAX);
+        // Of what a ring had passed on the member itself, it had no parity any more.
+        let left = self.parity.iter_from(recording, self.left_from);
+        let left = left.take(CHOICES_MAX);
+        let mut candidates = left.chain(self.parity.iter().take(CHOICES_MAX));
         candidates.find_map(|lacking| {
             let sequence = lacking.last_sequence().max(before.unwrap_or(0)) + 1;
             let is_in_order = after.is_none_or(|after| sequence < after);

@@ -1,7 +1,6 @@
 //! Writes what a lost member had, slot by slot in their order, from what is computed of it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::ops::Range;
 use std::sync::Arc;
 
 use super::append::{DraftAppend, appends_in, is_filler};
@@ -16,15 +15,13 @@ use super::tally::RepairTally;
 use crate::error::RecordError;
 use crate::format::{AppendPlace, Descriptor, GroupEntry, Kind};
 use crate::member_io::MemberIo;
-
-/// So much is read ahead, of the member itself and of parity, or one slot and one append more.
-const AHEAD_BYTES: u64 = 8 << 20;
+use crate::opening::Recording;
 
 /// What the member has in a slot already.
 #[derive(Default)]
-struct OwnSlot {
+pub(super) struct OwnSlot {
     /// Its appends, and whether each is whole.
-    appends: Vec<(DraftAppend, bool)>,
+    pub(super) appends: Vec<(DraftAppend, bool)>,
     /// Its bytes; none if it is new.
     read: Option<ReadStretch>,
 }
@@ -34,7 +31,9 @@ pub(super) struct SlotCopy<'a> {
     /// All members, and the one that is written.
     pub(super) io: MemberIo,
     pub(super) from: OldMembers<'a>,
-    slot_bytes: u32,
+    /// The slots that the member has, by their serials, in the order in which they were begun.
+    pub(super) slots: Vec<u64>,
+    pub(super) slot_bytes: u32,
     pub(super) parity: ParityQueue,
     /// By slot, the first append that the member has there already.
     pub(super) own_heads: BTreeMap<u64, OwnHead>,
@@ -44,9 +43,13 @@ pub(super) struct SlotCopy<'a> {
     pub(super) known_next: Option<KnownNext>,
     /// The recordings of which other members have a start.
     pub(super) started: BTreeSet<u32>,
+    /// The recordings that a crash has ended.
+    pub(super) crashed: BTreeSet<u32>,
     /// Whether slots that the member had begun were written again since.
     pub(super) has_gone_round: bool,
-    protected: ProtectedSlots,
+    /// The ring had written over what the member had before this sequence; 0 if that is not known.
+    pub(super) left_from: u64,
+    pub(super) protected: ProtectedSlots,
     /// The groups of which parity was made again.
     pub(super) made_groups: HashSet<u64>,
     /// The newest append that was written.
@@ -61,14 +64,18 @@ impl<'a> SlotCopy<'a> {
     pub(super) fn new(
         io: MemberIo,
         from: OldMembers<'a>,
+        recordings: &[Recording],
         to: &'a mut ReplacementWriter,
     ) -> SlotCopy<'a> {
-        let (lacking, unknown_groups) = from.lacking_parity(to.member);
+        let (mut lacking, unknown_groups) = from.lacking_parity(to.member);
+        lacking.extend(from.lone_parity(to.member, &parities_of(recordings)));
+        let crashed = recordings.iter().filter(|one| one.is_crashed());
         let starts = from.found.marks.iter().map(|mark| &mark.descriptor);
         let starts = starts.filter(|mark| mark.kind == Kind::Start);
         let started = starts.map(|start| start.recording).collect();
         SlotCopy {
             io,
+            slots: Vec::new(),
             slot_bytes: to.identity.geometry.slot_bytes,
             parity: ParityQueue::new(lacking, from.found.recording_of_copies()),
             from,
@@ -78,7 +85,9 @@ impl<'a> SlotCopy<'a> {
             next_sequence: None,
             known_next: None,
             started,
+            crashed: crashed.map(|recording| recording.number).collect(),
             has_gone_round: false,
+            left_from: 0,
             last: None,
             owed_end: None,
             to,
@@ -95,112 +104,13 @@ impl<'a> SlotCopy<'a> {
         last.map(|last| last.place.slot_serial)
     }
 
-    /// Writes all slots, and returns the serial behind the last one. `observer` is told how many
-    /// slots are written, and of how many; where it returns false, it ends.
-    pub(super) fn run(
-        &mut self,
-        observer: &mut dyn FnMut(u64, u64) -> bool,
-    ) -> Result<Option<u64>, RecordError> {
-        let slot_count = self.to.identity.geometry.slot_count;
-        let newest = self.from.found.newest_slot(self.to.member);
-        let behind = newest.map_or(0, |newest| newest + 1);
-        let behind = self
-            .to
-            .behind_own(&mut self.io, behind.max(self.to.slots_begun))?;
-        let first = behind.saturating_sub(slot_count);
-        self.has_gone_round = first > 0;
-        self.own_heads = self.to.heads(&mut self.io, first..behind)?;
-        let mut next = None;
-        for slot_serial in first..behind {
-            if !observer(slot_serial - first, behind - first) {
-                return Ok(None);
-            }
-            self.read_ahead(slot_serial + u64::from(next.is_some())..behind);
-            let draft = match next.take() {
-                Some(draft) => draft,
-                None => self.draft(slot_serial)?,
-            };
-            if slot_serial + 1 < behind {
-                next = Some(self.draft(slot_serial + 1)?);
-            }
-            self.write(draft, next.as_ref())?;
-        }
-        // What is left goes behind it, where nothing of an earlier lap lies.
-        let mut behind = behind;
-        while self.is_anything_left() && self.has_room(behind)? {
-            self.read_ahead(behind..behind + 1);
-            let all = slot_count.max(behind - first + 1);
-            if !observer(behind - first, all) {
-                return Ok(None);
-            }
-            let before = self.last.as_ref().map(|last| last.sequence);
-            let draft = self.draft(behind)?;
-            self.write(draft, None)?;
-            if self.last.as_ref().map(|last| last.sequence) == before {
-                break;
-            }
-            behind += 1;
-        }
-        self.tally.unprotected_groups += self.parity.len() as u64;
-        Ok(Some(behind))
-    }
-
-    /// Whether there is anything to put behind all that is known.
-    fn is_anything_left(&self) -> bool {
-        let last = self.last.as_ref().map(|last| last.recording);
-        let is_any_waiting = self.waiting(last, None).next().is_some();
-        !self.parity.is_empty() || self.owed_end.is_some() || is_any_waiting
-    }
-
-    /// Whether a slot behind all that is known may be written: nothing that a ring has left whole
-    /// lies there.
-    fn has_room(&mut self, slot_serial: u64) -> Result<bool, RecordError> {
-        let Some(lap_before) = slot_serial.checked_sub(self.to.identity.geometry.slot_count) else {
-            return Ok(true);
-        };
-        let own = self.own_appends(lap_before)?;
-        let own = own.iter().flat_map(|own| &own.appends);
-        let own = own.map(|(append, _)| append.descriptor.sequence).max();
-        let found = &self.from.found;
-        let last = found.in_slot(self.to.member, lap_before).last();
-        let entry = last.and_then(|(id, position)| Some(found.group(id)?.list.entries[position]));
-        let protected = self.protected.newest_in(lap_before);
-        let newest = entry.map(|entry| entry.sequence).max(protected).max(own);
-        // What of any recording is overwritten.
-        let from_sequence = found.overwritten.whole_from_sequence(0);
-        let is_passed = newest.is_none_or(|newest| newest < from_sequence);
-        Ok(is_passed && from_sequence > 0)
-    }
-
     /// Makes durable what was written.
     pub(super) fn flush(&mut self) -> Result<(), RecordError> {
         self.to.flush(&mut self.io)
     }
 
-    /// Where a slot lies on the member.
-    fn range_of(&self, slot_serial: u64) -> Range<u64> {
-        let start = self.to.identity.geometry.offset_of(slot_start(slot_serial));
-        start..start + u64::from(self.slot_bytes)
-    }
-
-    /// Begins to read what is wanted for a slot, for those behind it, and for the parity that comes
-    /// next.
-    fn read_ahead(&mut self, slots: Range<u64>) {
-        let count = (AHEAD_BYTES / u64::from(self.slot_bytes)).max(1);
-        let slots = slots.take(count as usize + 1);
-        let stretches: Vec<Range<u64>> = slots.map(|slot| self.range_of(slot)).collect();
-        let mut bytes = 0;
-        let lacking = self.parity.iter().take_while(|lacking| {
-            let is_wanted = bytes < AHEAD_BYTES;
-            bytes += u64::from(lacking.append_bytes());
-            is_wanted
-        });
-        let wanted = (self.to.member, &stretches[..]);
-        self.from.read_ahead(&mut self.io, wanted, lacking);
-    }
-
     /// What can be computed of a slot.
-    fn draft(&mut self, slot_serial: u64) -> Result<SlotDraft, RecordError> {
+    pub(super) fn draft(&mut self, slot_serial: u64) -> Result<SlotDraft, RecordError> {
         let mut draft = SlotDraft::new(self.to.identity.member, slot_serial, self.slot_bytes);
         let Some(own) = self.own_appends(slot_serial)? else {
             draft.set_kept();
@@ -214,36 +124,49 @@ impl<'a> SlotCopy<'a> {
         // What cannot be read at once is computed append by append.
         let range = self.range_of(slot_serial);
         let read = self.from.read(&mut self.io, self.to.member, &range)?;
-        for (append, is_whole) in appends_in(
-            (self.to.member, &self.to.identity),
-            slot_serial,
-            read.unwrap_or_default(),
-        ) {
+        let of_member = (self.to.member, &self.to.identity);
+        let computed = appends_in(of_member, slot_serial, read.unwrap_or_default());
+        let mut in_part = Vec::new();
+        for (append, is_whole) in computed {
             match append.descriptor.kind {
                 Kind::Data if is_whole && !is_superseded_by(&append.descriptor, &own) => {
-                    draft.add(append);
+                    if self.is_left(append.descriptor.sequence) {
+                        draft.add(append);
+                    }
                 }
+                Kind::Data if !is_whole => in_part.push(append),
                 Kind::Parity if append.descriptor.payload_bytes == 0 => {
                     draft.set_stand_in(append.descriptor);
                 }
                 Kind::Data | Kind::Start | Kind::End | Kind::Parity => {}
             }
         }
+        self.add_of_groups(&mut draft, &own, &in_part)?;
+        self.keep_own(&mut draft, own);
+        Ok(draft)
+    }
+
+    /// Adds what groups have in a slot and is not there yet. `own` is what the member has there,
+    /// and `in_part` what can be computed only in part.
+    fn add_of_groups(
+        &mut self,
+        draft: &mut SlotDraft,
+        own: &[(DraftAppend, bool)],
+        in_part: &[DraftAppend],
+    ) -> Result<(), RecordError> {
         let found = Arc::clone(&self.from.found);
-        for (group_id, position) in found.in_slot(self.to.member, slot_serial) {
+        for (group_id, position) in found.in_slot(self.to.member, draft.slot_serial) {
             let group = found.group(group_id);
             let entry = group.map(|group| group.list.entries[position]);
             let is_wanted = |entry: &GroupEntry| {
-                !draft.has(entry.place, entry.sequence) && !is_entry_superseded(entry, &own)
+                !draft.has(entry.place, entry.sequence)
+                    && !is_entry_superseded(entry, own)
+                    && self.is_left(entry.sequence)
             };
             let Some(entry) = entry.filter(is_wanted) else {
                 continue;
             };
-            let is_it = |(append, is_whole): &&(DraftAppend, bool)| {
-                let descriptor = &append.descriptor;
-                *is_whole
-                    && (descriptor.place, descriptor.sequence) == (entry.place, entry.sequence)
-            };
+            let is_it = |(own, is_whole): &&(DraftAppend, bool)| *is_whole && is_of(own, &entry);
             if let Some((append, _)) = own.iter().find(is_it) {
                 draft.add(append.clone());
                 continue;
@@ -256,18 +179,29 @@ impl<'a> SlotCopy<'a> {
             match append {
                 Some(append) => draft.add(append),
                 None => {
-                    draft.add_lost(entry.place.slot_offset_bytes, entry.append_bytes);
+                    // Readers have pieces of it, each by its own checksum, as of what the member
+                    // has itself.
+                    let is_own = own.iter().any(|(one, _)| is_of(one, &entry));
+                    let mut in_part = in_part.iter().filter(|_| !is_own);
+                    match in_part.find(|one| is_of(one, &entry)) {
+                        Some(in_part) => draft.add(in_part.clone()),
+                        None => draft.add_lost(entry.place.slot_offset_bytes, entry.append_bytes),
+                    }
                     // Below that a ring has overwritten something elsewhere, too.
                     let recording = group.map_or(0, |group| group.recording);
-                    if entry.sequence >= found.overwritten.whole_from_sequence(recording) {
+                    if found.overwritten.leaves(recording, entry.sequence) {
                         self.tally.lost_appends += 1;
                         self.tally.lost_bytes += u64::from(entry.append_bytes);
                     }
                 }
             }
         }
-        self.keep_own(&mut draft, own);
-        Ok(draft)
+        Ok(())
+    }
+
+    /// Whether the lost member had an append to the end, as far as its ring is concerned.
+    pub(super) fn is_left(&self, sequence: u64) -> bool {
+        sequence >= self.left_from
     }
 
     /// Keeps whatever else the member has in a slot. Pieces of damaged data may still be read.
@@ -290,7 +224,7 @@ impl<'a> SlotCopy<'a> {
     }
 
     /// What the member has in a slot already; none if it has written the slot again since.
-    fn own_appends(&mut self, slot_serial: u64) -> Result<Option<OwnSlot>, RecordError> {
+    pub(super) fn own_appends(&mut self, slot_serial: u64) -> Result<Option<OwnSlot>, RecordError> {
         if !self.to.is_continued {
             return Ok(Some(OwnSlot::default()));
         }
@@ -323,10 +257,13 @@ impl<'a> SlotCopy<'a> {
             let group = found.group(group);
             let entry = group.map(|group| group.list.entries[position]);
             entry.is_some_and(|entry| {
-                draft.has(entry.place, entry.sequence) || is_entry_superseded(&entry, own)
+                draft.has(entry.place, entry.sequence)
+                    || is_entry_superseded(&entry, own)
+                    || !self.is_left(entry.sequence)
             })
         });
-        let next = self.own_heads.get(&(slot_serial + 1));
+        let next = self.slot_behind(slot_serial);
+        let next = next.and_then(|next| self.own_heads.get(&next));
         let told_last = next.and_then(|next| next.previous);
         let told_last = told_last.filter(|told| told.slot_serial == slot_serial);
         let has_last =
@@ -364,7 +301,11 @@ impl<'a> SlotCopy<'a> {
 
     /// Completes a slot with marks and parity, and writes it. `next` is the slot behind it, as far
     /// as that has data.
-    fn write(&mut self, mut draft: SlotDraft, next: Option<&SlotDraft>) -> Result<(), RecordError> {
+    pub(super) fn write(
+        &mut self,
+        mut draft: SlotDraft,
+        next: Option<&SlotDraft>,
+    ) -> Result<(), RecordError> {
         if draft.is_kept() {
             self.tally.kept_bytes += u64::from(self.slot_bytes);
             if next.is_none() && self.lacks_end(&draft) {
@@ -422,7 +363,7 @@ impl<'a> SlotCopy<'a> {
         }
         let may_go_on = match recording_behind {
             Some(behind) => behind == recording,
-            None if next.is_none() && !self.has_room(slot_serial + 1)? => false,
+            None if next.is_none() && self.free_slot_behind(slot_serial)?.is_none() => false,
             None => self.may_have(slot_serial + 1, recording, known_next),
         };
         let has_end = |draft: &SlotDraft| draft.last().is_some_and(|last| last.kind == Kind::End);
@@ -465,6 +406,22 @@ impl<'a> SlotCopy<'a> {
     }
 }
 
+/// Whether an append is the one that a list names, by its place, its sequence and its descriptor.
+fn is_of(append: &DraftAppend, entry: &GroupEntry) -> bool {
+    let descriptor = &append.descriptor;
+    (descriptor.place, descriptor.sequence) == (entry.place, entry.sequence)
+        && Descriptor::checksum_in(&append.bytes) == entry.descriptor_crc
+}
+
+/// How many appends of parity each recording was to have for a group. A ring goes round over what
+/// has none, and needs its slots.
+fn parities_of(recordings: &[Recording]) -> BTreeMap<u32, u16> {
+    let filled = recordings.iter().filter(|recording| !recording.ring);
+    let of_streams = filled.filter(|recording| recording.has_streams());
+    let parities = of_streams.filter_map(|one| Some((one.number, one.parities?)));
+    parities.filter(|(_, parities)| *parities > 0).collect()
+}
+
 /// Whether a later append that the member has whole lies where one of data does that was computed,
 /// or before it: a power cut had taken that one, and a later recording began there.
 fn is_superseded(
@@ -492,7 +449,7 @@ fn is_entry_superseded(entry: &GroupEntry, own: &[(DraftAppend, bool)]) -> bool 
     is_superseded((entry.place, entry.append_bytes, entry.sequence), own)
 }
 
-fn slot_start(slot_serial: u64) -> AppendPlace {
+pub(super) fn slot_start(slot_serial: u64) -> AppendPlace {
     AppendPlace {
         slot_serial,
         slot_offset_bytes: 0,

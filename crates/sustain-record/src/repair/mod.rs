@@ -12,6 +12,7 @@ pub(crate) mod old_members;
 mod parity_queue;
 mod protected_slots;
 mod replacement_writer;
+mod slot_order;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -28,7 +29,6 @@ use self::old_members::OldMembers;
 use self::replacement_writer::ReplacementWriter;
 pub use self::tally::RepairTally;
 use crate::error::RecordError;
-use crate::format::Pin;
 use crate::member_io::QueuedWrites;
 use crate::reading::verify::Checkable;
 use crate::store::{CreateEvent, Missing, Onto, Replacement, Store};
@@ -151,14 +151,6 @@ impl Store {
                 "the store is being recorded to: repair it when the recording has ended".to_owned(),
             ));
         }
-        let superblocks = || self.members.iter().map(|member| &member.superblock);
-        if superblocks().any(|superblock| superblock.pins.iter().any(Pin::is_set)) {
-            return Err(RecordError::Usage(
-                "the store has pins, and what only a pin keeps cannot be rebuilt yet: extract what \
-                 they keep, free them with `sustain unpin`, and repair it then"
-                    .to_owned(),
-            ));
-        }
         Ok(())
     }
 
@@ -197,18 +189,22 @@ impl Store {
         let groups = self.members.iter().find_map(|member| member.groups.clone());
         let groups = groups.expect("a store with a replacement has parity");
         let found = groups.find(WHY)?;
+        let recordings = self.recordings()?;
         let superblock = &replacement.superblock;
         let (member, uuid) = (usize::from(superblock.member_index), superblock.member);
         let mut writer = ReplacementWriter {
             position: self.members.len(),
             identity: AppendIdentity::of(superblock),
             member,
+            course: superblock.course(),
             is_continued: replacement.is_continued,
+            has_all_of_its_own: replacement.is_continued && !superblock.is_being_repaired,
             slots_begun: superblock.slots_begun,
             writes: QueuedWrites::of(self.members.len(), &replacement.name),
         };
         let from = OldMembers::new(self, (groups, found), beside);
-        let mut copy = SlotCopy::new(replacement.io_beside(self)?, from, &mut writer);
+        let io = replacement.io_beside(self)?;
+        let mut copy = SlotCopy::new(io, from, &recordings, &mut writer);
         let behind = copy.run(&mut |slots_done, slots_all| {
             observer(RepairEvent::Written {
                 slots_done,

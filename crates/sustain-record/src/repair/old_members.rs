@@ -1,6 +1,6 @@
 //! Reads what the members that are there have of groups and marks.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ impl<'a> OldMembers<'a> {
         // Where a ring has overwritten something elsewhere, nothing is protected any more.
         let overwritten = &self.found.overwritten;
         let is_whole = |lacking: &LackingParity| {
-            lacking.last_sequence() >= overwritten.whole_from_sequence(lacking.recording)
+            overwritten.leaves(lacking.recording, lacking.last_sequence())
         };
         let all = all.into_iter().filter(is_whole);
         let (known, unknown): (Vec<_>, Vec<_>) = all.partition(|lacking| self.is_known(lacking));
@@ -96,12 +96,32 @@ impl<'a> OldMembers<'a> {
         (known.collect(), unknown.len() as u64)
     }
 
+    /// The same of appends that joined no group when they were recorded.
+    pub(super) fn lone_parity(
+        &self,
+        member: usize,
+        parities: &BTreeMap<u32, u16>,
+    ) -> impl Iterator<Item = LackingParity> {
+        let geometries = self.groups.geometries();
+        let all = self.found.lone_parity(member, geometries, parities);
+        let overwritten = &self.found.overwritten;
+        all.into_iter().filter(|lacking| {
+            overwritten.leaves(lacking.recording, lacking.last_sequence())
+                && self.is_settled(lacking)
+        })
+    }
+
+    /// How many members are missing.
+    pub(super) fn missing(&self) -> usize {
+        self.store.not_given().len()
+    }
+
     /// Whether it is known what was in a group. Where no list is found, all its parity lay on
     /// missing members: if there are more of those, one may have had data of it, and parity without
     /// that would take the place of what that could be computed from.
     fn is_known(&self, lacking: &LackingParity) -> bool {
-        let missing = self.store.not_given().len();
-        self.found.group(lacking.group).is_some() || missing <= usize::from(lacking.list.parities)
+        self.found.group(lacking.group).is_some()
+            || self.missing() <= usize::from(lacking.list.parities)
     }
 
     /// Whether nothing joins the group of this parity any more, which then is the one that the

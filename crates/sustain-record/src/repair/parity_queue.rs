@@ -54,6 +54,16 @@ impl ParityQueue {
         self.in_order.values()
     }
 
+    /// Those of a recording and behind, in their order, of data from this sequence on.
+    pub(super) fn iter_from(
+        &self,
+        recording: u32,
+        sequence: u64,
+    ) -> impl Iterator<Item = &LackingParity> {
+        let from = (recording, sequence, 0, 0);
+        self.in_order.range(from..).map(|(_, lacking)| lacking)
+    }
+
     /// The recording of the first one.
     pub(super) fn recording(&self) -> Option<u32> {
         self.iter().next().map(|lacking| lacking.recording)

@@ -1,10 +1,9 @@
 //! The new member as it is written, request by request.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use crate::error::RecordError;
-use crate::format::{AppendPlace, BLOCK_BYTES};
+use crate::format::{AppendPlace, BLOCK_BYTES, SlotCourse};
 use crate::member_io::{MemberIo, QueuedWrites, ReadOrder};
 use crate::opening::PATIENCE_SLOTS;
 use crate::walk::AppendIdentity;
@@ -36,9 +35,13 @@ pub(super) struct ReplacementWriter {
     pub(super) identity: AppendIdentity,
     /// Its place in the table of members.
     pub(super) member: usize,
+    /// The order of its slots.
+    pub(super) course: SlotCourse,
     /// Whether something of the lost member is on it: an earlier repair was interrupted there, or
     /// it is the lost member itself.
     pub(super) is_continued: bool,
+    /// Whether it is the lost member itself, which has all that it was given but for what failed.
+    pub(super) has_all_of_its_own: bool,
     /// It has begun so many slots itself.
     pub(super) slots_begun: u64,
     pub(super) writes: QueuedWrites,
@@ -52,14 +55,15 @@ impl ReplacementWriter {
 
     /// The slot behind all that the member has begun already, from this one on: its superblock may
     /// tell of fewer.
-    pub(super) fn behind_own(
-        &mut self,
-        io: &mut MemberIo,
-        behind: u64,
-    ) -> Result<u64, RecordError> {
+    pub(super) fn behind_own(&self, io: &mut MemberIo, behind: u64) -> Result<u64, RecordError> {
         let mut behind = behind;
         loop {
-            let heads = self.heads(io, behind..behind.saturating_add(PATIENCE_SLOTS))?;
+            let next = self.course.at_or_after(behind).into_iter();
+            let next = next.flat_map(|next| {
+                let following = self.course.following(next, PATIENCE_SLOTS - 1);
+                std::iter::once(next).chain(following)
+            });
+            let heads = self.heads(io, next)?;
             match heads.last_key_value() {
                 Some((newest, _)) => behind = newest + 1,
                 None => return Ok(behind),
@@ -67,11 +71,20 @@ impl ReplacementWriter {
         }
     }
 
+    /// The serials that its slots have when all before this one are written: those of the last lap,
+    /// and those that pins have kept instead.
+    pub(super) fn slots_before(&self, behind: u64) -> Vec<u64> {
+        let lap = behind.saturating_sub(self.identity.geometry.slot_count)..behind;
+        let slots = lap.map(|serial| self.course.kept_in_place_of(serial).unwrap_or(serial));
+        let slots: BTreeSet<u64> = slots.collect();
+        slots.into_iter().collect()
+    }
+
     /// The first append of each of these slots that it has begun already.
     pub(super) fn heads(
-        &mut self,
+        &self,
         io: &mut MemberIo,
-        slots: Range<u64>,
+        slots: impl Iterator<Item = u64>,
     ) -> Result<BTreeMap<u64, OwnHead>, RecordError> {
         let slots: Vec<u64> = slots.filter(|_| self.is_continued).collect();
         let mut first = BTreeMap::new();

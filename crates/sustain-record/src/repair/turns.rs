@@ -64,9 +64,16 @@ impl SlotCopy<'_> {
         }
         let current = self.last.as_ref().map(|last| last.recording);
         let goes_on = current.filter(|current| {
-            let is_owed = self.owed_end == Some(*current);
+            // What the member has in the last slots may have been put elsewhere meanwhile. Of other
+            // slots it is not known that nothing comes behind.
+            let was_begun = self.own_heads.contains_key(&slot_serial);
+            let is_last = was_begun && next.is_none() && self.is_open(*current);
+            let has_end = self.end_mark_bytes(*current) > 0;
+            let is_owed = self.owed_end == Some(*current) || is_last && has_end;
             let is_between = next.is_some_and(|next| next.recording == *current);
-            is_owed || is_between || self.parity.recording() == Some(*current)
+            // Nothing of a recording comes behind its end mark.
+            let lacks_parity = self.parity.recording() == Some(*current) && self.is_open(*current);
+            is_owed || is_between || lacks_parity
         });
         let goes_on = goes_on.filter(|one| self.may_have(slot_serial, *one, next));
         goes_on.or_else(|| self.waiting(current, next).next())
@@ -83,7 +90,7 @@ impl SlotCopy<'_> {
         let Some(next) = next.filter(|next| next.recording != recording) else {
             return true;
         };
-        let left = next.from_slot.saturating_sub(slot_serial);
+        let left = self.slots_between(slot_serial..next.from_slot);
         let slot_bytes = u64::from(self.to.identity.geometry.slot_bytes);
         let needed = self.waiting(Some(recording), Some(next)).map(|waiting| {
             let marks_bytes = 2 * u64::from(APPEND_BYTES_MIN);

@@ -16,7 +16,7 @@ mod tally;
 use sustain_targets::Stop;
 
 use self::retirement::Retirement;
-pub use self::tally::{RetireTally, Retired};
+pub use self::tally::{RehearsedRetirement, RetireTally, Retired};
 use crate::error::RecordError;
 use crate::format::Pin;
 use crate::opening::Recording;
@@ -39,10 +39,33 @@ impl Store {
         stop: &Stop,
         observer: &mut dyn FnMut(u64, u64),
     ) -> Result<Retired, RecordError> {
+        let retirement = self.retirement(read, member)?;
+        retirement.run(self, (recordings, accept_loss), (stop, observer))
+    }
+
+    /// Finds out what [`Store::retire`] would do, and writes nothing. All slots are read once.
+    ///
+    /// # Errors
+    /// The same as before anything is written.
+    pub fn rehearse_retirement(
+        &self,
+        (read, recordings): (&Store, &[Recording]),
+        (member, accept_loss): (usize, bool),
+        stop: &Stop,
+        observer: &mut dyn FnMut(u64, u64),
+    ) -> Result<RehearsedRetirement, RecordError> {
+        let retirement = self.retirement(read, member)?;
+        retirement.rehearse(self, (recordings, accept_loss), (stop, observer))
+    }
+
+    fn retirement<'a>(
+        &self,
+        read: &'a Store,
+        member: usize,
+    ) -> Result<Retirement<'a>, RecordError> {
         self.check_is_as_read(read)?;
         self.check_retirable(read, member)?;
-        let retirement = Retirement::of(self, read, member)?;
-        retirement.run(self, (recordings, accept_loss), (stop, observer))
+        Retirement::of(self, read, member)
     }
 
     /// Refuses what would have to be copied in another way.

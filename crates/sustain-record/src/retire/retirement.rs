@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use sustain_disk::units::Size;
-use sustain_document::setting::{ACCEPT_LOSS, ADD};
+use sustain_document::setting::{ACCEPT_LOSS, ADD, ONTO};
 use sustain_targets::Stop;
 
 use super::copies_writer::{CopiesWriter, CopyToWrite};
 use super::lanes::CopyLane;
 use super::moving::{Moving, MovingData, MovingParity};
 use super::places::{JustPlaced, Places};
-use super::tally::{RetireTally, Retired};
+use super::tally::{RehearsedRetirement, RetireTally, Retired};
 use crate::error::RecordError;
 use crate::format::BLOCK_BYTES;
 use crate::member_io::MemberIo;
@@ -78,6 +78,24 @@ impl<'a> Retirement<'a> {
         })
     }
 
+    /// Finds out what would be copied, and whether there is room. Writes nothing.
+    pub(super) fn rehearse(
+        mut self,
+        store: &Store,
+        (recordings, accept_loss): (&[Recording], bool),
+        (stop, progress): (&Stop, &mut Progress<'_>),
+    ) -> Result<RehearsedRetirement, RecordError> {
+        drop(self.prepare(store, (recordings, accept_loss), (stop, progress))?);
+        let lanes = self.lanes(store);
+        Ok(RehearsedRetirement {
+            appends: self.planned.len() as u64,
+            copies_bytes: self.planned_bytes,
+            free_bytes: lanes.iter().map(CopyLane::free_bytes).sum(),
+            lost_bytes: self.tally.lost_bytes,
+            unknown: self.unknown,
+        })
+    }
+
     /// Copies everything, and retires the member. Returns the recording that has the copies, if
     /// any were written.
     pub(super) fn run(
@@ -86,15 +104,7 @@ impl<'a> Retirement<'a> {
         (recordings, accept_loss): (&[Recording], bool),
         (stop, progress): (&Stop, &mut Progress<'_>),
     ) -> Result<Retired, RecordError> {
-        self.count_missing(recordings, stop)?;
-        let mut io = self.io(store)?;
-        self.plan(&mut io, store, (stop, progress))?;
-        if self.is_there && self.missing_bytes == 0 {
-            // What a crash took was never durable, and nobody misses it.
-            (self.tally.lost_appends, self.tally.lost_bytes) = (0, 0);
-        }
-        self.tally.lost_bytes = self.tally.lost_bytes.max(self.missing_bytes);
-        self.check_loss(accept_loss)?;
+        let mut io = self.prepare(store, (recordings, accept_loss), (stop, progress))?;
         store.note_parity();
         let mut recording = None;
         let mut ends = Vec::new();
@@ -121,6 +131,25 @@ impl<'a> Retirement<'a> {
             recording,
             tally: self.tally,
         })
+    }
+
+    /// Plans everything, and refuses what cannot be done, before anything is written.
+    fn prepare(
+        &mut self,
+        store: &Store,
+        (recordings, accept_loss): (&[Recording], bool),
+        (stop, progress): (&Stop, &mut Progress<'_>),
+    ) -> Result<MemberIo, RecordError> {
+        self.count_missing(recordings, stop)?;
+        let mut io = self.io(store)?;
+        self.plan(&mut io, store, (stop, progress))?;
+        if self.is_there && self.missing_bytes == 0 {
+            // What a crash took was never durable, and nobody misses it.
+            (self.tally.lost_appends, self.tally.lost_bytes) = (0, 0);
+        }
+        self.tally.lost_bytes = self.tally.lost_bytes.max(self.missing_bytes);
+        self.check_loss(accept_loss)?;
+        Ok(io)
     }
 
     /// Reads of all members, and writes of those that stay. A simulated machine serves one engine
@@ -373,14 +402,24 @@ impl<'a> Retirement<'a> {
     }
 
     fn no_room(&self, free_bytes: u64) -> RecordError {
+        let way = match self.is_there {
+            true => format!(
+                "`sustain create` with {} makes the store larger",
+                ADD.flag()
+            ),
+            // All members are needed to add another one.
+            false => format!(
+                "`sustain repair` with {} rebuilds the member on a new disk instead",
+                ONTO.flag()
+            ),
+        };
         RecordError::Usage(format!(
-            "the members that stay have {} free, and copies of what member {} has take {} there, \
-             each on as many members as protect it: `sustain create` with {} makes the store \
-             larger. Nothing was written",
+            "the members that stay have {} free in all, and copies of what member {} has take {} \
+             there. Each copy needs place on as many members at once as protect it, so what is \
+             free on a single one is of no use: {way}. Nothing was written",
             Size(free_bytes),
             self.member + 1,
             Size(self.planned_bytes),
-            ADD.flag()
         ))
     }
 }

@@ -19,6 +19,21 @@ pub struct Retired {
     pub unknown: Vec<String>,
 }
 
+/// What a retirement would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RehearsedRetirement {
+    /// Appends of data and parity of which others would have copies.
+    pub appends: u64,
+    /// Bytes of all copies that are not there yet.
+    pub copies_bytes: u64,
+    /// Bytes that the other members have free.
+    pub free_bytes: u64,
+    /// Bytes of appends that can neither be read nor computed.
+    pub lost_bytes: u64,
+    /// What it may have had besides and nobody knows, because it is not there, in words.
+    pub unknown: Vec<String>,
+}
+
 /// What was copied from a member, and what could not be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RetireTally {

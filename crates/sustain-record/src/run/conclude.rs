@@ -262,7 +262,7 @@ fn total(recorded: &Recorded, cpu_ns: u64) -> TotalResult {
         // Divided by a few marks only, it would be a large number without meaning.
         cpu_seconds_per_gb: match recorded_bytes {
             0 => 0.0,
-            _ => cpu_ns as f64 / bytes.max(1) as f64,
+            recorded_bytes => cpu_ns as f64 / recorded_bytes as f64,
         },
         cpu_seconds: cpu_ns as f64 / 1e9,
         beside_payload_bytes: bytes.saturating_sub(payload_bytes),

@@ -2,7 +2,7 @@
 
 use sustain_disk::error::IoFault;
 use sustain_disk::units::{Duration, Size};
-use sustain_document::setting::{ALIGN_FRAMES, APPEND_SIZE, DESTROY, PIN, RING, SIZE};
+use sustain_document::setting::{ADD, ALIGN_FRAMES, APPEND_SIZE, DESTROY, PARITY, PIN, RING, SIZE};
 
 use crate::best_size::APPEND_BYTES_LEAST;
 use crate::recorder::{AppendSize, RecordingProgress, Slowness};
@@ -11,10 +11,24 @@ use crate::source::framing::Framing;
 /// Advice for a store that is full.
 pub(super) fn full() -> String {
     format!(
-        "the store is full: use {} to overwrite its oldest data, create a larger store, or, once \
-         you have extracted what you need, make this one anew with `sustain create` and {}",
+        "the store is full: use {} to overwrite its oldest data, make it larger with `sustain \
+         create` and {}, create a larger store, or, once you have extracted what you need, make \
+         this one anew with `sustain create` and {}",
         RING.the(),
+        ADD.the(),
         DESTROY.the()
+    )
+}
+
+/// Notes that a recording is to have less parity than its store has by default.
+pub(super) fn less_parity(asked: u16, of_store: u16) -> String {
+    let survives = match asked {
+        0 => "the loss of any member is the loss of what is recorded on it".to_owned(),
+        _ => format!("no more than the loss of {asked} at once is survived"),
+    };
+    format!(
+        "{} was given for this recording, where the store has {of_store} by default: {survives}",
+        PARITY.of(asked)
     )
 }
 

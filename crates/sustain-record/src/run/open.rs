@@ -12,7 +12,7 @@ use sustain_targets::{Stop, check_memory, neighbour_cautions};
 use super::{RecordEvent, RecordObserver, RecordPlan, note_words, places, share, sources};
 use crate::error::RecordError;
 use crate::format::SLOT_BYTES_MAX;
-use crate::recorder::{append_bytes, check_append_size, check_parity};
+use crate::recorder::{append_bytes, check_append_size, check_parity, check_room};
 use crate::share_words::share_line;
 use crate::store::{CreateEvent, CreatePlan, FILE_NAME, Mode, Store, create};
 
@@ -44,9 +44,9 @@ pub(super) fn open(
     }
     let mut store = Store::open(&plan.members, Mode::Record, roots)?;
     store.take_path(plan.path, plan.options.engine, roots)?;
-    store.require_room(plan.options.ring)?;
     check_parity(&store, &plan.options)?;
     check_append_size(&store, &plan.options)?;
+    check_room(&store, &plan.options)?;
     let notes = notes_before(plan, &store, is_new, roots, observer);
     check_buffer(plan, roots)?;
     let sources = early.map_or_else(|| sources::open(plan), Ok)?;
@@ -109,6 +109,11 @@ fn notes_before(
     if plan.size_bytes.is_some() && !is_new {
         notes.push(note_words::size_not_used(&plan.members));
     }
+    let asked = plan
+        .options
+        .parities
+        .filter(|asked| *asked < store.parities());
+    notes.extend(asked.map(|asked| note_words::less_parity(asked, store.parities())));
     let appends_bytes = append_bytes(store, &plan.options);
     let append_size = &plan.options.append_size;
     notes.extend(note_words::append_size(append_size, appends_bytes));

@@ -126,6 +126,7 @@ mod tests {
                 ..StreamStanding::default()
             }],
             members: Vec::new(),
+            parities: 0,
             buffer_fill,
             longest_write_ns: 0,
             is_longest_write_under_way: false,

@@ -121,11 +121,18 @@ impl DamagedAppends {
         let heads = self.heads_in_slot(append.member, wanted.entry().place, io, position_of)?;
         match stands_among(wanted.entry(), &heads) {
             SlotStanding::Fits => {}
-            // Nothing else of the slot is left. So the scan must have seen that it is of this lap.
+            // Nothing else of the slot is left. So the scan must have seen that it is of this lap,
+            // or there was no other one.
             SlotStanding::Alone if group.data[position].is_some() => {}
+            SlotStanding::Alone if self.is_of_first_lap(append.member) => {}
             SlotStanding::Alone | SlotStanding::Conflicts => return Ok(None),
         }
         wanted.compute(|source, range| read(io, position_of(self.groups.member_of(source)), range))
+    }
+
+    fn is_of_first_lap(&self, member: usize) -> bool {
+        let source = self.groups.source_of(member);
+        source.is_some_and(|source| !self.groups.has_gone_round(source))
     }
 
     /// The descriptors in the slot of a place, wherever they stand: damage may hide them from a

@@ -15,7 +15,7 @@ use super::scan::{ScannedMember, scan};
 use super::torn::leave_out_torn;
 use super::{Mode, OpenMember, open};
 use crate::error::RecordError;
-use crate::format::{AppendPlace, Geometry, Superblock};
+use crate::format::{AppendPlace, Geometry, Pin, Superblock};
 use crate::rebuilt::{FoundGroups, MemberThere, StoreShape, grouped};
 use crate::walk::AppendIdentity;
 
@@ -112,6 +112,12 @@ impl StoreGroups {
         self.members.iter().position(|one| one.index() == member)
     }
 
+    /// Whether slots of a member that is there were written more than once.
+    pub(crate) fn has_gone_round(&self, source: usize) -> bool {
+        let slot_count = self.members[source].superblock.geometry.slot_count;
+        self.tails[source].next_slot_serial > slot_count
+    }
+
     /// The groups. The first time, the members are looked through for them, and `why` says in words
     /// what for, if that takes long. Simulated machines may have nothing in flight then.
     ///
@@ -173,6 +179,13 @@ impl StoreGroups {
                 next_slot_serial: tail.next_slot_serial,
                 first_recording: member.superblock.first_recording,
                 repaired_slots: member.superblock.repaired_slots,
+                pins: member
+                    .superblock
+                    .pins
+                    .iter()
+                    .copied()
+                    .filter(Pin::is_set)
+                    .collect(),
             })
             .collect();
         let mut io = open::io(&self.members, Mode::Read, &self.machines, &self.clock)?;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use sustain_disk::units::Size;
+use sustain_document::setting::ONTO;
 
 use super::{Missing, Mode, OpenMember, tables};
 use crate::error::RecordError;
@@ -111,9 +112,16 @@ pub(super) fn check_size(member: &OpenMember) -> Result<(), RecordError> {
         return Ok(());
     }
     let why = shrunk_words(member);
+    let way = match member.superblock.has_parity() {
+        true => format!(
+            "leave it out, and rebuild it with `sustain repair`, the other members and {}",
+            ONTO.to(&member.name)
+        ),
+        false => "create a new store".to_owned(),
+    };
     Err(RecordError::member(
         &member.name,
-        format!("{why}. Make it as large as before, or create a new store"),
+        format!("{why}. Make it as large as before, or {way}"),
     ))
 }
 
@@ -135,6 +143,8 @@ pub(super) fn end_words(member: &OpenMember, next_slot_serial: u64) -> String {
     let looked_at = next_slot_serial.saturating_add(PATIENCE_SLOTS);
     let lost = if looked_at.max(member.superblock.slots_begun) <= kept_slots {
         "nothing had been recorded beyond that"
+    } else if member.superblock.has_parity() {
+        "what was recorded beyond that is computed from the others, where parity protects it"
     } else {
         "whatever was recorded beyond that is lost"
     };
@@ -154,8 +164,14 @@ pub(super) fn check_complete(missing: &[Missing], table: &Superblock) -> Result<
         _ => ("are", "them"),
     };
     let repair = match table.has_parity() {
-        true => ". `sustain repair` puts a new member in the place of a lost one",
-        false => "",
+        true => format!(
+            ". `sustain repair` with the others rebuilds a lost one on a new disk with {}. Without \
+             {}, it spreads what the lost one had over the others for good, and the store is \
+             complete without it",
+            ONTO.flag(),
+            ONTO.flag()
+        ),
+        false => String::new(),
     };
     let count = table.members.len() - table.retired.len();
     Err(RecordError::Incomplete(format!(

@@ -38,12 +38,13 @@ use std::path::Path;
 use sustain_disk::clock::Clock;
 use sustain_disk::engine::SharedMachine;
 use sustain_disk::target::{Target, is_being_written};
-use sustain_document::setting::{DESTROY, RING};
+use sustain_document::setting::{ADD, DESTROY, RING};
 use sustain_host::Roots;
 use sustain_targets::RecordersBeside;
 use uuid::Uuid;
 
 use crate::error::RecordError;
+use crate::format::Geometry;
 use crate::member_io::{MemberIo, ReadOrder};
 use crate::opening::{Apart, Asked, MemberTail, Opening, Recording, merge};
 
@@ -207,20 +208,49 @@ impl Store {
         if ring {
             return self.require_room_beside_pins();
         }
-        if !self.is_full() {
-            return Ok(());
+        match self.is_full() {
+            true => Err(self.full()),
+            false => Ok(()),
         }
+    }
+
+    /// Fails if as few members as this, of those that may be recorded to, have slots left beyond
+    /// those that are kept for parity. Nothing could be protected, so nothing would be recorded.
+    pub(crate) fn require_room_for_groups(
+        &self,
+        parities: usize,
+        kept_slots: impl Fn(&Geometry) -> u64,
+    ) -> Result<(), RecordError> {
+        let members = self.members.iter().zip(&self.tails);
+        let taking = members.filter(|(member, _)| !self.is_left_alone(member));
+        let has_room = |member: &OpenMember, tail: &MemberTail| {
+            let geometry = &member.superblock.geometry;
+            tail.next_slot_serial + kept_slots(geometry) < geometry.slot_count
+        };
+        let has_room: Vec<bool> = taking
+            .map(|(member, tail)| has_room(member, tail))
+            .collect();
+        let with_room = has_room.iter().filter(|one| **one).count();
+        // Where as few as this are left at all, it goes on without full protection.
+        match has_room.len() > parities && with_room <= parities {
+            true => Err(self.full()),
+            false => Ok(()),
+        }
+    }
+
+    fn full(&self) -> RecordError {
         let names: Vec<&str> = self.members.iter().map(|one| one.name.as_str()).collect();
-        Err(RecordError::Usage(format!(
+        RecordError::Usage(format!(
             "the store on {} is full, so nothing was read or recorded: use {} to overwrite its \
-             oldest data; or create another store; or, once you have extracted what you need, make \
-             this one anew, which deletes all that is in it, with `sustain create {}` and {} for \
-             each member",
+             oldest data; or make it larger with `sustain create` and {}; or create another store; \
+             or, once you have extracted what you need, make this one anew, which deletes all that \
+             is in it, with `sustain create {}` and {} for each member",
             names.join(" and "),
             RING.the(),
+            ADD.the(),
             names.join(" "),
             DESTROY.the()
-        )))
+        ))
     }
 
     /// Opens single reads and writes of the members, addressed by their index in `members`.

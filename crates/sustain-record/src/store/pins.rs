@@ -8,7 +8,7 @@ use super::pin_tables::{
 use super::{OpenMember, Renewal, Store};
 use crate::error::RecordError;
 use crate::format::{Pin, SlotCourse, Superblock};
-use crate::opening::{Kept, MemberTail, Opening, PATIENCE_SLOTS, Recording, merge_pinned};
+use crate::opening::{Chapter, Kept, MemberTail, Opening, PATIENCE_SLOTS, Recording, merge_pinned};
 
 /// A ring needs so many slots of a lap on each member that no pin keeps: a start is repeated before
 /// its last copy is overwritten, and an append may take a slot.
@@ -65,8 +65,8 @@ impl Store {
         .collect()
     }
 
-    /// Those of members that are there. What is computed of the others has no table of pins.
-    fn superblocks(&self) -> Vec<&Superblock> {
+    /// Those of members that are there. The tables of pins of the others are made of these.
+    pub(super) fn superblocks(&self) -> Vec<&Superblock> {
         self.present().map(|one| &one.superblock).collect()
     }
 
@@ -75,7 +75,7 @@ impl Store {
     }
 
     /// The members that are too old to know of a pin; none if it is not set.
-    fn unknown_on(&self, superblocks: &[&Superblock], pin: &Pin) -> Option<Vec<usize>> {
+    pub(super) fn unknown_on(&self, superblocks: &[&Superblock], pin: &Pin) -> Option<Vec<usize>> {
         match standing(superblocks, pin) {
             PinStanding::Set { unknown_on } => Some(unknown_on),
             PinStanding::Doubtful { unknown_on } => self.lacks_durable.then_some(unknown_on),
@@ -141,15 +141,56 @@ impl Store {
         let all = self.ask(Opening::chapters)?;
         let pinned = self.ask(|opening| opening.pinned(number))?;
         let (mut pinned, all) = (self.by_index(pinned), self.by_index(all));
-        let rebuilt = self.members.iter().filter(|member| !member.is_there());
-        rebuilt.for_each(|member| pinned[member.index()] = None);
+        let rebuilt: Vec<usize> = self
+            .members
+            .iter()
+            .filter(|member| !member.is_there())
+            .map(OpenMember::index)
+            .collect();
+        // Parity, starts, and what is in no group may come before what is computed first. Whatever
+        // it was, a pin has kept it, too.
+        for index in &rebuilt {
+            let own = &mut pinned[*index];
+            for chapter in own.iter_mut().flatten() {
+                chapter.is_overwritten = false;
+                chapter.is_oldest_of_lap = false;
+            }
+            own.take_if(|own| own.is_empty());
+        }
+        let begins_in_time = self.begins_in_time(&pin, &all);
         let pins = self.members.iter().filter_map(|one| pin_of(one, number));
         let kept = Kept {
             pin: number,
             is_cut,
             told_sequence: pins.map(|pin| pin.told_sequence).max().unwrap_or(0),
+            computed: rebuilt.into_iter().collect(),
+            from_time_ns: pin.from_time_ns,
+            begins_in_time,
         };
-        merge_pinned(kept, &pinned, &all).map_err(|apart| self.recorded_apart(apart))
+        let merged = merge_pinned(&kept, &pinned, &all);
+        let mut recordings = merged.map_err(|apart| self.recorded_apart(apart))?;
+        self.note_ends_of_rebuilt(&mut recordings);
+        Ok(recordings)
+    }
+
+    /// Whether members are missing, or were repaired where a pin keeps what they had, and parity
+    /// replaces those that are missing. The end of a pin is told when all groups of its time are
+    /// complete, so nothing of that is lost then.
+    fn begins_in_time(&self, pin: &StorePin, all: &[Option<Vec<Chapter>>]) -> bool {
+        let is_repaired = |member: &OpenMember| {
+            let own = pin_of(member, pin.number);
+            own.is_some_and(|own| own.from_slot < member.superblock.repaired_slots)
+        };
+        let chapters = all.iter().flatten().flatten();
+        let starts = chapters.filter_map(|chapter| chapter.start.as_ref());
+        let parities = starts.map(|start| usize::from(start.parities)).min();
+        let computed = self.members.iter().filter(|member| !member.is_there());
+        let computed = computed.filter(|member| !self.is_retired(member.index()));
+        let lost_count = self.missing.len() + computed.count();
+        let is_any_computed = lost_count > 0 || self.members.iter().any(is_repaired);
+        is_any_computed
+            && pin.is_end_told
+            && parities.is_some_and(|parities| lost_count <= parities)
     }
 
     /// What is to become of pins when somebody records to the store next: open ends lie behind all

@@ -15,14 +15,17 @@ use super::candidate::{candidates, check_locked};
 use super::create::{CreateEvent, CreatePlan, Site, open_sites, prepare_files, sync_folder};
 use super::holes::is_blank_file;
 use super::open::{self, open_in_time, read_members};
+use super::pin_tables::is_same;
 use super::{Missing, Mode, OpenMember, Store, superblocks, wipe};
 use crate::error::RecordError;
-use crate::format::{BLOCK_BYTES, Geometry, Superblock};
+use crate::format::{BLOCK_BYTES, Geometry, Pin, Superblock};
 use crate::member_io::MemberIo;
 use crate::rebuilt::DrivenMember;
 use sustain_disk::clock::Clock;
 use sustain_disk::target::Direction;
 use uuid::Uuid;
+
+const WHY: &str = "a member is rebuilt from the others";
 
 /// The request to put a new member in the place of a lost one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +65,7 @@ impl Store {
         stop: &Stop,
         observer: &mut dyn FnMut(CreateEvent),
     ) -> Result<Replacement, RecordError> {
+        sustain_targets::check_destroy(&onto.destroy, std::slice::from_ref(&onto.name))?;
         let missing = self.not_given();
         let begun = begun_before(onto, roots).filter(|begun| self.lacks(begun));
         self.check_unfinished(onto, begun.as_ref())?;
@@ -72,7 +76,7 @@ impl Store {
             let candidate = found.pop().expect("there is one for each name");
             let (target, _) = open_in_time(candidate, Mode::Record, roots)?;
             check_locked(&target)?;
-            return Ok(self.continued(OpenMember { target, ..begun }));
+            return self.continued(OpenMember { target, ..begun });
         }
         let first = *missing.first().ok_or_else(|| nothing_missing(onto))?;
         self.check_no_member(onto, roots)?;
@@ -92,7 +96,6 @@ impl Store {
             same_disk: onto.same_disk,
             ..CreatePlan::new([onto.name.clone()])
         };
-        sustain_targets::check_destroy(&plan.destroy, &plan.members)?;
         let (mut created, mut notes) = (CreatedFiles::default(), Vec::new());
         let sites = open_sites(&plan, roots, &mut created, &mut notes)?;
         if !onto.same_disk {
@@ -132,7 +135,7 @@ impl Store {
         let found = read_members(targets, Mode::Read, self.machines(), self.clock());
         let own = found.ok().and_then(|mut found| found.pop());
         if let Some(own) = own.filter(|own| self.lacks(own)) {
-            return Ok(self.continued(own));
+            return self.continued(own);
         }
         let missing = self.not_given();
         let missing = missing
@@ -163,7 +166,7 @@ impl Store {
             .iter()
             .find_map(|member| member.groups.as_ref());
         let geometry = groups.and_then(|groups| groups.geometry(missing.index));
-        let (Some(newest), Some(geometry)) = (newest, geometry) else {
+        let (Some(newest), Some(geometry), Some(groups)) = (newest, geometry, groups) else {
             return Err(RecordError::Usage(
                 "this store has never had parity, so nothing tells what a lost member had: extract \
                  what is on the others, and create the store anew"
@@ -177,7 +180,7 @@ impl Store {
             has_ended: false,
             end_slot: None,
             slots_begun: 0,
-            pins: Vec::new(),
+            pins: self.pins_of_missing(missing, geometry, &*groups.find(WHY)?)?,
             repaired_slots: 0,
             is_being_repaired: true,
             // Nothing tells when it was added, if it was.
@@ -235,10 +238,11 @@ impl Store {
 
     /// Goes on with what is on a member already. What it has stays, and it is a member as before
     /// until all that it lacks is there.
-    fn continued(&self, begun: OpenMember) -> Replacement {
+    fn continued(&self, begun: OpenMember) -> Result<Replacement, RecordError> {
         let there = self.members.iter().filter(|member| member.is_there());
         let newest = there.max_by_key(|member| member.superblock.generation);
         let own = begun.superblock;
+        let pins = self.pins_of_begun(&own)?;
         let superblock = match newest.map(|newest| &newest.superblock) {
             Some(newest) => Superblock {
                 generation: newest.generation.max(own.generation) + 1,
@@ -247,21 +251,54 @@ impl Store {
                 // Members may have been added meanwhile.
                 members: newest.members.clone(),
                 slot_counts: newest.slot_counts.clone(),
-                pins: Vec::new(),
+                pins,
                 pins_numbered: newest.largest_pin().max(own.largest_pin()),
-                behind: behind_but(newest, own.member_index),
+                // It may be the only one that knows of others that are behind.
+                behind: behind_but(newest_of(newest, &own), own.member_index),
                 ..own
             },
             None => own,
         };
-        Replacement {
+        Ok(Replacement {
             superblock,
             name: begun.name,
             is_continued: true,
             target: begun.target,
             simulated: begun.simulated,
             created: CreatedFiles::default(),
+        })
+    }
+
+    /// The pins that are set, as they lie on a member that has its table of them, or a part of it.
+    fn pins_of_begun(&self, own: &Superblock) -> Result<Vec<Pin>, RecordError> {
+        let missing = Missing {
+            index: usize::from(own.member_index),
+            member: own.member,
+        };
+        let groups = self.members.iter().find_map(|one| one.groups.as_ref());
+        let Some(groups) = groups else {
+            return Ok(own.pins.clone());
+        };
+        let mut pins = self.pins_of_missing(missing, own.geometry, &*groups.find(WHY)?)?;
+        for pin in &mut pins {
+            let known = own.pins.iter().find(|known| is_same(known, pin));
+            if let Some(known) = known.filter(|known| known.is_set()) {
+                *pin = known_here(*pin, *known, own.geometry.slot_count);
+            }
         }
+        let there = self.members.iter().filter(|member| member.is_there());
+        let newest = there.map(|member| member.superblock.generation).max();
+        if Some(own.generation) <= newest {
+            return Ok(pins);
+        }
+        // It may be the only one that has a pin, or that knows that one was freed.
+        let set_here: Vec<Pin> = own.pins.iter().copied().filter(Pin::is_set).collect();
+        pins.retain(|pin| set_here.iter().any(|known| is_same(known, pin)));
+        let is_elsewhere = |known: &Pin| pins.iter().any(|pin| is_same(known, pin));
+        let only_here = set_here.iter().filter(|known| !is_elsewhere(known));
+        let only_here: Vec<Pin> = only_here.copied().collect();
+        pins.extend(only_here);
+        Ok(pins)
     }
 
     /// Refuses a member of the store, whatever may be destroyed: what is on it is needed.
@@ -320,6 +357,30 @@ impl Replacement {
     /// [`RecordError::Request`], [`RecordError::Silent`], [`RecordError::Engine`].
     pub(crate) fn write_superblock(&mut self, store: &Store) -> Result<(), RecordError> {
         superblocks::write(&mut self.io(store)?, &[(&self.name, &self.superblock)])
+    }
+}
+
+/// A pin as it lies on a member that has it itself, with its end if others alone tell that.
+fn known_here(pin: Pin, known: Pin, slot_count: u64) -> Pin {
+    let told = match known.end_slot {
+        Some(_) if pin.end_slot.is_none() => known,
+        _ => pin,
+    };
+    let from_slot = known.from_slot;
+    let end_slot = known.end_slot.or(pin.end_slot);
+    let at_most = from_slot.saturating_add(slot_count);
+    Pin {
+        from_slot,
+        end_slot: end_slot.map(|end_slot| end_slot.clamp(from_slot + 1, at_most)),
+        ..told
+    }
+}
+
+/// The superblock of the two that was written last.
+fn newest_of<'a>(one: &'a Superblock, other: &'a Superblock) -> &'a Superblock {
+    match other.generation > one.generation {
+        true => other,
+        false => one,
     }
 }
 

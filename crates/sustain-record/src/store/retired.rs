@@ -41,8 +41,9 @@ impl Store {
         let found = uuid.and_then(|uuid| table.iter().position(|member| *member == uuid));
         found.ok_or_else(|| {
             RecordError::Usage(format!(
-                "{typed} is no member of the store: name one of the members given, or its number \
-                 from 1 to {} as `sustain list` tells it, or its UUID",
+                "{typed} is no member of the store, or was retired from it already: name one of \
+                 the members given, or its UUID, or its number from 1 to {} in the order in which \
+                 members were created",
                 table.len()
             ))
         })

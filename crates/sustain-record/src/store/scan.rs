@@ -8,7 +8,7 @@ use sustain_disk::error::IoFault;
 
 use crate::error::RecordError;
 use crate::format::{
-    AppendPlace, BLOCK_BYTES, Descriptor, GroupList, Kind, append_bytes_for, marks_are_whole,
+    AppendPlace, BLOCK_BYTES, Descriptor, GroupList, Kind, Pin, append_bytes_for, marks_are_whole,
     marks_range, payload_range,
 };
 use crate::member_io::{LONG_WAIT_NS, MemberIo, ReadOrder, report_long_wait};
@@ -31,6 +31,8 @@ pub(super) struct ScannedMember {
     pub(super) next_slot_serial: u64,
     /// The number of the first recording that may have anything on it; 0 for all.
     pub(super) first_recording: u32,
+    /// The pins that are set on it.
+    pub(super) pins: Vec<Pin>,
     /// Below this one, slots were repaired: what lies behind them may tell less than they have.
     pub(super) repaired_slots: u64,
 }
@@ -39,7 +41,7 @@ pub(super) struct ScannedMember {
 #[derive(Debug, Default)]
 pub(super) struct Scanned {
     pub(super) parities: Vec<FoundParity>,
-    /// The appends of data that joined a group.
+    /// The appends of data.
     pub(super) data: Vec<FoundData>,
     /// What rings have overwritten on the members.
     pub(super) overwritten: Overwritten,
@@ -112,12 +114,7 @@ pub(super) fn scan(
         member.next_slot_serial > heads.len() as u64
     };
     for (heads, member) in heads.iter().zip(members).filter(has_lapped) {
-        let begun = heads.iter().filter(|head| head.sequence.is_some());
-        let oldest = begun.min_by_key(|head| head.sequence);
-        let oldest = oldest.filter(|oldest| oldest.has_bytes_before);
-        if let Some(sequence) = oldest.and_then(|oldest| oldest.sequence) {
-            scanned.overwritten.note(member.first_recording, sequence);
-        }
+        note_overwritten(heads, member, &mut scanned.overwritten);
     }
     let serials = heads.into_iter().map(|heads| {
         let serials = heads.into_iter().map(|head| head.serial);
@@ -125,6 +122,32 @@ pub(super) fn scan(
     });
     scanned.serials = serials.collect();
     Ok(scanned)
+}
+
+/// Notes what a ring has overwritten on a member, and what pins have kept.
+fn note_overwritten(heads: &[SlotHead], member: &ScannedMember, overwritten: &mut Overwritten) {
+    let lap_start = member.next_slot_serial - heads.len() as u64;
+    let begun = heads.iter().filter(|head| head.sequence.is_some());
+    let of_lap = begun.clone().filter(|head| head.serial >= Some(lap_start));
+    let oldest = of_lap.min_by_key(|head| head.sequence);
+    let oldest = oldest.filter(|oldest| oldest.has_bytes_before);
+    if let Some(sequence) = oldest.and_then(|oldest| oldest.sequence) {
+        overwritten.note(member.first_recording, sequence);
+    }
+    for pin in &member.pins {
+        let end_sequence = match pin.end_slot {
+            Some(_) => pin.end_sequence,
+            None => u64::MAX,
+        };
+        let from_slot = pin.from_slot;
+        let first = heads.get((from_slot % heads.len() as u64) as usize);
+        let first = first.filter(|head| head.serial == Some(from_slot));
+        let first = first.and_then(|head| head.sequence);
+        // What was repaired does not begin with what it had, and what was added since has nothing.
+        let is_told = |first: &u64| from_slot >= member.repaired_slots && *first < end_sequence;
+        let first = first.filter(is_told).unwrap_or(0);
+        overwritten.note_kept(pin.number, first..end_sequence);
+    }
 }
 
 /// Tells who waits how far it is.
@@ -237,6 +260,7 @@ struct SlotWalk {
     /// Up to this byte each block is read by itself.
     by_blocks_until_bytes: u32,
     is_over: bool,
+    is_repaired: bool,
     parities: Vec<Descriptor>,
     data: Vec<FoundData>,
     marks: Vec<FoundMark>,
@@ -261,6 +285,7 @@ impl SlotWalk {
                 .filter(|_| serial >= member.repaired_slots),
             by_blocks_until_bytes: 0,
             is_over: false,
+            is_repaired: serial < member.repaired_slots,
             parities: Vec::new(),
             data: Vec::new(),
             marks: Vec::new(),
@@ -279,6 +304,16 @@ impl SlotWalk {
             false => BLOCK_BYTES,
         };
         (!self.is_over).then_some((position, length))
+    }
+
+    /// Whether an append says by its `flushed_sequence` what was durable: not what `repair` has put
+    /// between data, nor end marks, which `recover` writes behind what it finds.
+    fn tells_what_was_durable(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Data => true,
+            Kind::Start | Kind::Parity => !self.is_repaired,
+            Kind::End => false,
+        }
     }
 
     fn learn(&mut self, identity: &AppendIdentity, length: usize, bytes: Result<Vec<u8>, IoFault>) {
@@ -302,11 +337,13 @@ impl SlotWalk {
             let Head::Append(descriptor, descriptor_crc) = head else {
                 continue;
             };
-            let durable = self.durable.entry(descriptor.recording).or_default();
-            *durable = (*durable).max(descriptor.flushed_sequence);
+            if self.tells_what_was_durable(descriptor.kind) {
+                let durable = self.durable.entry(descriptor.recording).or_default();
+                *durable = (*durable).max(descriptor.flushed_sequence);
+            }
             match (descriptor.kind, descriptor.parity_group) {
                 (Kind::Parity, _) => self.parities.push(*descriptor),
-                (Kind::Data, group) if group > 0 => self.data.push(FoundData {
+                (Kind::Data, group) => self.data.push(FoundData {
                     group,
                     source: self.source,
                     recording: descriptor.recording,
@@ -319,7 +356,6 @@ impl SlotWalk {
                     source: self.source,
                     descriptor: *descriptor,
                 }),
-                (Kind::Data, _) => {}
             }
         }
     }

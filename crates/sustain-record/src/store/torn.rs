@@ -10,9 +10,11 @@ use std::collections::BTreeSet;
 
 use super::scan::Scanned;
 use crate::error::RecordError;
-use crate::format::{AppendPlace, BLOCK_BYTES, GroupEntry, payload_range, verify_payload};
+use crate::format::{
+    AppendPlace, BLOCK_BYTES, EndNote, GroupEntry, Kind, payload_range, verify_payload,
+};
 use crate::member_io::{MemberIo, ReadOrder};
-use crate::rebuilt::{FoundData, FoundParity, is_whole};
+use crate::rebuilt::{FoundData, FoundMark, FoundParity, is_whole};
 use crate::walk::AppendIdentity;
 
 /// Bytes that are read at once.
@@ -28,6 +30,7 @@ pub(super) fn leave_out_torn(
     identities: &[AppendIdentity],
     scanned: &mut Scanned,
 ) -> Result<Vec<BTreeSet<AppendPlace>>, RecordError> {
+    note_ends_in_order(io, identities, scanned)?;
     let durable = &scanned.durable;
     let is_doubtful = |source: usize, recording: u32, sequence: u64| {
         durable
@@ -65,6 +68,38 @@ pub(super) fn leave_out_torn(
     })?;
     scanned.parities.extend(whole);
     Ok(torn)
+}
+
+/// Notes that all was durable where a recording has ended in order. The end mark of one that a
+/// crash has ended says what `recover` found, which may be torn.
+fn note_ends_in_order(
+    io: &mut MemberIo,
+    identities: &[AppendIdentity],
+    scanned: &mut Scanned,
+) -> Result<(), RecordError> {
+    let ends = scanned.marks.iter();
+    let ends: Vec<&FoundMark> = ends
+        .filter(|one| one.descriptor.kind == Kind::End)
+        .collect();
+    let order = |one: &&FoundMark| ReadOrder {
+        member: one.source,
+        offset_bytes: identities[one.source]
+            .geometry
+            .offset_of(one.descriptor.place),
+        length_bytes: one.descriptor.append_bytes as usize,
+    };
+    let durable = &mut scanned.durable;
+    read_in_parts(io, &ends, order, |one, bytes| {
+        let descriptor = &one.descriptor;
+        let note = bytes.and_then(|bytes| bytes.get(payload_range(descriptor)));
+        let note = note.filter(|note| verify_payload(descriptor, note).is_empty());
+        let note = note.and_then(|note| EndNote::from_json(note).ok());
+        if note.is_some_and(|note| note.ended != EndNote::RECOVERED) {
+            let key = (one.source, descriptor.recording);
+            let known = durable.entry(key).or_default();
+            *known = (*known).max(descriptor.flushed_sequence);
+        }
+    })
 }
 
 /// Reads something of each of these, a few at once.

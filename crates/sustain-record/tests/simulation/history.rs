@@ -182,6 +182,8 @@ pub struct History {
     first_of_recording: usize,
     members: Vec<MemberAppends>,
     groups: BTreeMap<u64, WrittenGroup>,
+    /// By recording and group, its appends of data, as indices.
+    joined: BTreeMap<(usize, u64), Vec<usize>>,
     /// Which members are behind, as the superblock says that was written last on each member, and
     /// its generation.
     told_behind: BTreeMap<usize, (u64, BTreeSet<u16>)>,
@@ -421,18 +423,22 @@ impl History {
         }
     }
 
+    /// Notes that an append is in a group.
+    fn note_group(&mut self, index: usize, descriptor: &Descriptor, bytes: &[u8]) {
+        let key = (self.recordings.len() - 1, descriptor.parity_group);
+        match descriptor.kind {
+            Kind::Data => self.joined.entry(key).or_default().push(index),
+            Kind::Parity => self.note_list(index, descriptor, &bytes[marks_range(descriptor)]),
+            Kind::Start | Kind::End => {}
+        }
+    }
+
     /// Notes the list of a group.
-    fn note_group(&mut self, index: usize, descriptor: &Descriptor, marks: &[u8]) {
+    fn note_list(&mut self, index: usize, descriptor: &Descriptor, marks: &[u8]) {
         let list = GroupList::decode(marks).expect("parity lists its group");
-        let of_recording = self
-            .appends
-            .iter()
-            .enumerate()
-            .skip(self.first_of_recording);
-        let own = of_recording.filter(|(_, append)| {
-            append.kind == Kind::Data && append.group == descriptor.parity_group
-        });
-        let own: Vec<(usize, &Append)> = own.collect();
+        let key = (self.recordings.len() - 1, descriptor.parity_group);
+        let joined = self.joined.get(&key).into_iter().flatten();
+        let own: Vec<(usize, &Append)> = joined.map(|at| (*at, &self.appends[*at])).collect();
         assert_eq!(own.len(), list.entries.len(), "all of a group are listed");
         let mut members = Vec::new();
         for (entry, (_, append)) in list.entries.iter().zip(&own) {
@@ -579,9 +585,7 @@ impl History {
             marks_are_damaged: false,
             group: descriptor.parity_group,
         });
-        if descriptor.kind == Kind::Parity {
-            self.note_group(index, &descriptor, &bytes[marks_range(&descriptor)]);
-        }
+        self.note_group(index, &descriptor, &bytes);
         index
     }
 

@@ -177,18 +177,49 @@ pub fn check_pins(history: &History, store: &mut Store, given: Given, whole: &[u
     if given.is_untouched {
         check_ends(history, store);
     }
+    let is_owed = |pin: &AckedPin| given.is_untouched || whole.contains(&pin.number);
+    check_kept(history, store, given, &is_owed, &|_| true);
+}
+
+/// Checks that of what acknowledged pins keep all below these watermarks of the streams of each
+/// recording comes back, beside members that are gone or were rebuilt.
+pub fn check_pins_below(
+    history: &History,
+    store: &mut Store,
+    watermarks: &dyn Fn(&Recorded) -> Vec<u64>,
+) {
+    let given = Given {
+        missing: None,
+        is_untouched: false,
+    };
+    let watermarks: Vec<Vec<u64>> = history.recordings.iter().map(watermarks).collect();
+    let counts = |append: &Append| {
+        append.payload.end <= watermarks[append.recording][usize::from(append.stream)]
+    };
+    check_kept(history, store, given, &|_| true, &counts);
+}
+
+/// Checks what acknowledged pins keep, of those appends that count.
+fn check_kept(
+    history: &History,
+    store: &mut Store,
+    given: Given,
+    is_owed: &dyn Fn(&AckedPin) -> bool,
+    counts: &dyn Fn(&Append) -> bool,
+) {
     let mut met = history.pins_met.borrow_mut();
     for pin in history.pins.borrow().iter().filter(|pin| !pin.is_freed) {
         met.insert("pin is checked");
         let number = pin.number;
-        let is_owed = given.is_untouched || whole.contains(&number);
+        let is_owed = is_owed(pin);
         let pinned = store.pinned(number).expect("what is acknowledged is there");
         let arrived_before = arrived_before(history, pin.from_ns);
         let mut owed: BTreeMap<(usize, u16), Spans> = BTreeMap::new();
         let kept = history
             .appends
             .iter()
-            .filter(|append| append.durable_at.is_some() && !append.is_gone && pin.keeps(append));
+            .filter(|append| append.durable_at.is_some() && !append.is_gone && pin.keeps(append))
+            .filter(|append| counts(append));
         for append in kept {
             if append.is_passed {
                 met.insert("pin keeps what the ring has passed");

@@ -8,6 +8,12 @@ use crate::draw::Draw;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
+/// More is not offered in one recording of which stretches are pinned, and appends are not made so
+/// many times as many: it takes long.
+const PINNED_BYTES_MAX: u64 = 12 * MIB;
+const PINNED_TIMES_MAX: u64 = 8;
+/// The slots of members that have parity and pins.
+const PINNED_SLOT_BYTES_MAX: u32 = 128 << 10;
 pub const SECOND_NS: u64 = 1_000_000_000;
 const EIO: i32 = 5;
 const EAGAIN: i32 = 11;
@@ -306,19 +312,64 @@ impl Plan {
             0 => Plan::of_splits(seed),
             _ => Plan::of(seed),
         };
+        plan.protect(seed);
+        plan
+    }
+
+    /// Rings with parity of which stretches are pinned.
+    pub fn of_pins_with_parity(seed: u64) -> Plan {
+        let mut plan = Plan::of_pins(seed);
+        plan.protect(seed);
+        plan.afterwards.missing = None;
+        plan.afterwards.flips = 0;
+        let mut draw = Draw::new(seed ^ 0x7A91_0000_0000_0000);
+        // Small slots, so that the ring goes round, and as many that pins may take some.
+        let slot_bytes = plan.slot_bytes.min(PINNED_SLOT_BYTES_MAX);
+        let slots = draw.between(6, 16);
+        for member in &mut plan.members {
+            member.slots += slots;
+            member.capacity_bytes = member.slots * u64::from(slot_bytes) + 256 * KIB;
+        }
+        plan.slot_bytes = slot_bytes;
+        let slots: u64 = plan.members.iter().map(|one| one.slots).sum();
+        for recording in &mut plan.recordings {
+            recording.append_bytes = recording.append_bytes.min(slot_bytes as usize / 2);
+            let bytes: u64 = recording.streams.iter().map(|one| one.bytes).sum();
+            let ring_bytes = draw.pick(&[0, 1, 2, 3]) * slots * u64::from(slot_bytes);
+            let times = ring_bytes.min(PINNED_BYTES_MAX) / bytes.max(1);
+            let streams = recording.streams.iter_mut();
+            let long = streams.filter(|one| times > 1 && one.frame_bytes.is_none());
+            for stream in long {
+                stream.bytes *= times.min(PINNED_TIMES_MAX);
+                stream.rate_bytes_per_s *= times.min(PINNED_TIMES_MAX);
+            }
+            let count = draw.pick(&[1, 2, 3, 5]);
+            recording.pins = (0..count).map(|_| pin(&mut draw, recording)).collect();
+            for pin in &mut recording.pins {
+                pin.at_ns /= draw.pick(&[1, 2, 4]);
+            }
+            recording.pins.sort_by_key(|pin| pin.at_ns);
+            if draw.chance(600) {
+                recording.faults = Faults::default();
+            }
+        }
+        plan
+    }
+
+    /// Lets parity protect all recordings, on at least two members.
+    fn protect(&mut self, seed: u64) {
         let mut draw = Draw::new(seed ^ 0x9A21_0000_0000_0000);
         let parities = draw.between(1, 2) as usize;
         let members = draw.between(parities as u64 + 1, 5) as usize;
-        while plan.members.len() < members {
-            let like = draw.below(plan.members.len() as u64) as usize;
-            plan.members.push(plan.members[like].clone());
+        while self.members.len() < members {
+            let like = draw.below(self.members.len() as u64) as usize;
+            self.members.push(self.members[like].clone());
         }
-        for recording in &mut plan.recordings {
+        for recording in &mut self.recordings {
             recording.parities = parities;
             let around_bytes = ParitySetup::AROUND_BYTES as usize;
             recording.append_bytes = (recording.append_bytes - around_bytes).max(16 << 10);
         }
-        plan
     }
 
     /// The same on up to 12 members.
@@ -338,6 +389,11 @@ impl Plan {
     pub fn of_failures_before_cuts(seed: u64) -> Plan {
         let mut plan = Plan::of_parity(seed);
         let mut draw = Draw::new(seed ^ 0xDEAD_0000_0000_0000);
+        // Of two, only one knows what becomes of the other.
+        if draw.chance(300) {
+            let parities = plan.recordings.iter().map(|one| one.parities).max();
+            plan.members.truncate(parities.unwrap_or(0) + 1);
+        }
         let members = plan.members.len() as u64;
         let victim = draw.below(members) as usize;
         for recording in &mut plan.recordings {

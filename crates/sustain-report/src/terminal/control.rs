@@ -136,8 +136,10 @@ fn status_lines(status: &StatusLine) -> Vec<String> {
             0 => "nothing lost".to_owned(),
             bytes => format!("LOST {}", position(bytes)),
         };
+        let protected = stream.protected_bytes.map(position);
+        let protected = protected.map_or_else(String::new, |bytes| format!(" {bytes} protected,"));
         format!(
-            "stream {}: {} offered, {} durable, {lost}",
+            "stream {}: {} offered, {} durable,{protected} {lost}",
             stream.name,
             position(stream.offered_bytes),
             position(stream.durable_bytes)

@@ -243,9 +243,11 @@ fn protection_words(result: &RecordResult) -> Option<String> {
         return Some(words.to_owned());
     }
     let protected: u64 = streams.filter_map(|one| one.protected_bytes).sum();
-    let what = match recorded.saturating_sub(protected) {
-        0 => "All of it is".to_owned(),
-        _ => format!("Only {} of it are", position(protected)),
+    let what = match (recorded.saturating_sub(protected), result.plan.ring) {
+        (0, false) => "All of it is".to_owned(),
+        (0, true) => "All of it that the ring has not overwritten is".to_owned(),
+        // Of what came later, more may be: it is counted to where the first is not.
+        _ => format!("At least {} of it are", position(protected)),
     };
     let without = match failed {
         0 => "",
@@ -263,7 +265,7 @@ fn protection_words(result: &RecordResult) -> Option<String> {
     })
 }
 
-/// Why bytes were lost, where nothing but a full store can have taken them.
+/// Why bytes were lost, where a full store has taken them, or a part of them.
 fn full_words(result: &RecordResult) -> &'static str {
     let waited = result.plan.on_full == OnFull::Block;
     let has_failed = result.members.iter().any(|member| member.error.is_some());
@@ -272,6 +274,7 @@ fn full_words(result: &RecordResult) -> &'static str {
             ", because the ring had nothing left to overwrite"
         }
         (RecordingEnd::Full, false) if waited && !has_failed => ", because the store became full",
+        (RecordingEnd::Full, false) if waited => ", some of it because the store became full",
         _ => "",
     }
 }

@@ -294,9 +294,7 @@ fn time_until_full_s(standing: &RecordingProgress, rates: &RecordRates) -> Optio
         .peekable();
     // At the end of a recording no member is written to any more, so that none becomes full.
     active.peek()?;
-    let free: u64 = active
-        .map(|member| member.free_bytes)
-        .sum::<Option<u64>>()?;
+    let free = standing.usable_free_bytes()?;
     let used = rates.room_bytes_per_s;
     let full_in_s = (used > 0.0).then(|| free as f64 / used)?;
     // A ring goes on when the ends of its pins have come.

@@ -117,6 +117,7 @@ pub fn standing() -> RecordingProgress {
         time_s: 10.004,
         streams: vec![stream(0), stream(1)],
         members: vec![member(0), member(1), member(2)],
+        parities: 0,
         buffer_fill: 0.07,
         longest_write_ns: 41_200_000,
         is_longest_write_under_way: false,

@@ -75,6 +75,15 @@ impl SlotCourse {
         lengths.sum()
     }
 
+    /// The serial that lies where this one would, which is left out; none if it is not.
+    pub fn kept_in_place_of(&self, slot_serial: u64) -> Option<u64> {
+        let kept = self.parts.iter().filter_map(|pin| {
+            let (place, _) = self.place_in(pin, slot_serial)?;
+            Some(pin.from_slot + place % self.slot_count)
+        });
+        kept.max()
+    }
+
     /// Whether it leaves out nothing, ever.
     pub fn is_plain(&self) -> bool {
         self.pins.is_empty()

@@ -1,5 +1,7 @@
 //! Tests of what a pin keeps on a member.
 
+use std::collections::BTreeSet;
+
 use super::image::place;
 use super::*;
 use crate::format::{Descriptor, Pin};
@@ -136,10 +138,13 @@ fn a_pin_whose_last_append_is_damaged_may_keep_more_than_is_found() {
         let member = &image.members[0];
         let mut opening = Opening::new(&member.superblock);
         let (chapters, _) = ask(&mut opening, |opening| opening.pinned(1), read_of(member));
-        let kept = Kept {
+        let kept = &Kept {
             pin: 1,
             is_cut: true,
             told_sequence,
+            computed: BTreeSet::new(),
+            from_time_ns: 0,
+            begins_in_time: false,
         };
         let merged = merge_pinned(kept, &[Some(chapters)], &[None]).unwrap();
         merged[0].lacks_end_of_pin
@@ -152,4 +157,94 @@ fn a_pin_whose_last_append_is_damaged_may_keep_more_than_is_found() {
     assert!(!lacks_end(&image, 0));
     assert!(!lacks_end(&image, appends[1].sequence));
     assert!(lacks_end(&image, appends[2].sequence));
+}
+
+/// A ring on two members that has come far, with a pin that begins in the middle of the first slot
+/// that it keeps on each; the appends in the two slots, in their order; and the time from which on
+/// all is pinned.
+fn pinned_in_the_middle() -> (Image, Vec<Descriptor>, i64) {
+    let mut image = Image::new(&[2 * MIB, 2 * MIB], SLOT);
+    image.ring = true;
+    image.begin(1);
+    let slot_count = image.members[0].geometry().slot_count;
+    image.fill(slot_count, 10_000);
+    let firsts = [0, 1].map(|index| image.members[index].newest() + 1);
+    for (member, first) in image.members.iter_mut().zip(firsts) {
+        member.next = place(first, 0);
+    }
+    let appends: Vec<Descriptor> = (0..8)
+        .map(|turn| image.put(turn % 2, 0, &[0x5A; 100]))
+        .collect();
+    let from_time_ns = appends[4].made_time_ns;
+    for (index, from_slot) in firsts.into_iter().enumerate() {
+        assert_eq!(appends[index].place.slot_serial, from_slot);
+        image.members[index].superblock.pins = vec![Pin {
+            number: 1,
+            from_slot,
+            end_slot: Some(from_slot + 1),
+            end_sequence: u64::MAX,
+            told_sequence: 1,
+            freed_slot: None,
+            from_time_ns,
+            to_time_ns: from_time_ns + 1,
+        }];
+        image.members[index].superblock.slots_begun = from_slot + 1;
+    }
+    (image, appends, from_time_ns)
+}
+
+/// Where what is kept begins to be read, and from which time on nothing is missing there, if the
+/// second member is one that is computed from others.
+fn begin_of_pin(image: &Image, from_time_ns: i64) -> (Option<u64>, Option<i64>) {
+    let chapters = image.members.iter().map(|member| {
+        let mut opening = Opening::new(&member.superblock);
+        let (chapters, _) = ask(&mut opening, |opening| opening.pinned(1), read_of(member));
+        Some(chapters)
+    });
+    let kept = Kept {
+        pin: 1,
+        is_cut: true,
+        told_sequence: 1,
+        computed: BTreeSet::from([1]),
+        from_time_ns,
+        begins_in_time: true,
+    };
+    let merged = merge_pinned(&kept, &chapters.collect::<Vec<_>>(), &[None, None]).unwrap();
+    (merged[0].readable_from_sequence, merged[0].kept_from_ns)
+}
+
+fn lose(image: &mut Image, append: &Descriptor) {
+    let of = |member: &&mut super::image::Member| member.superblock.member == append.member;
+    let member = image.members.iter_mut().find(of).unwrap();
+    let offset_bytes = member.offset_of(append.place);
+    member.medium.lose(offset_bytes);
+}
+
+/// What came before the time that is pinned lies in the same slots, and nobody promised it.
+#[test]
+fn what_a_computed_member_lacks_from_before_the_time_of_a_pin_is_not_missed() {
+    let (image, appends, from_time_ns) = pinned_in_the_middle();
+    let begins = (Some(appends[4].sequence), Some(from_time_ns));
+    assert_eq!(begin_of_pin(&image, from_time_ns), begins);
+    let mut without = image.clone();
+    lose(&mut without, &appends[1]);
+    assert_eq!(begin_of_pin(&without, from_time_ns), begins);
+    // Whether this one came in the pin's time nothing tells.
+    lose(&mut without, &appends[3]);
+    let (from, kept_from_ns) = begin_of_pin(&without, from_time_ns);
+    assert_eq!((from, kept_from_ns), (Some(appends[4].sequence), None));
+}
+
+#[test]
+fn damage_at_the_beginning_of_a_pin_shows_on_a_member_that_was_read() {
+    let (image, appends, from_time_ns) = pinned_in_the_middle();
+    let begins_in_time = |lost: usize| {
+        let mut damaged = image.clone();
+        lose(&mut damaged, &appends[lost]);
+        begin_of_pin(&damaged, from_time_ns).0 >= Some(appends[4].sequence)
+    };
+    assert!(!begins_in_time(2), "in front of the pin's time");
+    assert!(!begins_in_time(4), "in it");
+    // It lies farther back, or in the midst, where the hole tells of it.
+    assert!(begins_in_time(6));
 }

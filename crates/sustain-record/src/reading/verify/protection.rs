@@ -10,7 +10,7 @@ use super::stretches::ByteStretches;
 use crate::format::{GroupList, Kind};
 use crate::opening::Recording;
 use crate::reading::part::Origin;
-use crate::rebuilt::CopiedParities;
+use crate::rebuilt::{CopiedParities, group_of_data};
 
 /// How a recording is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
@@ -28,6 +28,8 @@ pub struct VerifiedProtection {
 #[derive(Default)]
 pub(super) struct ProtectionTally {
     groups: BTreeMap<u64, GroupTally>,
+    /// Whether groups of the recording were to have parity.
+    is_wanted: bool,
     parities: u16,
     /// What is in groups that are whole, by stream. An append may be on two members.
     protected: BTreeMap<u16, ByteStretches>,
@@ -46,13 +48,21 @@ struct GroupTally {
 }
 
 impl ProtectionTally {
+    pub(super) fn of(recording: &Recording) -> ProtectionTally {
+        ProtectionTally {
+            is_wanted: recording.parities.is_some_and(|parities| parities > 0),
+            ..ProtectionTally::default()
+        }
+    }
+
     /// An append was found, and it is whole on its member or not.
     pub(super) fn found(&mut self, origin: &Origin, is_whole: bool) {
         let descriptor = &origin.descriptor;
         let is_there = is_whole && !origin.is_restored && origin.marks.is_some();
         match (descriptor.kind, descriptor.parity_group) {
-            (Kind::Data, 0) => {}
-            (Kind::Data, id) => {
+            (Kind::Data, 0) if !self.is_wanted => {}
+            (Kind::Data, joined) => {
+                let id = group_of_data(joined, descriptor.sequence);
                 let group = self.groups.entry(id).or_default();
                 group.data += usize::from(is_there);
                 group.bytes.push((descriptor.stream, bytes_of(origin)));

@@ -30,10 +30,11 @@ impl<I: Inlet> RecordFeed<I> {
     /// Whether a member has failed because its file was deleted or cut off. Checks the file of a
     /// member that works.
     pub(super) fn is_harmed(&mut self, queue: usize, now: Timestamp) -> bool {
+        let has_parity = self.protection.is_some();
         let member = &mut self.members[queue];
         let is_closed = member.state == MemberState::Closed;
         let is_looked_at = is_closed || member.works();
-        if let Some(words) = is_looked_at.then(|| member.note_harm()).flatten() {
+        if let Some(words) = is_looked_at.then(|| member.note_harm(has_parity)).flatten() {
             self.has_changed = true;
             self.note_harmed(queue, now);
             if is_closed {

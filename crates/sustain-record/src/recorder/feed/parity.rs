@@ -108,7 +108,8 @@ impl<I: Inlet> RecordFeed<I> {
         Some(begun_at + self.group_age_ns_max())
     }
 
-    fn group_age_ns_max(&self) -> u64 {
+    /// The age at which a group closes, if it was not full before.
+    pub(super) fn group_age_ns_max(&self) -> u64 {
         (self.setup.durability.interval_ns / INTERVAL_PART).min(GROUP_AGE_NS_MAX)
     }
 

@@ -17,7 +17,13 @@ impl<I: Inlet> RecordFeed<I> {
     /// take what comes.
     pub(super) fn until_closed_ns(&self) -> i64 {
         let interval_ns = i64::try_from(self.setup.durability.interval_ns).unwrap_or(i64::MAX);
-        UNTIL_CLOSED_NS.saturating_add(interval_ns)
+        // Then the groups close, and their parity takes a flush, too.
+        let protected_ns = match self.protection {
+            Some(_) => interval_ns.saturating_add(self.group_age_ns()),
+            None => 0,
+        };
+        let durable_ns = UNTIL_CLOSED_NS.saturating_add(interval_ns);
+        durable_ns.saturating_add(protected_ns)
     }
 
     /// How long until all ends of pins that are to come are told, at most; `None` if there are

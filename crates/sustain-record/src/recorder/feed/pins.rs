@@ -116,7 +116,7 @@ impl<I: Inlet> RecordFeed<I> {
         let (mut free_slots, waiting_slots) = (0, self.waiting_slots());
         let closed_since_ns = now_ns.saturating_sub(self.until_closed_ns());
         for (member, mut pins) in self.members.iter().zip(tables) {
-            let from_slot = member.slot_at(kept_from_ns);
+            let from_slot = member.slot_at(kept_from_ns.saturating_sub(self.group_age_ns()));
             pins.push(Pin::open(number, from_slot, (kept_from_ns, to_ns)));
             let free = SlotCourse::new(member.setup.geometry.slot_count, &pins)
                 .free_slots(member.slots_begun() + 1);
@@ -196,41 +196,73 @@ impl<I: Inlet> RecordFeed<I> {
     /// The first pin whose end can be told now, and the sequence from which on an append tells that
     /// all of it is durable.
     fn next_to_close(&mut self, now: Timestamp) -> Option<(u32, u64)> {
-        let now_ns = self.setup.unix_clock.unix_ns(now);
         for index in 0..self.pinning.open.len() {
-            let stage = match &self.pinning.open[index].stage {
-                // What arrives behind a cut is in the next recording, which tells the end.
-                OpenStage::Comes if self.inlet.is_cutting() => continue,
-                OpenStage::Comes if now_ns >= self.pinning.open[index].to_ns => {
-                    let streams = 0..self.ledgers.len();
-                    let arrived = streams.map(|stream| self.arrived_bytes(stream));
-                    OpenStage::Placed(arrived.collect())
-                }
-                OpenStage::Placed(targets) => {
-                    let mut streams = targets.iter().enumerate();
-                    let is_settled =
-                        |(stream, target): (usize, &u64)| self.watermark_bytes(stream) >= *target;
-                    if !streams.all(is_settled) {
-                        continue;
-                    }
-                    OpenStage::Entered(self.next_sequence)
-                }
-                OpenStage::Entered(sequence) => {
-                    let sequence = *sequence;
-                    let is_durable = |member: &MemberWriter| {
-                        member.works() && member.newest_durable() >= sequence
-                    };
-                    let is_reported = self.members.iter().any(is_durable);
-                    if is_reported && self.leaves_enough(self.pinning.open[index].number) {
-                        return Some((self.pinning.open.remove(index).number, sequence));
-                    }
-                    continue;
-                }
-                OpenStage::Comes => continue,
+            while let Some(stage) = self.next_stage(&self.pinning.open[index], now) {
+                self.pinning.open[index].stage = stage;
+            }
+            let OpenStage::Entered(sequence) = self.pinning.open[index].stage else {
+                continue;
             };
-            self.pinning.open[index].stage = stage;
+            let is_durable =
+                |member: &MemberWriter| member.works() && member.newest_durable() >= sequence;
+            let is_reported = self.members.iter().any(is_durable);
+            if is_reported && self.leaves_enough(self.pinning.open[index].number) {
+                return Some((self.pinning.open.remove(index).number, sequence));
+            }
         }
         None
+    }
+
+    /// The stage that an open pin has come to, if that is another one.
+    fn next_stage(&self, open: &OpenPin, now: Timestamp) -> Option<OpenStage> {
+        match &open.stage {
+            // What arrives behind a cut is in the next recording, which tells the end.
+            OpenStage::Comes if self.inlet.is_cutting() => None,
+            OpenStage::Comes => {
+                let has_come = self.setup.unix_clock.unix_ns(now) >= open.to_ns;
+                let streams = 0..self.ledgers.len();
+                let arrived = streams.map(|stream| self.arrived_bytes(stream));
+                has_come.then(|| OpenStage::Placed(arrived.collect()))
+            }
+            OpenStage::Placed(targets) => {
+                let mut streams = targets.iter().enumerate();
+                let is_settled = streams
+                    .all(|(stream, target_bytes)| self.watermark_bytes(stream) >= *target_bytes);
+                is_settled.then_some(OpenStage::Settled(self.next_sequence))
+            }
+            // Parity that came behind the end would be overwritten.
+            OpenStage::Settled(sequence) => {
+                let is_protected = !self.has_undecided_group_before(*sequence);
+                is_protected.then_some(OpenStage::Entered(self.next_sequence))
+            }
+            OpenStage::Entered(_) => None,
+        }
+    }
+
+    /// How long before an append another one of its group may have been made, which a pin of the
+    /// one keeps as well; 0 without parity.
+    pub(super) fn group_age_ns(&self) -> i64 {
+        match &self.protection {
+            Some(_) => i64::try_from(self.group_age_ns_max()).unwrap_or(i64::MAX),
+            None => 0,
+        }
+    }
+
+    /// Whether something of a group that began before this sequence is still to become durable.
+    /// What waits on a member that does not answer is not waited for: the ring would come round to
+    /// the pin meanwhile.
+    fn has_undecided_group_before(&self, sequence: u64) -> bool {
+        let Some(groups) = self.protection.as_ref().map(|one| &one.groups) else {
+            return false;
+        };
+        let answers = |index: usize| {
+            let member = &self.members[index];
+            member.works() && !member.is_slow && !self.is_hedged(index)
+        };
+        let may_take =
+            |index: usize| answers(index) && self.members[index].state == MemberState::Active;
+        let mut before = groups.undecided().take_while(|group| *group < sequence);
+        before.any(|group| groups.is_waited_for(group, &answers, &may_take, self.members.len()))
     }
 
     /// Whether a ring can go on beside this pin. If not, its end stays open: then the ring goes on
@@ -304,8 +336,9 @@ impl<I: Inlet> RecordFeed<I> {
             let name = &member.setup.name;
             if !member.works() {
                 return Err(format!(
-                    "{name} has failed, and a pin lies on all members: nothing was pinned. Record \
-                     anew when all members work"
+                    "{name} has failed, and a pin lies on all members: nothing was pinned. End the \
+                     recording, put another member in its place (`sustain repair`, if the store \
+                     has parity), and record anew"
                 ));
             }
             if member.is_slow || self.is_hedged(queue) || !member.has_begun() {

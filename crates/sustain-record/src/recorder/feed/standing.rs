@@ -49,6 +49,7 @@ pub(super) fn first(setup: &RecordSetup) -> RecordingProgress {
                 error: None,
             })
             .collect(),
+        parities: setup.parity.map_or(0, |parity| parity.parities),
         buffer_fill: 0.0,
         longest_write_ns: 0,
         is_longest_write_under_way: false,
@@ -101,6 +102,7 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> RecordingPro
                 error: error.clone(),
             })
             .collect(),
+        parities: feed.setup.parity.map_or(0, |parity| parity.parities),
         buffer_fill: feed.buffer_fill(),
         longest_write_ns: feed.longest_returned_ns.max(under_way_ns),
         is_longest_write_under_way: under_way_ns > feed.longest_returned_ns,

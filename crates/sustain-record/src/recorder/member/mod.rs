@@ -408,21 +408,22 @@ impl MemberWriter {
     }
 
     /// Notes it if its file was deleted or cut off, and says so in words. What was durable there is
-    /// lost, too.
-    pub(super) fn note_harm(&mut self) -> Option<String> {
+    /// lost, too. With parity, what was not flushed yet is in no other account.
+    pub(super) fn note_harm(&mut self, has_parity: bool) -> Option<String> {
         let words = self.setup.file.as_ref()?.harm()?;
-        let mut durable_bytes = self.durable_stream_bytes.clone();
-        let geometry = &self.setup.geometry;
-        let slots_bytes = geometry.slot_count * u64::from(geometry.slot_bytes);
+        let mut lost_bytes = self.durable_stream_bytes.clone();
+        let unflushed = self.unflushed.iter().chain(self.flushing.iter().flatten());
+        unflushed::add_payload(&mut lost_bytes, unflushed.filter(|_| has_parity));
         self.is_harmed = true;
         // Of a ring the rest was written over before.
-        let mut left_bytes = slots_bytes;
-        for durable in &mut durable_bytes {
-            *durable = left_bytes.min(*durable);
-            left_bytes -= *durable;
+        let geometry = &self.setup.geometry;
+        let mut left_bytes = geometry.slots_end_bytes() - geometry.first_slot_offset_bytes;
+        for lost in &mut lost_bytes {
+            *lost = left_bytes.min(*lost);
+            left_bytes -= *lost;
         }
-        self.lost_bytes = durable_bytes.iter().sum();
-        self.lost_stream_bytes = durable_bytes;
+        self.lost_bytes = lost_bytes.iter().sum();
+        self.lost_stream_bytes = lost_bytes;
         let lost = match self.lost_bytes {
             0 => String::new(),
             bytes => format!(", up to {} of this recording", Size(bytes)),

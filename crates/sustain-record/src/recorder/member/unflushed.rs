@@ -79,3 +79,13 @@ impl Unflushed {
         self.stream == CONTROL_STREAM
     }
 }
+
+/// Adds the payload of each to that of its stream.
+pub(super) fn add_payload<'a>(
+    stream_bytes: &mut [u64],
+    unflushed: impl Iterator<Item = &'a Unflushed>,
+) {
+    for one in unflushed.filter(|one| !one.is_parity()) {
+        stream_bytes[usize::from(one.stream)] += u64::from(one.payload_bytes);
+    }
+}

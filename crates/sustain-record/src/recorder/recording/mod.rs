@@ -48,7 +48,7 @@ use super::job::{ReadyRecorder, RecorderJob};
 use super::member::MemberSetup;
 use super::member_file::MemberFile;
 use super::options::{
-    RecordOptions, append_bytes, check_append_size, check_parity, longest_append_bytes,
+    RecordOptions, append_bytes, check_append_size, check_parity, check_room, longest_append_bytes,
     parity_setup,
 };
 use super::recorded::Recorded;
@@ -310,9 +310,9 @@ fn check(
     streams: &[StreamSetup],
     options: &RecordOptions,
 ) -> Result<(), RecordError> {
-    store.require_room(options.ring)?;
     check_parity(store, options)?;
     check_append_size(store, options)?;
+    check_room(store, options)?;
     let usage = |why: String| Err(RecordError::Usage(why));
     if streams.is_empty() || streams.len() > STREAMS_MAX {
         return usage(format!(

@@ -110,6 +110,7 @@ mod tests {
             }],
             marks: None,
             pins: None,
+            parities: 0,
             buffer_fill: 0.5,
             longest_write_ns: 0,
             is_longest_write_under_way: false,

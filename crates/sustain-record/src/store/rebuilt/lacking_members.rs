@@ -8,10 +8,10 @@ use sustain_document::setting::ONTO;
 
 use super::source_of;
 use crate::error::RecordError;
-use crate::format::Superblock;
-use crate::opening::{Opening, Recording, StreamExtent};
+use crate::format::{Kind, Superblock};
+use crate::opening::{MemberTail, Opening, Recording, StreamExtent};
 use crate::rebuilt::{Crashed, FoundGroups, RebuiltMember, computed};
-use crate::store::{OpenMember, Store};
+use crate::store::{OpenMember, Store, is_full};
 
 const WHY: &str = "a member may lack what it was given, and that is computed from the others";
 
@@ -64,6 +64,7 @@ impl Store {
                 (last.place, start_bytes + u64::from(last.append_bytes))
             });
             let identity = member.identity();
+            let identity = (identity, &member.superblock.pins[..]);
             let rebuilt = RebuiltMember::new(identity, sources.clone(), &computed, index);
             let (Some(newest_serial), Some(own)) = (rebuilt.newest_serial(), own) else {
                 continue;
@@ -111,7 +112,7 @@ impl Store {
         let crashed = self.crashed(&recordings);
         self.left_alone = found.members_that_lack(&crashed);
         self.left_alone
-            .extend(self.old_without_parity(&found, &crashed));
+            .extend(self.old_without_parity(&recordings, &found, &crashed));
         for member in &self.members {
             if self.left_alone.contains(&member.index()) {
                 self.notes.push(format!(
@@ -128,11 +129,17 @@ impl Store {
 
     /// The members with an old state that may lack parity. No list names the members of parity, so
     /// what does not come from an old state is not told from parity that was never made.
-    fn old_without_parity(&self, found: &FoundGroups, crashed: &Crashed) -> Vec<usize> {
+    fn old_without_parity(
+        &self,
+        recordings: &[Recording],
+        found: &FoundGroups,
+        crashed: &Crashed,
+    ) -> Vec<usize> {
         let generations = self.members.iter().map(|one| one.superblock.generation);
         let newest = generations.max().unwrap_or(0);
         let members = self.members.iter().zip(&self.tails);
         let old = members.filter(|(member, _)| member.superblock.generation < newest);
+        let old = old.filter(|(member, tail)| !got_nothing_since(member, tail, recordings));
         let lacking = old.filter(|(member, tail)| {
             found.may_lack_parity(member.index(), tail.max_sequence, crashed)
         });
@@ -208,4 +215,14 @@ impl Store {
             behind: behind.collect(),
         }
     }
+}
+
+/// Whether nothing can have been given to a member behind its last append: that is an end mark in
+/// its last slot, and no ring came later.
+fn got_nothing_since(member: &OpenMember, tail: &MemberTail, recordings: &[Recording]) -> bool {
+    let Some(last) = tail.last.as_ref().filter(|last| last.kind == Kind::End) else {
+        return false;
+    };
+    let is_later_ring = |one: &Recording| one.ring && one.number > last.recording;
+    is_full(member, tail) && !recordings.iter().any(is_later_ring)
 }

@@ -2,6 +2,7 @@
 //! the members that are there, to be read through these.
 
 mod lacking_members;
+mod pins;
 
 use std::sync::Arc;
 
@@ -112,14 +113,17 @@ impl Store {
         for member in &self.members {
             is_there[member.index()] = true;
         }
-        let computed = computed(&*groups.find(&why)?, &is_there, &Crashed::default());
+        let found = groups.find(&why)?;
+        let computed = computed(&found, &is_there, &Crashed::default());
         let missing: Vec<Missing> = self.missing.iter().chain(&self.retired).copied().collect();
         let mut rebuilt = Vec::new();
         for missing in missing {
-            let geometry = groups.geometry(missing.index);
-            let member =
-                geometry.and_then(|geometry| self.rebuilt(table, missing, geometry, &computed));
-            if let Some(member) = member {
+            let Some(geometry) = groups.geometry(missing.index) else {
+                continue;
+            };
+            let pins = self.pins_of_missing(missing, geometry, &found)?;
+            let with = (geometry, pins);
+            if let Some(member) = self.rebuilt(table, missing, with, &computed) {
                 let words = match self.is_retired(missing.index) {
                     true => retired_words(missing, &computed),
                     false => Some(self.rebuilt_words(missing, &computed)),
@@ -136,7 +140,7 @@ impl Store {
         &self,
         table: &Superblock,
         missing: Missing,
-        geometry: Geometry,
+        (geometry, pins): (Geometry, Vec<Pin>),
         computed: &Computed,
     ) -> Option<OpenMember> {
         let identity = AppendIdentity {
@@ -145,6 +149,7 @@ impl Store {
             geometry,
         };
         let sources = self.members.iter().map(source_of);
+        let identity = (identity, &pins[..]);
         let rebuilt = RebuiltMember::new(identity, sources.collect(), computed, missing.index);
         let newest_serial = rebuilt.newest_serial()?;
         let whence = match self.is_retired(missing.index) {
@@ -173,7 +178,7 @@ impl Store {
                 has_ended: false,
                 end_slot: None,
                 slots_begun: newest_serial.saturating_add(1),
-                pins: Vec::new(),
+                pins,
                 first_recording: 0,
                 ..table.clone()
             },
@@ -192,17 +197,9 @@ impl Store {
                 Size(*bytes)
             ),
         };
-        let mut pins = self
-            .members
-            .iter()
-            .flat_map(|member| &member.superblock.pins);
-        let pins = match pins.any(Pin::is_set) {
-            true => ". What only pins keep of it is not computed",
-            false => "",
-        };
         format!(
             "member {} of {} is missing (UUID {member}): what it had is computed from the others, \
-             where parity protects it{beyond}{pins}",
+             where parity protects it{beyond}",
             index + 1,
             self.member_count()
         )

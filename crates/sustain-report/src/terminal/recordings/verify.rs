@@ -58,7 +58,9 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
             }
         }
         if let Some(protection) = &recording.protection {
-            let line = protection_line(recording.recording, protection);
+            let mut streams = recording.streams.iter();
+            let is_whole = streams.all(|one| one.hole_bytes == 0);
+            let line = protection_line(recording.recording, protection, is_whole);
             text.push_str(&wrapped(&line, width));
         }
     }
@@ -102,7 +104,8 @@ fn flaws_text(document: &VerifyDocument, width: usize) -> String {
     text
 }
 
-fn protection_line(recording: u32, protection: &CheckedProtection) -> String {
+/// What protects a recording of which nothing is damaged or missing, or what is left of one.
+fn protection_line(recording: u32, protection: &CheckedProtection, is_whole: bool) -> String {
     let members = match protection.parities {
         // No parity is found that would tell.
         0 => "a further member".to_owned(),
@@ -111,7 +114,8 @@ fn protection_line(recording: u32, protection: &CheckedProtection) -> String {
     };
     let protected_bytes = protection.protected_bytes;
     let rest = match (protected_bytes, protection.unprotected_bytes) {
-        (_, 0) => "all of it".to_owned(),
+        (_, 0) if is_whole => "all of it".to_owned(),
+        (_, 0) => "all that is left of it".to_owned(),
         (0, _) => "none of it, because something of each group is missing, or it never had parity"
             .to_owned(),
         (protected_bytes, bytes) => format!(
@@ -216,28 +220,37 @@ fn is_uncertain(document: &VerifyDocument) -> bool {
 }
 
 fn verdict(document: &VerifyDocument) -> String {
-    let checked = position(document.checked_bytes);
+    let read = read_words(document);
     let flaws = document.bad.len() as u64 + document.bad_unlisted;
     match (document.complete, flaws) {
-        (false, 0) => format!("interrupted: {checked} were read so far, and nothing bad was found"),
-        (false, flaws) => format!(
-            "interrupted: {checked} were read so far, {}",
-            bad_places(flaws)
-        ),
+        (false, 0) => format!("interrupted: {read} so far, and nothing bad was found"),
+        (false, flaws) => format!("interrupted: {read} so far, {}", bad_places(flaws)),
         (true, 0) if document.recordings.is_empty() => "the store has no recordings".to_owned(),
         (true, 0) if is_uncertain(document) => format!(
-            "ok: nothing that was durable is damaged or missing; {checked} were read (the data and \
-             the store's own blocks)"
+            "ok: nothing that was durable is damaged or missing; {read} (the data and the store's \
+             own blocks)"
         ),
         (true, 0) => format!(
-            "ok: every byte is accounted for{}; {checked} were read (the data and the store's own \
-             blocks)",
+            "ok: every byte is accounted for{}; {read} (the data and the store's own blocks)",
             without_missing(document)
         ),
         (true, flaws) => format!(
-            "not ok: {}; {checked} were read (the data and the store's own blocks)",
+            "not ok: {}; {read} (the data and the store's own blocks)",
             bad_places(flaws)
         ),
+    }
+}
+
+/// How much was checked. What missing members had is computed and counted, too.
+fn read_words(document: &VerifyDocument) -> String {
+    let checked = position(document.checked_bytes);
+    let protected = document
+        .recordings
+        .iter()
+        .any(|one| one.protection.is_some());
+    match protected && !document.members.iter().all(ListedMember::is_present) {
+        true => format!("{checked} were read or computed"),
+        false => format!("{checked} were read"),
     }
 }
 
@@ -351,19 +364,23 @@ mod tests {
             unprotected_bytes: 0,
         };
         assert_eq!(
-            protection_line(3, &protection),
+            protection_line(3, &protection, true),
             "recording 3: protected from the loss of any one member: all of it"
+        );
+        assert_eq!(
+            protection_line(3, &protection, false),
+            "recording 3: protected from the loss of any one member: all that is left of it"
         );
         protection.parities = 2;
         protection.unprotected_bytes = 15_000_000;
         assert_eq!(
-            protection_line(3, &protection),
+            protection_line(3, &protection, false),
             "recording 3: protected from the loss of any 2 members: 300 MB of it. Of the other \
              15.0 MB something of the group is missing, or it never had parity"
         );
         protection.protected_bytes = 0;
         assert_eq!(
-            protection_line(3, &protection),
+            protection_line(3, &protection, false),
             "recording 3: protected from the loss of any 2 members: none of it, because something \
              of each group is missing, or it never had parity"
         );

@@ -90,7 +90,7 @@ impl<'a> Account<'a> {
             reported: None,
             ends: Vec::new(),
             headless_reported: BTreeSet::new(),
-            protection: ProtectionTally::default(),
+            protection: ProtectionTally::of(recording),
         }
     }
 

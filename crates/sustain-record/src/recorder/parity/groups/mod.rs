@@ -103,6 +103,37 @@ impl Groups {
         self.open.iter().copied()
     }
 
+    /// The groups of which something is neither durable nor lost, the oldest first.
+    pub(in crate::recorder) fn undecided(&self) -> impl Iterator<Item = u64> {
+        self.groups.keys().copied()
+    }
+
+    /// Whether more is to come of a group: it is open, or some of it is on its way to one of these
+    /// members, or waits for one of those that may take it.
+    pub(in crate::recorder) fn is_waited_for(
+        &self,
+        id: u64,
+        answers: &dyn Fn(usize) -> bool,
+        may_take: &dyn Fn(usize) -> bool,
+        members: usize,
+    ) -> bool {
+        let Some(group) = self.groups.get(&id) else {
+            return false;
+        };
+        let is_pending = |standing: PartStanding| standing == PartStanding::Pending;
+        let mut data = group.data.iter();
+        let mut parities = group.parities.iter();
+        self.open.contains(&id)
+            || data.any(|part| is_pending(part.standing) && answers(part.member))
+            || parities.any(|part| {
+                is_pending(part.standing)
+                    && match part.placed {
+                        Some((member, _)) => answers(member),
+                        None => (0..members).any(|one| may_take(one) && !self.has_part_on(id, one)),
+                    }
+            })
+    }
+
     /// The oldest open group that has no append on this member.
     pub(in crate::recorder) fn open_without(&self, member: usize) -> Option<u64> {
         self.open().find(|group| !self.has_part_on(*group, member))

@@ -423,3 +423,32 @@ fn parity_that_was_not_written_may_go_to_another_member() {
     let protected = [GroupChange::Protected(7), GroupChange::Protected(8)];
     assert_eq!(groups.durable(7), protected);
 }
+
+/// A pin waits for groups, and not for members that do not answer.
+#[test]
+fn a_group_is_waited_for_as_long_as_members_that_answer_have_to_do_with_it() {
+    let mut groups = Groups::new(1);
+    groups.join(None, 0, 10);
+    groups.join(Some(10), 1, 11);
+    let waited_for = |groups: &Groups, answering: &[usize]| {
+        let answers = |member: usize| answering.contains(&member);
+        groups.is_waited_for(10, &answers, &answers, 3)
+    };
+    assert!(waited_for(&groups, &[]), "others may join it");
+    groups.close(10);
+    assert!(waited_for(&groups, &[2]), "its parity may go there");
+    assert!(waited_for(&groups, &[0]), "data is on its way there");
+    assert!(!waited_for(&groups, &[]));
+    groups.place_parity(10, 0, 2, 12);
+    assert!(waited_for(&groups, &[2]));
+    groups.durable(10);
+    groups.durable(12);
+    assert!(
+        !waited_for(&groups, &[0, 2]),
+        "the rest is on one that does not answer"
+    );
+    assert_eq!(groups.undecided().collect::<Vec<_>>(), [10]);
+    groups.durable(11);
+    assert_eq!(groups.undecided().count(), 0);
+    assert!(!waited_for(&groups, &[0, 1, 2]));
+}

@@ -14,7 +14,7 @@ use sustain::record::{
     AppendSize, RecordOptions, Recorder, RecordingProgress, StreamSetup, StreamWriter,
 };
 
-use crate::support::{Place, json_of};
+use crate::support::{Place, json_of, said};
 
 pub const SLOT_BYTES: u64 = 64 << 10;
 /// Slots begin here.
@@ -230,7 +230,7 @@ pub fn extract(place: &Place, arguments: &[&str]) -> (i32, Vec<u8>, String) {
         .command(&[&["extract"], arguments].concat())
         .output()
         .unwrap();
-    let words = String::from_utf8(output.stderr).unwrap();
+    let (words, _) = said(output.stderr);
     (output.status.code().unwrap_or(-1), output.stdout, words)
 }
 

@@ -180,16 +180,23 @@ impl Place {
 
 /// What an ended process left.
 pub fn ran(output: std::process::Output) -> Ran {
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    let is_of_recorders = |line: &&str| line.contains("on this disk: reads wait");
-    let (of_recorders, own): (Vec<&str>, Vec<&str>) =
-        stderr.split_inclusive('\n').partition(is_of_recorders);
+    let (own, of_recorders) = said(output.stderr);
     Ran {
         code: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: own.concat(),
-        said_of_recorders: of_recorders.concat(),
+        stderr: own,
+        said_of_recorders: of_recorders,
     }
+}
+
+/// What was written to standard error, and what of that is about recorders on the same disk, which
+/// may be those of other tests.
+pub fn said(stderr: Vec<u8>) -> (String, String) {
+    let stderr = String::from_utf8(stderr).unwrap();
+    let is_of_recorders = |line: &&str| line.contains("on this disk: reads wait");
+    let (of_recorders, own): (Vec<&str>, Vec<&str>) =
+        stderr.split_inclusive('\n').partition(is_of_recorders);
+    (own.concat(), of_recorders.concat())
 }
 
 #[track_caller]

@@ -201,10 +201,11 @@ const RETIREMENTS_THAT_FAILED: [u64; 21] = [
 const PARITY_ON_MANY_THAT_FAILED: [u64; 1] = [870_200];
 
 /// The same where parity protects pins.
-const PINS_WITH_PARITY_THAT_FAILED: [u64; 3] = [1_000_140, 1_002_391, 1_010_072];
+const PINS_WITH_PARITY_THAT_FAILED: [u64; 5] =
+    [1_000_140, 1_002_391, 1_004_139, 1_010_072, 1_020_147];
 
 /// The same where power fails after members have failed.
-const FAILURES_BEFORE_CUTS_THAT_FAILED: [u64; 5] = [794, 828, 1185, 1238, 1_005_665];
+const FAILURES_BEFORE_CUTS_THAT_FAILED: [u64; 6] = [794, 828, 1185, 1238, 1_004_158, 1_005_665];
 
 /// No seed takes nearly so long: whoever does hangs.
 const PATIENCE: Duration = Duration::from_secs(120);

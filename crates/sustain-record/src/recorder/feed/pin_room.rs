@@ -17,9 +17,11 @@ impl<I: Inlet> RecordFeed<I> {
     /// take what comes.
     pub(super) fn until_closed_ns(&self) -> i64 {
         let interval_ns = i64::try_from(self.setup.durability.interval_ns).unwrap_or(i64::MAX);
-        // Then the groups close, and their parity takes a flush, too.
+        // Then the groups close, and their parity takes a flush, too; and the same once more for
+        // the group that tells so on more members than parity replaces.
+        let group_ns = interval_ns.saturating_add(self.group_age_ns());
         let protected_ns = match self.protection {
-            Some(_) => interval_ns.saturating_add(self.group_age_ns()),
+            Some(_) => group_ns.saturating_mul(2),
             None => 0,
         };
         let durable_ns = UNTIL_CLOSED_NS.saturating_add(interval_ns);

@@ -203,14 +203,25 @@ impl<I: Inlet> RecordFeed<I> {
             let OpenStage::Entered(sequence) = self.pinning.open[index].stage else {
                 continue;
             };
-            let is_durable =
-                |member: &MemberWriter| member.works() && member.newest_durable() >= sequence;
-            let is_reported = self.members.iter().any(is_durable);
-            if is_reported && self.leaves_enough(self.pinning.open[index].number) {
+            if self.is_reported(sequence) && self.leaves_enough(self.pinning.open[index].number) {
                 return Some((self.pinning.open.remove(index).number, sequence));
             }
         }
         None
+    }
+
+    /// Whether so many members have a durable append from this sequence on that one is left
+    /// whatever parity replaces. Each group lies on as many.
+    fn is_reported(&self, sequence: u64) -> bool {
+        let parities = self.protection.as_ref().map_or(0, |one| one.setup.parities);
+        let answers =
+            self.members.iter().enumerate().filter(|(index, member)| {
+                member.works() && !member.is_slow && !self.is_hedged(*index)
+            });
+        let wanted = answers.count().clamp(1, parities + 1);
+        let is_durable =
+            |member: &&MemberWriter| member.works() && member.newest_durable() >= sequence;
+        self.members.iter().filter(is_durable).count() >= wanted
     }
 
     /// The stage that an open pin has come to, if that is another one.

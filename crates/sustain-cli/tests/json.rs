@@ -273,7 +273,7 @@ fn a_document_that_is_no_result_is_refused_in_words() {
     assert_eq!(
         ran.stderr,
         "sustain: cam.bin is not a result but other data: name the JSON that --json of measure, \
-         record, diagnose, sweep, profile or compare wrote\n"
+         record, repair, diagnose, sweep, profile or compare wrote\n"
     );
     place
         .run(&["report", "none.json", "-o", "page.html"])

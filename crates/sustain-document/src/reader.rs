@@ -157,6 +157,8 @@ pub enum Saved {
     Measure(Box<MeasureResult>),
     /// The result of `sustain record`.
     Record(Box<RecordResult>),
+    /// The result of `sustain repair`.
+    Repair(Box<RepairDocument>),
     /// The result of `sustain diagnose`.
     Diagnose(Box<DiagnoseResult>),
     /// The result of `sustain diagnose --matrix`.
@@ -178,6 +180,7 @@ pub fn read_saved(text: &str) -> Result<Saved, DocumentError> {
     match kind_of(&unread.schema) {
         kind if kind == kind_of(MEASURE_SCHEMA) => unread.into_boxed().map(Saved::Measure),
         kind if kind == kind_of(RECORD_SCHEMA) => unread.into_boxed().map(Saved::Record),
+        kind if kind == kind_of(REPAIR_SCHEMA) => unread.into_boxed().map(Saved::Repair),
         kind if kind == kind_of(DIAGNOSE_SCHEMA) => unread.into_boxed().map(Saved::Diagnose),
         kind if kind == kind_of(MATRIX_SCHEMA) => unread.into_boxed().map(Saved::Matrix),
         kind if kind == kind_of(PROFILE_SCHEMA) => unread.into_boxed().map(Saved::Profile),
@@ -185,10 +188,10 @@ pub fn read_saved(text: &str) -> Result<Saved, DocumentError> {
         kind if kind == kind_of(COMPARE_SCHEMA) => unread.into_boxed().map(Saved::Compare),
         _ => Err(DocumentError::OtherSchema {
             found: unread.schema,
-            expected: "a `sustain.measure/1`, `sustain.record/1`, `sustain.diagnose/1`, \
-                       `sustain.matrix/1`, `sustain.profile/1`, `sustain.sweep/1` or \
-                       `sustain.compare/1`: give a result of `sustain measure`, `record`, \
-                       `diagnose`, `profile`, `sweep` or `compare`"
+            expected: "a `sustain.measure/1`, `sustain.record/1`, `sustain.repair/1`, \
+                       `sustain.diagnose/1`, `sustain.matrix/1`, `sustain.profile/1`, \
+                       `sustain.sweep/1` or `sustain.compare/1`: give a result of `sustain \
+                       measure`, `record`, `repair`, `diagnose`, `profile`, `sweep` or `compare`"
                 .to_owned(),
         }),
     }

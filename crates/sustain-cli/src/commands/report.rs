@@ -13,8 +13,9 @@ use sustain::document::profile::ProfileResult;
 use sustain::document::reader;
 use sustain::document::reader::Saved;
 use sustain::document::record::RecordResult;
+use sustain::document::repair::RepairDocument;
 use sustain::document::sweep::SweepResult;
-use sustain::report::terminal::record_summary;
+use sustain::report::terminal::{record_summary, repair_text};
 use sustain::report::{ReportError, html};
 
 use super::output::{self, OutputKind};
@@ -78,7 +79,7 @@ fn read(path: &Path) -> Result<Saved, UsageError> {
         UsageError(match error.kind() {
             ErrorKind::InvalidData => format!(
                 "{path} is not a result but other data: name the JSON that --json of measure, \
-                 record, diagnose, sweep, profile or compare wrote"
+                 record, repair, diagnose, sweep, profile or compare wrote"
             ),
             _ => format!("cannot read {path}: {error}; check the path"),
         })
@@ -90,6 +91,7 @@ fn kind(saved: &Saved) -> &'static str {
     match saved {
         Saved::Measure(_) => "a measurement",
         Saved::Record(_) => "a recording",
+        Saved::Repair(_) => "a repair",
         Saved::Diagnose(_) => "a diagnosis",
         Saved::Matrix(_) => "a matrix",
         Saved::Profile(_) => "a profile",
@@ -103,6 +105,7 @@ fn kind(saved: &Saved) -> &'static str {
 struct Runs {
     measurements: Vec<MeasureResult>,
     recordings: Vec<RecordResult>,
+    repairs: Vec<RepairDocument>,
     diagnoses: Vec<DiagnoseResult>,
     matrices: Vec<MatrixResult>,
     profiles: Vec<ProfileResult>,
@@ -115,6 +118,7 @@ impl Runs {
         match saved {
             Saved::Measure(result) => self.measurements.push(*result),
             Saved::Record(result) => self.recordings.push(*result),
+            Saved::Repair(result) => self.repairs.push(*result),
             Saved::Diagnose(result) => self.diagnoses.push(*result),
             Saved::Matrix(result) => self.matrices.push(*result),
             Saved::Profile(result) => self.profiles.push(*result),
@@ -141,6 +145,8 @@ impl Runs {
     fn page(&self, labels: &[String]) -> Result<String, ReportError> {
         if !self.recordings.is_empty() {
             html::record_html(&self.recordings)
+        } else if !self.repairs.is_empty() {
+            html::repair_html(&self.repairs)
         } else if !self.diagnoses.is_empty() {
             html::diagnose_html(&self.diagnoses)
         } else if !self.matrices.is_empty() {
@@ -162,8 +168,11 @@ impl Runs {
         let measured = self.measurements.iter().map(measure::words);
         let recorded = self.recordings.iter();
         let recorded = recorded.map(|result| output::prose(&record_summary(result)));
+        let repaired = self.repairs.iter();
+        let repaired = repaired.map(|result| repair_text(result, output::width()));
         let texts: Vec<String> = measured
             .chain(recorded)
+            .chain(repaired)
             .chain(self.diagnoses.iter().map(diagnose::words))
             .chain(self.matrices.iter().map(diagnose::matrix_words))
             .chain(self.profiles.iter().map(profile::words))

@@ -103,8 +103,8 @@ result.";
 #[derive(Debug, Args)]
 #[command(after_help = REPORT_EXAMPLES)]
 pub(crate) struct ReportFlags {
-    /// Results written by --json of measure, record, diagnose, sweep, profile or compare; all of
-    /// the same command.
+    /// Results written by --json of measure, record, repair, diagnose, sweep, profile or compare;
+    /// all of the same command.
     #[arg(required = true, value_name = "RUN.json")]
     pub(crate) runs: Vec<PathBuf>,
     /// Write an HTML report with charts, instead of printing the text.

@@ -18,6 +18,7 @@ mod overlay_chart;
 mod page;
 mod profile;
 mod record;
+mod repairs;
 mod samples;
 mod section;
 mod series;
@@ -37,6 +38,7 @@ use sustain_document::matrix::MatrixResult;
 use sustain_document::measure::MeasureResult;
 use sustain_document::profile::ProfileResult;
 use sustain_document::record::RecordResult;
+use sustain_document::repair::RepairDocument;
 use sustain_document::sweep::SweepResult;
 
 use crate::ReportError;
@@ -90,6 +92,18 @@ pub fn compare_html(results: &[CompareResult]) -> Result<String, ReportError> {
 /// # Errors
 /// [`ReportError::NoResults`] without a result.
 pub fn record_html(results: &[RecordResult]) -> Result<String, ReportError> {
+    if results.is_empty() {
+        return Err(ReportError::NoResults);
+    }
+    page::pages(results)
+}
+
+/// The page that shows what these repairs have rebuilt, one section each; several have a table of
+/// all above. Text from the results is escaped wherever it stands.
+///
+/// # Errors
+/// [`ReportError::NoResults`] without a result.
+pub fn repair_html(results: &[RepairDocument]) -> Result<String, ReportError> {
     if results.is_empty() {
         return Err(ReportError::NoResults);
     }

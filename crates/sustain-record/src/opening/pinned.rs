@@ -18,7 +18,8 @@ pub struct PinBegin {
     pub last_before: Option<Descriptor>,
     /// The first one that was made in it, if the pin keeps any on this member.
     pub first: Option<Descriptor>,
-    /// Whether nothing is missing between the two there, or before the first one.
+    /// Whether nothing is missing between the two there, or before the first one. Of a member that
+    /// is computed from others, whether nothing is that groups have.
     pub is_certain: bool,
 }
 
@@ -228,16 +229,15 @@ pub fn merge_pinned(
     let mut notes = earlier_notes(all);
     notes.extend(earlier_notes(pinned));
     notes.extend(starts.iter().map(|note| (note.id, note)));
-    // Where damage hides the beginning on a member that was read, it must show.
-    let read = pinned.iter().enumerate();
-    let read = read.filter(|(member, _)| !kept.computed.contains(member));
-    let mut read = read.flat_map(|(_, chapters)| chapters.iter().flatten());
-    let begins_in_time = kept.begins_in_time && read.all(|chapter| chapter.pin_begin.is_certain);
+    // Where damage hides the beginning on a member, it must show.
+    let mut chapters = pinned.iter().flatten().flatten();
+    let is_certain = chapters.all(|chapter| chapter.pin_begin.is_certain);
+    let begins_in_time = kept.begins_in_time && is_certain;
     let mut merged = merge_with(pinned, &notes, begins_in_time)?;
     for recording in &mut merged {
         recording.pin = Some(kept.pin);
-        recording.kept_from_ns =
-            lacks_nothing_at_begin(recording, pinned).then_some(kept.from_time_ns);
+        let lacks_nothing = begins_in_time || lacks_nothing_at_begin(recording, pinned);
+        recording.kept_from_ns = lacks_nothing.then_some(kept.from_time_ns);
         let extents = recording.per_member.iter().enumerate();
         let mut read = extents.filter(|(member, _)| !kept.computed.contains(member));
         if kept.is_cut && read.any(|(_, extent)| extent.is_some_and(|extent| !extent.has_end)) {

@@ -173,6 +173,11 @@ impl RebuiltMember {
         self.own.is_some()
     }
 
+    /// Whether groups have an append of it from one place up to before another.
+    pub(crate) fn computes_between(&self, places: Range<AppendPlace>) -> bool {
+        self.appends.iter().any(|one| places.contains(&one.place))
+    }
+
     /// The newest slot of which anything is known; none if nothing is known at all.
     pub(crate) fn newest_serial(&self) -> Option<u64> {
         let serials = self.appends.iter().map(|append| append.place.slot_serial);

@@ -7,7 +7,7 @@ use super::pin_tables::{
 };
 use super::{OpenMember, Renewal, Store};
 use crate::error::RecordError;
-use crate::format::{Pin, SlotCourse, Superblock};
+use crate::format::{AppendPlace, Pin, SlotCourse, Superblock};
 use crate::opening::{Chapter, Kept, MemberTail, Opening, PATIENCE_SLOTS, Recording, merge_pinned};
 
 /// A ring needs so many slots of a lap on each member that no pin keeps: a start is repeated before
@@ -151,7 +151,10 @@ impl Store {
         // it was, a pin has kept it, too.
         for index in &rebuilt {
             let own = &mut pinned[*index];
+            let member = self.members.iter().find(|one| one.index() == *index);
             for chapter in own.iter_mut().flatten() {
+                chapter.pin_begin.is_certain =
+                    member.is_some_and(|member| lacks_nothing_at_begin(member, number, chapter));
                 chapter.is_overwritten = false;
                 chapter.is_oldest_of_lap = false;
             }
@@ -352,6 +355,29 @@ impl Store {
 pub(crate) fn next_slot(member: &OpenMember, tail: &MemberTail) -> Option<u64> {
     let course = member.superblock.course();
     course.at_or_after(tail.next_slot_serial)
+}
+
+/// Whether all that groups have of a member that is computed from others is found around the
+/// beginning of a pin's time. What they do not have came before that.
+fn lacks_nothing_at_begin(member: &OpenMember, number: u32, chapter: &Chapter) -> bool {
+    let (Some(rebuilt), Some(pin)) = (&member.rebuilt, pin_of(member, number)) else {
+        return false;
+    };
+    let begin = &chapter.pin_begin;
+    let start = AppendPlace {
+        slot_serial: pin.from_slot,
+        slot_offset_bytes: 0,
+    };
+    let behind = AppendPlace {
+        slot_serial: pin.end_slot.unwrap_or(u64::MAX),
+        slot_offset_bytes: 0,
+    };
+    let behind_last = begin.last_before.as_ref().map(|last| AppendPlace {
+        slot_offset_bytes: last.place.slot_offset_bytes + last.append_bytes,
+        ..last.place
+    });
+    let first = begin.first.as_ref().map_or(behind, |first| first.place);
+    !rebuilt.computes_between(behind_last.unwrap_or(start)..first)
 }
 
 /// A pin as it lies on one member, if it is set there.

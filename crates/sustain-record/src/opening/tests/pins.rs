@@ -194,13 +194,17 @@ fn pinned_in_the_middle() -> (Image, Vec<Descriptor>, i64) {
 }
 
 /// Where what is kept begins to be read, and from which time on nothing is missing there, if the
-/// second member is one that is computed from others.
-fn begin_of_pin(image: &Image, from_time_ns: i64) -> (Option<u64>, Option<i64>) {
+/// second member is one that is computed from others, of which all that groups have may be there.
+fn begin_of_pin(image: &Image, from_time_ns: i64, is_certain: bool) -> (Option<u64>, Option<i64>) {
     let chapters = image.members.iter().map(|member| {
         let mut opening = Opening::new(&member.superblock);
         let (chapters, _) = ask(&mut opening, |opening| opening.pinned(1), read_of(member));
         Some(chapters)
     });
+    let mut chapters: Vec<_> = chapters.collect();
+    for computed in chapters[1].iter_mut().flatten() {
+        computed.pin_begin.is_certain = is_certain;
+    }
     let kept = Kept {
         pin: 1,
         is_cut: true,
@@ -209,7 +213,7 @@ fn begin_of_pin(image: &Image, from_time_ns: i64) -> (Option<u64>, Option<i64>) 
         from_time_ns,
         begins_in_time: true,
     };
-    let merged = merge_pinned(&kept, &chapters.collect::<Vec<_>>(), &[None, None]).unwrap();
+    let merged = merge_pinned(&kept, &chapters, &[None, None]).unwrap();
     (merged[0].readable_from_sequence, merged[0].kept_from_ns)
 }
 
@@ -225,14 +229,14 @@ fn lose(image: &mut Image, append: &Descriptor) {
 fn what_a_computed_member_lacks_from_before_the_time_of_a_pin_is_not_missed() {
     let (image, appends, from_time_ns) = pinned_in_the_middle();
     let begins = (Some(appends[4].sequence), Some(from_time_ns));
-    assert_eq!(begin_of_pin(&image, from_time_ns), begins);
+    assert_eq!(begin_of_pin(&image, from_time_ns, true), begins);
     let mut without = image.clone();
     lose(&mut without, &appends[1]);
-    assert_eq!(begin_of_pin(&without, from_time_ns), begins);
-    // Whether this one came in the pin's time nothing tells.
     lose(&mut without, &appends[3]);
-    let (from, kept_from_ns) = begin_of_pin(&without, from_time_ns);
-    assert_eq!((from, kept_from_ns), (Some(appends[4].sequence), None));
+    assert_eq!(begin_of_pin(&without, from_time_ns, true), begins);
+    // If a group has it, it is damage that it cannot be computed, and what came with it is missed.
+    let begin = begin_of_pin(&without, from_time_ns, false);
+    assert_eq!(begin, (begins.0, None));
 }
 
 #[test]
@@ -241,7 +245,7 @@ fn damage_at_the_beginning_of_a_pin_shows_on_a_member_that_was_read() {
     let begins_in_time = |lost: usize| {
         let mut damaged = image.clone();
         lose(&mut damaged, &appends[lost]);
-        begin_of_pin(&damaged, from_time_ns).0 >= Some(appends[4].sequence)
+        begin_of_pin(&damaged, from_time_ns, true).0 >= Some(appends[4].sequence)
     };
     assert!(!begins_in_time(2), "in front of the pin's time");
     assert!(!begins_in_time(4), "in it");

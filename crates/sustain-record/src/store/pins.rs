@@ -154,7 +154,7 @@ impl Store {
             let member = self.members.iter().find(|one| one.index() == *index);
             for chapter in own.iter_mut().flatten() {
                 chapter.pin_begin.is_certain =
-                    member.is_some_and(|member| lacks_nothing_at_begin(member, number, chapter));
+                    member.is_some_and(|member| has_all_of_groups(member, number, chapter));
                 chapter.is_overwritten = false;
                 chapter.is_oldest_of_lap = false;
             }
@@ -359,7 +359,7 @@ pub(crate) fn next_slot(member: &OpenMember, tail: &MemberTail) -> Option<u64> {
 
 /// Whether all that groups have of a member that is computed from others is found around the
 /// beginning of a pin's time. What they do not have came before that.
-fn lacks_nothing_at_begin(member: &OpenMember, number: u32, chapter: &Chapter) -> bool {
+fn has_all_of_groups(member: &OpenMember, number: u32, chapter: &Chapter) -> bool {
     let (Some(rebuilt), Some(pin)) = (&member.rebuilt, pin_of(member, number)) else {
         return false;
     };

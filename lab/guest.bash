@@ -1,13 +1,13 @@
 # One guest: QEMU started, heard, and ended whatever happens. Sourced by lab/run.
 
 # Starts QEMU with the given arguments added; $directory has the image, $out is the guest's /out.
-# Sets qemu, its process, and keeps the ends of its output.
+# Sets qemu, its process, and monitor, which takes QEMU's commands, and keeps the ends of its output.
 start_guest() {
   local directory=$1 kernel=$2 out=$3
   shift 3
-  mkfifo "$directory"/{told,stdout,stderr}
+  mkfifo "$directory"/{told,stdout,stderr,monitor.in,monitor.out}
   # Opened both ways, it can be read before the guest is there.
-  exec {told}<>"$directory/told"
+  exec {told}<>"$directory/told" {monitor}<>"$directory/monitor.in"
   cat "$directory/stdout" &
   readers=("$!")
   cat "$directory/stderr" >&2 &
@@ -18,6 +18,7 @@ start_guest() {
     -kernel "$(echo "$kernel"/boot/vmlinuz-*)" -initrd "$directory/initramfs"
     -append "console=ttyS0 loglevel=4 panic=-1 rdinit=/init mitigations=off random.trust_cpu=on"
     -chardev "file,id=console,path=$directory/console" -serial chardev:console
+    -chardev "pipe,id=monitor,path=$directory/monitor" -mon chardev=monitor,mode=readline
     -device virtio-serial-pci
     -virtfs "local,path=$out,mount_tag=out,security_model=none,multidevs=remap"
   )

@@ -5,7 +5,7 @@
 readonly MODULES=(
   virtio_pci virtio_console 9pnet_virtio 9p
   ata_piix ahci nvme virtio_blk virtio_scsi sd_mod sg
-  raid0 raid1 dm-mod dm-flakey dm-delay loop bfq crc32c_generic ext4 xfs
+  raid0 raid1 raid456 dm-mod dm-flakey dm-delay loop bfq crc32c_generic ext4 xfs
 )
 
 # Puts the image together: DIRECTORY/initramfs, from DIRECTORY/root. Binaries may follow.

@@ -4,6 +4,8 @@
 # What add_machine sets.
 qemu_arguments=()
 declare -A controller_exists=()
+# What is taken off a bus to pull a disk, by the disk's name; nothing where that cannot be.
+declare -A disk_unplugged=()
 
 # All limits and disks; images lie, or are made, below that directory.
 add_machine() {
@@ -60,16 +62,20 @@ add_limits() {
 
 # The device at its place, DRIVER or DRIVER:CONTROLLER.PORT.
 add_device() {
-  local name=$1 driver=${2%%:*} controller=0 port=0 device
+  local name=$1 driver=${2%%:*} controller=0 port=0 device unplugged=device-$1
   if [[ $2 == *:* ]]; then
     [[ $2 =~ :([0-9])\.([0-9]{1,2})$ ]] || refuse "'$2' is no place, as ide:0.1"
     controller=${BASH_REMATCH[1]} port=${BASH_REMATCH[2]}
   fi
   case $driver in
-    ide) device="ide-hd,bus=ide.$controller,unit=$port" && driver_modules+=(ata_piix sd_mod) ;;
+    ide)
+      device="ide-hd,bus=ide.$controller,unit=$port" && driver_modules+=(ata_piix sd_mod)
+      unplugged=
+      ;;
     ahci)
       add_controller "ahci$controller" ich9-ahci
       device="ide-hd,bus=ahci$controller.$port" && driver_modules+=(ahci sd_mod)
+      unplugged=ahci$controller
       ;;
     scsi)
       add_controller "scsi$controller" virtio-scsi-pci
@@ -84,6 +90,7 @@ add_device() {
   [[ -z ${disk_block[$name]} ]] || device+=,physical_block_size=${disk_block[$name]}
   # A device's id must not be the name of a property of its own, as drive is.
   qemu_arguments+=(-device "$device,drive=$node,serial=$name,id=device-$name")
+  disk_unplugged[$name]=$unplugged
 }
 
 add_controller() {

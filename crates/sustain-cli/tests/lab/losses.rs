@@ -1,5 +1,5 @@
 //! Disks of real drivers that are lost while they are recorded to with parity: taken away from the
-//! kernel, failing their writes, or gone at the start after a power cut.
+//! kernel, off their bus, failing their writes, or gone at the start after a power cut.
 
 use super::last_bytes;
 use crate::guest::Guest;
@@ -32,8 +32,8 @@ fn stream(bytes: usize) -> Vec<u8> {
 }
 
 /// Records the stream to a new store with one parity while `loss` is done in its middle, and reads
-/// it without the disk.
-fn record_and_lose(topology: &str, disk: &str, loss: &str) -> Option<Ran> {
+/// it without the disk. These flags are for the lab.
+fn record_and_lose(topology: &str, flags: &[&str], (disk, loss): (&str, &str)) -> Option<Ran> {
     let guest = Guest::of(topology);
     std::fs::write(guest.place.path("stream"), stream(STREAM_BYTES)).unwrap();
     let (members, destroy) = member_names(&DISKS);
@@ -47,7 +47,7 @@ fn record_and_lose(topology: &str, disk: &str, loss: &str) -> Option<Ran> {
         sustain extract {others} | cmp - stream && echo same
         sustain list {others} --json listed"
     );
-    guest.run(&[], &["sh", "-c", &script]).map(|ran| {
+    guest.run(flags, &["sh", "-c", &script]).map(|ran| {
         let ran = ran.expect(0);
         assert!(ran.stdout.contains("recorded 1"), "{ran:#?}");
         assert!(ran.stdout.contains("same"), "{ran:#?}");
@@ -70,21 +70,45 @@ fn record_and_lose(topology: &str, disk: &str, loss: &str) -> Option<Ran> {
 #[ignore = "a minute in a guest"]
 fn a_sata_disk_that_is_taken_away_in_mid_recording_takes_nothing_with_it() {
     let loss = "echo 1 >/sys/block/$(basename $(readlink /dev/lab/b))/device/delete";
-    record_and_lose(TOPOLOGY, "b", loss);
+    record_and_lose(TOPOLOGY, &[], ("b", loss));
 }
 
 #[test]
 #[ignore = "a minute in a guest"]
 fn an_nvme_disk_that_is_taken_away_in_mid_recording_takes_nothing_with_it() {
     let loss = "echo 1 >/sys/block/$(basename $(readlink /dev/lab/c))/device/device/remove";
-    record_and_lose(TOPOLOGY, "c", loss);
+    record_and_lose(TOPOLOGY, &[], ("c", loss));
+}
+
+/// The other half of the stream comes when the kernel has let go of the disk.
+fn pull_off(topology: &str, disk: &str) {
+    let pull = format!("{disk}@10s");
+    let is_gone = format!(
+        "block=/sys/block/$(basename $(readlink /dev/lab/{disk}))
+        while [ -e $block ]; do usleep 100000; done"
+    );
+    record_and_lose(topology, &["--pull", &pull], (disk, &is_gone));
+}
+
+#[test]
+#[ignore = "a minute in a guest"]
+fn an_nvme_disk_that_is_pulled_off_its_bus_in_mid_recording_takes_nothing_with_it() {
+    pull_off(TOPOLOGY, "d");
+}
+
+/// It goes with its controller: QEMU takes no single disk off an AHCI.
+#[test]
+#[ignore = "a minute in a guest"]
+fn a_sata_disk_that_is_pulled_off_its_bus_in_mid_recording_takes_nothing_with_it() {
+    let topology = TOPOLOGY.replace("ahci:0.1", "ahci:1.0");
+    pull_off(&topology, "b");
 }
 
 #[test]
 #[ignore = "a minute in a guest"]
 fn a_disk_that_fails_its_writes_in_mid_recording_takes_nothing_with_it() {
     let topology = format!("{TOPOLOGY}fault a write EIO at 12MiB\n");
-    record_and_lose(&topology, "a", "true");
+    record_and_lose(&topology, &[], ("a", "true"));
 }
 
 #[test]

@@ -589,6 +589,27 @@ fn each_member_of_a_mirror_is_rebuilt_also_the_one_that_has_all_parity() {
 }
 
 #[test]
+fn what_a_repair_has_rebuilt_is_reported() {
+    let place = Place::new();
+    create_on(&place, &["a", "b", "c"], &[24, 24, 24], "1");
+    fs::write(place.path("in"), content(3_000_000)).unwrap();
+    place
+        .run(&["record", "--from", "in", "a", "b", "c"])
+        .expect(0);
+    fs::remove_file(place.path("b")).unwrap();
+    let repair = ["repair", "a", "c", "--onto", "b", "--same-disk"];
+    let repaired = place.run(&[&repair[..], &["--json", "run.json"]].concat());
+    let words = repaired.expect(0).stdout;
+    let again = place.run(&["report", "run.json"]).expect(0).stdout;
+    assert_eq!(again, words);
+    place
+        .run(&["report", "run.json", "-o", "page.html"])
+        .expect(0);
+    let page = place.read("page.html");
+    assert!(page.contains("<h1>Member 2 rebuilt onto b</h1>"), "{page}");
+}
+
+#[test]
 fn what_cannot_be_rebuilt_or_cannot_be_a_new_member_is_refused() {
     let place = Place::new();
     create(&place, [24, 24, 24, 24], "1");

@@ -201,8 +201,10 @@ const RETIREMENTS_THAT_FAILED: [u64; 21] = [
 const PARITY_ON_MANY_THAT_FAILED: [u64; 1] = [870_200];
 
 /// The same where parity protects pins.
-const PINS_WITH_PARITY_THAT_FAILED: [u64; 5] =
-    [1_000_140, 1_002_391, 1_004_139, 1_010_072, 1_020_147];
+const PINS_WITH_PARITY_THAT_FAILED: [u64; 9] = [
+    1_000_140, 1_002_391, 1_004_139, 1_010_072, 1_020_147, 1_030_014, 1_031_025, 1_031_040,
+    1_032_133,
+];
 
 /// The same where power fails after members have failed.
 const FAILURES_BEFORE_CUTS_THAT_FAILED: [u64; 6] = [794, 828, 1185, 1238, 1_004_158, 1_005_665];

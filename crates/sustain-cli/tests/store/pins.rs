@@ -517,3 +517,21 @@ fn what_a_pin_keeps_is_whole_without_any_one_member() {
         );
     }
 }
+
+#[test]
+fn a_pin_that_is_set_beside_a_member_that_failed_is_whole_without_that() {
+    let place = Place::new();
+    let members = ["a", "b", "c"];
+    let create = ["--parity", "1", "--same-disk", "--no-prewrite"];
+    let size = ["--size", "4MiB", "--slot", "64KiB"];
+    let create = [&["create"], &members[..], &create, &size].concat();
+    place.run(&create).expect(0);
+    let mut ring = RunningRing::begin_on(&place, &members, 32 << 10);
+    ring.lose(1);
+    ring.pin_event();
+    ring.go_round();
+    ring.end();
+    let (code, bytes, words) = extract(&place, &["a", "c", "--pin", "1", "--stream", "main"]);
+    let is_event = bytes == content(ALL_BYTES)[EVENT];
+    assert!(code == 0 && is_event, "{words}");
+}

@@ -6,8 +6,8 @@ use std::time::Duration;
 use sustain::host::Roots;
 use sustain::record::store::{Mode, Store};
 use sustain::record::{
-    AppendSize, MarkKeeper, PinKept, PinWish, RecordOptions, Recorder, RecordingBoard, StreamSetup,
-    StreamWriter,
+    AppendSize, MarkKeeper, MemberState, PinKept, PinWish, RecordOptions, Recorder, RecordingBoard,
+    RecordingProgress, StreamSetup, StreamWriter,
 };
 
 use crate::recorded::{self, AT_MOST, SLOT_BYTES, Stream, content, offer_from};
@@ -110,6 +110,15 @@ impl RunningRing {
             given += 1000;
         }
         self.give(&all[given..], &lines(EVENT_LINES.end..90));
+    }
+
+    /// Deletes the file of a member, and waits until that has failed.
+    pub fn lose(&mut self, member: usize) {
+        std::fs::remove_file(self.paths.remove(member)).unwrap();
+        self.give(b"", &lines(0..1));
+        let has_failed = |now: &RecordingProgress| now.members[member].state == MemberState::Failed;
+        let now = self.recorder.board().wait_for(has_failed, AT_MOST);
+        assert!(has_failed(&now), "{now:?}");
     }
 
     pub fn end(self) {

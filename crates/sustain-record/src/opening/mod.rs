@@ -127,6 +127,11 @@ impl Opening {
         }
     }
 
+    /// Takes note of a pin that the superblock does not tell of.
+    pub fn enter_pin(&mut self, pin: Pin) {
+        self.pins.push(pin);
+    }
+
     /// Returns what a pin keeps of recordings on this member, newest first; nothing if there is no
     /// such pin here.
     ///

@@ -29,7 +29,8 @@ pub(super) fn standing(superblocks: &[&Superblock], pin: &Pin) -> PinStanding {
     let entries: Vec<Option<Pin>> = superblocks.iter().map(|one| on_member(one)).collect();
     let holders = superblocks.iter().zip(&entries);
     let holders = holders.filter(|(_, entry)| entry.is_some());
-    let known_until = holders.map(|(one, _)| one.generation).max().unwrap_or(0);
+    let holders: Vec<&Superblock> = holders.map(|(one, _)| *one).collect();
+    let known_until = holders.iter().map(|one| one.generation).max().unwrap_or(0);
     let unknown_on: Vec<usize> = (0..entries.len())
         .filter(|index| entries[*index].is_none())
         .collect();
@@ -38,7 +39,9 @@ pub(super) fn standing(superblocks: &[&Superblock], pin: &Pin) -> PinStanding {
         let own = superblocks[*index];
         // Of one that was slow or has failed, the others may have told that before and since.
         let was_behind = own.behind.contains(&own.member_index);
-        known_until.saturating_sub(own.generation) > CRASH_GENERATIONS && !was_behind
+        // A pin may be set when it has failed.
+        is_told_behind(&holders, own)
+            || known_until.saturating_sub(own.generation) > CRASH_GENERATIONS && !was_behind
     };
     let is_freed = entries.iter().flatten().any(|entry| !entry.is_set());
     if is_freed || unknown_on.iter().any(is_forgotten) {
@@ -48,6 +51,13 @@ pub(super) fn standing(superblocks: &[&Superblock], pin: &Pin) -> PinStanding {
     } else {
         PinStanding::Doubtful { unknown_on }
     }
+}
+
+/// Whether members of a newer generation say that this one may lack what they have.
+fn is_told_behind(newer: &[&Superblock], own: &Superblock) -> bool {
+    newer
+        .iter()
+        .any(|one| one.generation > own.generation && one.behind.contains(&own.member_index))
 }
 
 /// All pins that are set on some member, each once, by their numbers.
@@ -163,6 +173,27 @@ mod tests {
         };
         let doubtful = PinStanding::Doubtful { unknown_on };
         assert_eq!(standing(&[&told, &slow], &PIN), doubtful);
+    }
+
+    /// One generation is no more than a crash leaves, but the other member says that it had failed.
+    #[test]
+    fn a_pin_is_set_beside_a_member_that_had_failed() {
+        let image = Image::new(&[1 << 20, 1 << 20], 64 << 10);
+        let failed = image.members[1].superblock.clone();
+        let newer = |behind: &[u16]| Superblock {
+            generation: failed.generation + 1,
+            pins: vec![PIN],
+            behind: behind.iter().copied().collect(),
+            ..image.members[0].superblock.clone()
+        };
+        let unknown_on = vec![1];
+        let doubtful = PinStanding::Doubtful {
+            unknown_on: unknown_on.clone(),
+        };
+        assert_eq!(standing(&[&newer(&[]), &failed], &PIN), doubtful);
+        let set = PinStanding::Set { unknown_on };
+        let told = newer(&[failed.member_index]);
+        assert_eq!(standing(&[&told, &failed], &PIN), set);
     }
 
     #[test]

@@ -96,6 +96,7 @@ impl Store {
                 Err(error) => return Err(error),
             };
         }
+        self.enter_pins_set_since()?;
         for pin in self.pins() {
             let number = pin.number;
             let notes = pin.unknown_on.into_iter().map(|name| {
@@ -107,6 +108,30 @@ impl Store {
                 )
             });
             self.notes.extend(notes);
+        }
+        Ok(())
+    }
+
+    /// Lets members of a store with parity that do not know of a pin keep what they have of it: they
+    /// had failed when it was set, or are an earlier state. Nobody writes to them before they are
+    /// repaired or know of it, and what they lack of it is computed.
+    fn enter_pins_set_since(&mut self) -> Result<(), RecordError> {
+        let superblocks = self.superblocks();
+        let set = set_somewhere(&superblocks).into_iter();
+        let unknown = set.flat_map(|pin| {
+            let unknown_on = self.unknown_on(&superblocks, &pin).unwrap_or_default();
+            let unknown_on = unknown_on.into_iter().map(|place| superblocks[place]);
+            let has_place =
+                |own: &&Superblock| own.has_parity() && has_place_for(&own.pins, pin.number);
+            let members = unknown_on.filter(has_place).map(|own| own.member_index);
+            let members: Vec<u16> = members.collect();
+            members.into_iter().map(move |member| (member, pin))
+        });
+        let unknown: Vec<(u16, Pin)> = unknown.collect();
+        for (member, pin) in unknown {
+            let mut members = self.members.iter();
+            let place = members.position(|one| one.superblock.member_index == member);
+            self.enter_pin(place.expect("it is there"), pin)?;
         }
         Ok(())
     }
@@ -266,6 +291,7 @@ impl Store {
             ..pin
         };
         self.members[index].superblock.pins.push(own);
+        self.openings[index].enter_pin(own);
         Ok(())
     }
 

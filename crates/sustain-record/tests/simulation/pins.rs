@@ -8,7 +8,7 @@ use sustain_disk::clock::{Timestamp, UnixClock};
 use sustain_record::format::Kind;
 use sustain_record::reading::parts::Parts;
 use sustain_record::reading::scope::Scope;
-use sustain_record::recorder::{PinWish, RecordingBoard};
+use sustain_record::recorder::{MemberState, PinWish, RecordingBoard};
 use sustain_record::store::Store;
 
 use crate::bench::Bench;
@@ -44,10 +44,15 @@ impl PinWisher {
         let meet = |what: &'static str| {
             self.met.borrow_mut().insert(what);
         };
+        let has_failed = || {
+            let members = board.read().members;
+            members.iter().any(|one| one.state == MemberState::Failed)
+        };
         self.wished.retain(|wish| {
             let outcome = desk.take_outcome(*wish);
             match &outcome {
                 None => {}
+                Some(Ok(Some(_))) if has_failed() => meet("pin is set beside one that failed"),
                 Some(Ok(Some(_))) => meet("pin is set"),
                 Some(Ok(None)) => meet("pin is freed"),
                 Some(Err(why)) => meet(refusal(why)),

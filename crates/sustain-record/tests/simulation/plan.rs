@@ -353,7 +353,20 @@ impl Plan {
                 recording.faults = Faults::default();
             }
         }
+        if seed % 5 == 3 {
+            plan.kill_before_pins(seed);
+        }
         plan
+    }
+
+    /// Lets a member die in each recording, before most of its pins are set.
+    fn kill_before_pins(&mut self, seed: u64) {
+        let mut draw = Draw::new(seed ^ 0x57A8_0000_0000_0000);
+        let victim = draw.below(self.members.len() as u64) as usize;
+        for recording in &mut self.recordings {
+            let died_at_ns = draw.below(recording.length_ns / 4 + 1);
+            recording.faults.deaths = vec![(victim, died_at_ns)];
+        }
     }
 
     /// Lets parity protect all recordings, on at least two members.

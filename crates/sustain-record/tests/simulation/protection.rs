@@ -307,7 +307,15 @@ fn check_owed_below(
             check_owed(&view, owed, read, gone);
         }
     }
-    check_pins_below(&history, &mut store, &watermarks);
+    // What a pin keeps that came beside a member that had failed gets no parity by its repair.
+    let of_pins = |recorded: &Recorded| {
+        let mut failed = recorded.failed.iter();
+        match !gone.is_empty() && failed.any(|member| !gone.contains(member)) {
+            true => vec![0; recorded.streams.len()],
+            false => watermarks(recorded),
+        }
+    };
+    check_pins_below(&history, &mut store, &of_pins);
 }
 
 /// Whether an append has again what another one had, because the member of that failed, and a ring has

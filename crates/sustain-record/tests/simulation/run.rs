@@ -70,19 +70,16 @@ pub fn run(plan: &Plan, is_reported: bool) -> BTreeSet<&'static str> {
     if is_untouched && !has_bad_byte {
         met.extend(check_parity(&mut bench));
     }
-    if needs_parity(&bench) {
-        return met;
-    }
-    check(
-        &mut bench,
-        Given {
+    if !needs_parity(&bench) {
+        let given = Given {
             missing,
             is_untouched,
-        },
-    );
-    // What pins keep has checks of its own.
-    if is_untouched && !plan.has_pins() {
-        met.extend(damage(&mut bench));
+        };
+        check(&mut bench, given);
+        // What pins keep has checks of its own.
+        if is_untouched && !plan.has_pins() {
+            met.extend(damage(&mut bench));
+        }
     }
     met.extend(bench.struck.iter().copied());
     met.extend(bench.history.borrow().pins_met.borrow().iter().copied());

@@ -63,14 +63,13 @@ impl<I: Inlet> RecordFeed<I> {
         let (wish, outcome): (Option<u32>, PinOutcome) = match change {
             PinChange::Close => return,
             PinChange::Free { wish } => (wish, Ok(None)),
-            PinChange::Set { wish, kept } => match self.members.iter().all(MemberWriter::has_table)
-            {
+            PinChange::Set { wish, kept } => match self.have_tables() {
                 true => (Some(wish), Ok(Some(kept))),
                 false => {
                     self.pinning.open.retain(|open| open.number != kept.number);
                     self.pinning.failed.push_back(kept.number);
                     let why = "a member failed meanwhile, or does not answer, and a pin needs all \
-                               members: nothing is kept";
+                               members that parity does not replace: nothing is kept";
                     (Some(wish), Err(why.to_owned()))
                 }
             },
@@ -78,6 +77,24 @@ impl<I: Inlet> RecordFeed<I> {
         if let Some(wish) = wish {
             self.board.pins().answer(wish, outcome);
         }
+    }
+
+    /// Whether all members have the table that was written last, but for those that have failed and
+    /// that parity replaces.
+    fn have_tables(&self) -> bool {
+        self.may_pin_without_failed()
+            && self
+                .members
+                .iter()
+                .all(|one| one.has_table() || !one.works())
+    }
+
+    /// Whether no more members have failed than parity replaces. What lies on them can be computed
+    /// then, and nothing that others keep depends on their tables.
+    fn may_pin_without_failed(&self) -> bool {
+        let failed = self.members.iter().filter(|one| !one.works());
+        let parities = self.protection.as_ref().map_or(0, |one| one.setup.parities);
+        failed.count() <= parities
     }
 
     fn set_pin(
@@ -98,6 +115,7 @@ impl<I: Inlet> RecordFeed<I> {
             ));
         }
         let members = self.members.iter();
+        // That of a member that has failed stays as it is.
         let tables: Vec<Vec<Pin>> = members.map(MemberWriter::pins_left).collect();
         if tables.iter().any(|pins| pins.len() >= PINS_MAX) {
             return Err(format!(
@@ -118,6 +136,10 @@ impl<I: Inlet> RecordFeed<I> {
         for (member, mut pins) in self.members.iter().zip(tables) {
             let from_slot = member.slot_at(kept_from_ns.saturating_sub(self.group_age_ns()));
             pins.push(Pin::open(number, from_slot, (kept_from_ns, to_ns)));
+            if !member.works() {
+                renewed.push(pins);
+                continue;
+            }
             let free = SlotCourse::new(member.setup.geometry.slot_count, &pins)
                 .free_slots(member.slots_begun() + 1);
             // How much comes up to an end that is to come is for the user to know.
@@ -134,7 +156,8 @@ impl<I: Inlet> RecordFeed<I> {
         let is_told_ns = to_ns.saturating_add(self.until_closed_ns());
         let ring_full_ns = self.full_ns(free_slots, now_ns);
         // The end is told only where it leaves the ring enough to go on in.
-        let least_slots = FREE_SLOTS_MIN * self.members.len() as u64;
+        let writing = self.members.iter().filter(|one| one.works());
+        let least_slots = FREE_SLOTS_MIN * writing.count() as u64;
         let last_ns = self.full_ns(free_slots.saturating_sub(least_slots), now_ns);
         let is_held = last_ns.is_none_or(|last_ns| to_ns <= now_ns || last_ns >= is_told_ns);
         let may_end_first = last_ns.is_some_and(|last_ns| last_ns >= to_ns);
@@ -346,11 +369,10 @@ impl<I: Inlet> RecordFeed<I> {
         for (queue, member) in self.members.iter().enumerate() {
             let name = &member.setup.name;
             if !member.works() {
-                return Err(format!(
-                    "{name} has failed, and a pin lies on all members: nothing was pinned. End the \
-                     recording, put another member in its place (`sustain repair`, if the store \
-                     has parity), and record anew"
-                ));
+                match self.may_pin_without_failed() {
+                    true => continue,
+                    false => return Err(failed_words(name)),
+                }
             }
             if member.is_slow || self.is_hedged(queue) || !member.has_begun() {
                 return Err(format!(
@@ -364,13 +386,22 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// From when on all is kept of what is asked for from this time on.
     fn kept_from_ns(&self, from_ns: i64) -> Result<i64, String> {
-        let oldest = self.members.iter().map(|one| one.setup.slot_times.front());
+        let working = self.members.iter().filter(|one| one.works());
+        let oldest = working.map(|one| one.setup.slot_times.front());
         let oldest: Option<Vec<i64>> = oldest.map(|oldest| Some(oldest?.made_time_ns)).collect();
         match oldest {
             Some(oldest) => Ok(oldest.into_iter().fold(from_ns, i64::max)),
             None => Err("nothing is recorded yet: ask again in a moment".to_owned()),
         }
     }
+}
+
+fn failed_words(name: &str) -> String {
+    format!(
+        "{name} has failed, and a pin lies on all members that parity does not replace: nothing was \
+         pinned. End the recording, put another member in its place (`sustain repair`, if the \
+         store has parity), and record anew"
+    )
 }
 
 impl MemberWriter {

@@ -77,15 +77,13 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// Whether data may go to this member: not while it is in all groups that may be open.
     pub(super) fn may_join_group(&self, queue: usize, now: Timestamp) -> bool {
-        let Some(protection) = &self.protection else {
+        if self.protection.is_none() {
             return true;
-        };
+        }
         if self.lacks_protected_room() {
             return false;
         }
-        let may_begin = protection.groups.open().count() < OPEN_GROUPS_MAX;
-        protection.groups.open_without(queue).is_some()
-            || may_begin && protection.memory.has(self.group_parities(now))
+        self.group_with_places(queue, now).is_some()
             || self.group_width(now) == 0
             || self.has_member_that_waits(now)
     }
@@ -109,12 +107,21 @@ impl<I: Inlet> RecordFeed<I> {
         if bytes > protection.setup.append_bytes {
             return None;
         }
-        if let Some(group) = protection.groups.open_without(queue) {
+        let chosen = self.group_with_places(queue, now);
+        chosen.filter(|chosen| chosen.0.is_some() || self.group_width(now) > 0)
+    }
+
+    /// The oldest open group that an append on this member may join, or that it may begin one. The
+    /// parity of all groups has places then.
+    fn group_with_places(&self, queue: usize, now: Timestamp) -> Option<GroupChoice> {
+        let protection = self.protection.as_ref()?;
+        let mut open = protection.groups.open_without(queue);
+        if let Some(group) = open.find(|group| self.has_places_with(queue, Some(*group))) {
             return Some(GroupChoice(Some(group)));
         }
         let may_begin = protection.groups.open().count() < OPEN_GROUPS_MAX
             && protection.memory.has(self.group_parities(now))
-            && self.group_width(now) > 0;
+            && self.has_places_with(queue, None);
         may_begin.then_some(GroupChoice(None))
     }
 

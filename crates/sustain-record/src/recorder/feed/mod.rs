@@ -36,6 +36,7 @@ mod groups;
 mod harm;
 mod memory;
 mod parity;
+mod parity_room;
 mod pin_refusals;
 mod pin_room;
 mod pins;

@@ -217,6 +217,15 @@ impl MemberWriter {
 
     /// How many accounts of so many bytes fit, and behind them still the end mark.
     pub(in crate::recorder) fn accounts_that_fit(&self, bytes: u32) -> u64 {
+        self.appends_that_fit(bytes, self.end_bytes)
+    }
+
+    /// How many appends of parity of so many bytes fit, and behind them still the last accounts.
+    pub(in crate::recorder) fn parity_that_fits(&self, bytes: u32) -> u64 {
+        self.appends_that_fit(bytes, self.reserve_bytes)
+    }
+
+    fn appends_that_fit(&self, bytes: u32, reserve_bytes: u32) -> u64 {
         let geometry = &self.setup.geometry;
         if self.ring && !self.has_last_slot() {
             return u64::MAX;
@@ -227,9 +236,9 @@ impl MemberWriter {
         let fit = |free_bytes: u32| u64::from(free_bytes / bytes);
         let here_bytes = geometry.slot_bytes - self.slot_offset_bytes;
         match later {
-            0 => fit(here_bytes.saturating_sub(self.end_bytes)),
+            0 => fit(here_bytes.saturating_sub(reserve_bytes)),
             _ => {
-                let last = fit(geometry.slot_bytes.saturating_sub(self.end_bytes));
+                let last = fit(geometry.slot_bytes.saturating_sub(reserve_bytes));
                 fit(here_bytes) + (later - 1) * fit(geometry.slot_bytes) + last
             }
         }

@@ -72,6 +72,9 @@ impl ParitySetup {
     }
 }
 
+/// No more groups are open or have parity that waits.
+pub(in crate::recorder) const OUTSTANDING_GROUPS_MAX: u64 = (OPEN_GROUPS_MAX + WAITING_MAX) as u64;
+
 /// What an append of data in a group accounts for.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::recorder) struct GroupStretch {

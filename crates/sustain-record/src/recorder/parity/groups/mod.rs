@@ -134,9 +134,10 @@ impl Groups {
             })
     }
 
-    /// The oldest open group that has no append on this member.
-    pub(in crate::recorder) fn open_without(&self, member: usize) -> Option<u64> {
-        self.open().find(|group| !self.has_part_on(*group, member))
+    /// The open groups that have no append on this member, the oldest first.
+    pub(in crate::recorder) fn open_without(&self, member: usize) -> impl Iterator<Item = u64> {
+        self.open()
+            .filter(move |group| !self.has_part_on(*group, member))
     }
 
     /// Whether a group has an append on this member.

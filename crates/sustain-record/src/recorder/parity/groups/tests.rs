@@ -104,7 +104,7 @@ impl Model {
         let open: Vec<u64> = self.groups.open().collect();
         for member in (0..self.members).filter(|member| self.works(*member)) {
             let may_begin = open.len() < 2;
-            let joins = self.groups.open_without(member).is_some();
+            let joins = self.groups.open_without(member).next().is_some();
             if self.data_left > 0 && (joins || may_begin) {
                 events.push(Event::Join(member));
             }
@@ -148,7 +148,7 @@ impl Model {
             Event::Join(member) => {
                 self.data_left -= 1;
                 let sequence = self.take_sequence();
-                let group = self.groups.open_without(member);
+                let group = self.groups.open_without(member).next();
                 let joined = self.groups.join(group, member, sequence);
                 self.put(sequence, member, joined.group, None);
                 Vec::new()

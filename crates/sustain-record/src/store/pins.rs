@@ -112,9 +112,9 @@ impl Store {
         Ok(())
     }
 
-    /// Lets members of a store with parity that do not know of a pin keep what they have of it: they
-    /// had failed when it was set, or are an earlier state. Nobody writes to them before they are
-    /// repaired or know of it, and what they lack of it is computed.
+    /// Lets members of a store with parity that do not know of a pin keep what they have of it:
+    /// they had failed when it was set, or are an earlier state. Nobody writes to them before
+    /// they are repaired or know of it, and what they lack of it is computed.
     fn enter_pins_set_since(&mut self) -> Result<(), RecordError> {
         let superblocks = self.superblocks();
         let set = set_somewhere(&superblocks).into_iter();

@@ -15,8 +15,8 @@ struct OutstandingGroup {
 }
 
 impl<I: Inlet> RecordFeed<I> {
-    /// Whether all parity finds a place if an append is placed on this member and joins the group, or
-    /// begins one. Where a member has failed or is slow, data goes on as it can.
+    /// Whether all parity finds a place if an append is placed on this member and joins the group,
+    /// or begins one. Where a member has failed or is slow, data goes on as it can.
     pub(super) fn has_places_with(&self, queue: usize, group: Option<u64>) -> bool {
         let (Some(protection), false) = (&self.protection, self.setup.ring) else {
             return true;

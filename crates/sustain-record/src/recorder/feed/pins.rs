@@ -398,8 +398,8 @@ impl<I: Inlet> RecordFeed<I> {
 
 fn failed_words(name: &str) -> String {
     format!(
-        "{name} has failed, and a pin lies on all members that parity does not replace: nothing was \
-         pinned. End the recording, put another member in its place (`sustain repair`, if the \
+        "{name} has failed, and a pin lies on all members that parity does not replace: nothing \
+         was pinned. End the recording, put another member in its place (`sustain repair`, if the \
          store has parity), and record anew"
     )
 }

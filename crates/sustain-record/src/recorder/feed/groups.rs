@@ -107,7 +107,11 @@ impl<I: Inlet> RecordFeed<I> {
         if bytes > protection.setup.append_bytes {
             return None;
         }
-        let chosen = self.group_with_places(queue, now);
+        // What may not wait for places joins a group all the same: its parity may find one.
+        let chosen = self.group_with_places(queue, now).or_else(|| {
+            let open = protection.groups.open_without(queue).next();
+            open.map(|group| GroupChoice(Some(group)))
+        });
         chosen.filter(|chosen| chosen.0.is_some() || self.group_width(now) > 0)
     }
 
@@ -115,13 +119,16 @@ impl<I: Inlet> RecordFeed<I> {
     /// parity of all groups has places then.
     fn group_with_places(&self, queue: usize, now: Timestamp) -> Option<GroupChoice> {
         let protection = self.protection.as_ref()?;
+        let parities = self.group_parities(now);
+        let room = self.parity_room(parities);
+        let allows = |joined| room.as_ref().is_none_or(|room| room.allows(queue, joined));
         let mut open = protection.groups.open_without(queue);
-        if let Some(group) = open.find(|group| self.has_places_with(queue, Some(*group))) {
+        if let Some(group) = open.find(|group| allows(Some(*group))) {
             return Some(GroupChoice(Some(group)));
         }
         let may_begin = protection.groups.open().count() < OPEN_GROUPS_MAX
-            && protection.memory.has(self.group_parities(now))
-            && self.has_places_with(queue, None);
+            && protection.memory.has(parities)
+            && allows(None);
         may_begin.then_some(GroupChoice(None))
     }
 

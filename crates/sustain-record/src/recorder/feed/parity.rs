@@ -6,6 +6,7 @@ use sustain_disk::engine::{Completion, Operation, Request, Vectors};
 
 use super::duty::member_offset;
 use super::groups::GroupChoice;
+use super::parity_room::ParityPlaces;
 use super::{RecordFeed, RequestPurpose};
 use crate::format::{AppendPlace, CONTROL_STREAM, Descriptor, GroupEntry, Kind, crc32c};
 use crate::recorder::filled::{Filled, PayloadMemory};
@@ -118,19 +119,14 @@ impl<I: Inlet> RecordFeed<I> {
         let mut index = 0;
         // Much of it may wait, and most is of one length.
         let mut known = (0, Vec::new());
+        let room = self.parity_room(self.group_parities(now));
+        let places = room.map(|room| room.places);
         while let Some(parity) = self.waiting_parity(index) {
             let (group, bytes) = (parity.group, parity.append_bytes());
             if known.0 != bytes {
                 known = (bytes, self.parity_candidates(bytes));
             }
-            let candidates = known.1.iter().enumerate().map(|(index, candidate)| {
-                let is_open = candidate.is_open && !self.is_of_group(group, index);
-                ScatterCandidate {
-                    is_open,
-                    ..*candidate
-                }
-            });
-            match choose(candidates, u64::from(bytes), self.setup.window) {
+            match self.choose_for_parity((group, bytes), &known.1, places.as_ref()) {
                 Some(chosen) if chosen == queue => {
                     let parity = self.protection.as_mut()?.waiting.remove(index)?;
                     return Some(self.place_parity(queue, parity, now));
@@ -145,6 +141,24 @@ impl<I: Inlet> RecordFeed<I> {
             index += 1;
         }
         None
+    }
+
+    /// The member that is to have parity of a group next.
+    fn choose_for_parity(
+        &self,
+        (group, bytes): (u64, u32),
+        candidates: &[ScatterCandidate],
+        places: Option<&ParityPlaces>,
+    ) -> Option<usize> {
+        let candidates = candidates.iter().enumerate().map(|(index, candidate)| {
+            let is_reserved = || places.is_some_and(|places| places.is_reserved(index, group));
+            let is_open = candidate.is_open && !self.is_of_group(group, index) && !is_reserved();
+            ScatterCandidate {
+                is_open,
+                ..*candidate
+            }
+        });
+        choose(candidates, u64::from(bytes), self.setup.window)
     }
 
     /// How the members stand to parity of a group that has nothing on them.

@@ -6,99 +6,189 @@ use crate::recorder::inlet::Inlet;
 use crate::recorder::member::{MemberState, MemberWriter};
 use crate::recorder::parity::{OUTSTANDING_GROUPS_MAX, Protection};
 
+/// A set of members, a bit for each.
+type MemberSet = u128;
+
 /// A group of which parity is still to be placed.
+#[derive(Debug, Clone, Copy)]
 struct OutstandingGroup {
-    /// Whether each member has nothing of it, and takes parity.
-    outside: Vec<bool>,
+    group: u64,
+    /// The members that have nothing of it, and take parity.
+    outside: MemberSet,
     /// How many appends of parity are to come.
-    parities: u64,
+    parities: u32,
+}
+
+/// The parity that is still to be placed, and the room for it.
+pub(super) struct ParityRoom<'a> {
+    protection: &'a Protection,
+    takers: MemberSet,
+    /// What a group that is begun now is to have.
+    parities: u32,
+    pub(super) places: ParityPlaces,
+}
+
+/// The same, apart from the groups.
+pub(super) struct ParityPlaces {
+    /// How many appends of parity fit on each member.
+    rooms: Vec<u64>,
+    /// None if there is room for more than there can ever be.
+    outstanding: Option<Vec<OutstandingGroup>>,
 }
 
 impl<I: Inlet> RecordFeed<I> {
-    /// Whether all parity finds a place if an append is placed on this member and joins the group,
-    /// or begins one. Where a member has failed or is slow, data goes on as it can.
-    pub(super) fn has_places_with(&self, queue: usize, group: Option<u64>) -> bool {
-        let (Some(protection), false) = (&self.protection, self.setup.ring) else {
-            return true;
-        };
+    /// The room for parity where a group that is begun has so much, if there is anything to be
+    /// looked at: a ring has enough, and where a member has failed or is slow, data goes on as it
+    /// can.
+    pub(super) fn parity_room(&self, parities: usize) -> Option<ParityRoom<'_>> {
+        let protection = self.protection.as_ref().filter(|_| !self.setup.ring)?;
         let answers = |member: &MemberWriter| member.works() && !member.is_slow;
-        if !self.members.iter().all(answers) {
-            return true;
-        }
-        // Then waiting changes nothing: members are so small that they keep little for parity.
-        if protection.groups.open().next().is_none() && protection.waiting.is_empty() {
-            return true;
+        // Where nothing is outstanding, waiting changes nothing: members are so small that they
+        // keep little for parity.
+        let is_any = protection.groups.open().next().is_some() || !protection.waiting.is_empty();
+        if !is_any || !self.members.iter().all(answers) {
+            return None;
         }
         let bytes = protection.setup.parity_bytes();
-        let takes = |member: &MemberWriter| {
-            member.state == MemberState::Active && !member.setup.is_left_alone
-        };
-        let rooms = self.members.iter().map(|member| match takes(member) {
-            true => member.parity_that_fits(bytes),
-            false => 0,
+        let rooms = self.members.iter().map(|member| {
+            let takes = member.state == MemberState::Active && !member.setup.is_left_alone;
+            if takes {
+                member.parity_that_fits(bytes)
+            } else {
+                0
+            }
         });
-        let mut rooms: Vec<u64> = rooms.collect();
-        if rooms.iter().all(|room| *room > OUTSTANDING_GROUPS_MAX) {
-            return true;
-        }
-        rooms[queue] = rooms[queue].saturating_sub(1);
-        let takers: Vec<bool> = self.members.iter().map(takes).collect();
-        let outstanding = outstanding(protection, (queue, group), &takers);
-        have_places(&outstanding, &rooms)
+        let rooms: Vec<u64> = rooms.collect();
+        Some(ParityRoom::new(protection, rooms, parities as u32))
     }
 }
 
-/// The groups of which parity is still to be placed when an append on this member has joined one.
-fn outstanding(
-    protection: &Protection,
-    (queue, joined): (usize, Option<u64>),
-    takers: &[bool],
-) -> Vec<OutstandingGroup> {
-    let groups = &protection.groups;
-    let outside_of = |id: u64| {
-        let members = takers.iter().enumerate();
-        members.map(move |(member, takes)| {
-            *takes
-                && !groups.has_part_on(id, member)
-                && (member != queue || joined.is_none_or(|joined| joined != id))
-        })
-    };
-    let parities = protection.setup.parities as u64;
-    let begun = joined.is_none().then(|| OutstandingGroup {
-        outside: takers
+impl<'a> ParityRoom<'a> {
+    fn new(protection: &'a Protection, rooms: Vec<u64>, parities: u32) -> ParityRoom<'a> {
+        let with_room = rooms.iter().enumerate().filter(|(_, room)| **room > 0);
+        let takers = with_room.fold(0, |set, (member, _)| set | only(member));
+        let most = OUTSTANDING_GROUPS_MAX * protection.setup.parities as u64;
+        let is_ample = rooms.iter().all(|room| *room == 0 || *room > most);
+        let mut room = ParityRoom {
+            protection,
+            takers,
+            parities,
+            places: ParityPlaces {
+                rooms,
+                outstanding: None,
+            },
+        };
+        if !is_ample {
+            room.places.outstanding = Some(room.all_outstanding());
+        }
+        room
+    }
+
+    /// Whether all parity finds a place if an append is placed on this member and joins the group,
+    /// or begins one.
+    pub(super) fn allows(&self, queue: usize, joined: Option<u64>) -> bool {
+        let own = match joined {
+            Some(group) => OutstandingGroup {
+                group,
+                outside: self.outside_of(group) & !only(queue),
+                parities: self.parities_of(group),
+            },
+            None => OutstandingGroup {
+                group: u64::MAX,
+                outside: self.takers & !only(queue),
+                parities: self.parities,
+            },
+        };
+        if own.outside.count_ones() < own.parities {
+            return false;
+        }
+        let Some(outstanding) = &self.places.outstanding else {
+            return true;
+        };
+        let mut rooms = self.places.rooms.clone();
+        rooms[queue] = rooms[queue].saturating_sub(1);
+        // Where a group lacks members, waiting helps nothing.
+        let others = outstanding
             .iter()
-            .enumerate()
-            .map(|(member, takes)| *takes && member != queue)
-            .collect(),
-        parities,
-    });
-    let open = groups.open().map(|id| OutstandingGroup {
-        outside: outside_of(id).collect(),
-        parities,
-    });
-    let waiting = protection.waiting.iter().map(|parity| OutstandingGroup {
-        outside: outside_of(parity.group).collect(),
-        parities: 1,
-    });
-    begun.into_iter().chain(open).chain(waiting).collect()
+            .filter(|one| one.group != own.group && one.outside.count_ones() >= one.parities);
+        let all: Vec<OutstandingGroup> = others.copied().chain([own]).collect();
+        have_places(&all, &rooms)
+    }
+
+    fn all_outstanding(&self) -> Vec<OutstandingGroup> {
+        let open = self.protection.groups.open().map(|group| OutstandingGroup {
+            group,
+            outside: self.outside_of(group),
+            parities: self.parities_of(group),
+        });
+        let mut all: Vec<OutstandingGroup> = open.collect();
+        for parity in &self.protection.waiting {
+            match all.iter_mut().find(|one| one.group == parity.group) {
+                Some(one) => one.parities += 1,
+                None => all.push(OutstandingGroup {
+                    group: parity.group,
+                    outside: self.outside_of(parity.group),
+                    parities: 1,
+                }),
+            }
+        }
+        all
+    }
+
+    fn outside_of(&self, group: u64) -> MemberSet {
+        let members =
+            (0..self.places.rooms.len()).filter(|member| self.takers & only(*member) != 0);
+        let outside = members.filter(|one| !self.protection.groups.has_part_on(group, *one));
+        outside.fold(0, |set, member| set | only(member))
+    }
+
+    /// How many appends of parity an open group is to have.
+    fn parities_of(&self, group: u64) -> u32 {
+        let sums = self.protection.sums.get(&group);
+        sums.map_or(self.parities, |sums| sums.count() as u32)
+    }
 }
 
-/// Whether members with so much room can take all parity: of the groups that have no other members
-/// than those outside one of them, each member takes one append of each at most.
-fn have_places(outstanding: &[OutstandingGroup], rooms: &[u64]) -> bool {
-    outstanding.iter().all(|one| {
-        let is_within = |other: &&OutstandingGroup| {
-            let mut both = other.outside.iter().zip(&one.outside);
-            both.all(|(other, one)| *one || !*other)
+impl ParityPlaces {
+    /// Whether a member is to be left to the parity of groups that need it more than this one: they
+    /// have no more members outside than they have parity to come, and it has others.
+    pub(super) fn is_reserved(&self, member: usize, group: u64) -> bool {
+        let Some(outstanding) = &self.outstanding else {
+            return false;
         };
-        let within = outstanding.iter().filter(is_within);
-        let (count, wanted) = within.fold((0, 0), |(count, wanted), other| {
-            (count + 1, wanted + other.parities)
+        let needs_all = |one: &&OutstandingGroup| one.outside.count_ones() <= one.parities;
+        let mut own = outstanding.iter().filter(|one| one.group == group);
+        if own.any(|one| needs_all(&one)) {
+            return false;
+        }
+        let needing = outstanding.iter().filter(needs_all);
+        let needing = needing.filter(|one| one.outside & only(member) != 0);
+        self.rooms[member] <= needing.count() as u64
+    }
+}
+
+fn only(member: usize) -> MemberSet {
+    1 << member
+}
+
+/// Whether members with so much room can take all parity. Of the groups that have no other members
+/// outside than one of them, or than all together, each member takes one append of each at most.
+/// Several groups that share members in other ways may lack places all the same.
+fn have_places(outstanding: &[OutstandingGroup], rooms: &[u64]) -> bool {
+    let all = outstanding.iter().fold(0, |all, one| all | one.outside);
+    let sets = outstanding.iter().map(|one| one.outside).chain([all]);
+    let mut sets: Vec<MemberSet> = sets.collect();
+    sets.sort_unstable();
+    sets.dedup();
+    sets.into_iter().all(|set| {
+        let within = outstanding.iter().filter(|one| one.outside & !set == 0);
+        let (count, wanted) = within.fold((0, 0), |(count, wanted), one| {
+            (count + 1, wanted + u64::from(one.parities))
         });
-        let members = one.outside.iter().zip(rooms);
-        let places = members.map(|(is_outside, room)| match is_outside {
-            true => (*room).min(count),
-            false => 0,
+        let members = rooms.iter().enumerate();
+        let places = members.map(|(member, room)| match set & only(member) {
+            0 => 0,
+            _ => (*room).min(count),
         });
         places.sum::<u64>() >= wanted
     })
@@ -109,9 +199,10 @@ mod tests {
     use super::*;
 
     /// Whether groups with these members outside, each with so much parity to come, have places.
-    fn fit(groups: &[(&[usize], u64)], rooms: &[u64]) -> bool {
+    fn fit(groups: &[(&[usize], u32)], rooms: &[u64]) -> bool {
         let outstanding = groups.iter().map(|(outside, parities)| OutstandingGroup {
-            outside: (0..rooms.len()).map(|one| outside.contains(&one)).collect(),
+            group: 1,
+            outside: outside.iter().fold(0, |set, member| set | only(*member)),
             parities: *parities,
         });
         have_places(&outstanding.collect::<Vec<_>>(), rooms)
@@ -119,7 +210,7 @@ mod tests {
 
     #[test]
     fn groups_that_have_one_member_left_need_as_much_room_there() {
-        let one: (&[usize], u64) = (&[2], 1);
+        let one: (&[usize], u32) = (&[2], 1);
         assert!(fit(&[one, one], &[0, 0, 2]));
         assert!(!fit(&[one, one, one], &[9, 9, 2]));
         // Others that may go elsewhere do not count with them.
@@ -133,6 +224,13 @@ mod tests {
         assert!(!fit(&[(&[0, 1], 2)], &[5, 0, 0]));
         assert!(fit(&[(&[0, 1, 2], 2), (&[0, 1, 2], 2)], &[2, 1, 1]));
         assert!(!fit(&[(&[0, 1, 2], 2), (&[0, 1, 2], 2)], &[3, 1, 0]));
+    }
+
+    #[test]
+    fn groups_that_share_members_in_pairs_need_room_for_all_together() {
+        let pairs: [(&[usize], u32); 3] = [(&[0, 1], 1), (&[1, 2], 1), (&[0, 2], 1)];
+        assert!(fit(&pairs, &[1, 1, 1]));
+        assert!(!fit(&pairs, &[1, 1, 0]));
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub(in crate::recorder) struct GroupSums {
     /// How many appends of parity the group is to have. There may be fewer sums, where too few
     /// members were left for them.
     parities: u16,
+    /// How many sums there are.
+    count: usize,
     /// When the first append joined.
     pub(in crate::recorder) begun_at: Timestamp,
 }
@@ -68,11 +70,17 @@ impl GroupSums {
         let numbers: Vec<usize> = (0..memory.len()).collect();
         let memory = memory.into_iter().map(SumMemory).collect();
         GroupSums {
+            count: numbers.len(),
             sums: Sums::empty(&numbers, memory).expect("each parity has its memory"),
             entries: Vec::new(),
             parities: parities as u16,
             begun_at: now,
         }
+    }
+
+    /// How many sums there are.
+    pub(in crate::recorder) fn count(&self) -> usize {
+        self.count
     }
 
     /// Adds an append as it lies on its member.

@@ -121,9 +121,8 @@ impl Store {
         let unknown = set.flat_map(|pin| {
             let unknown_on = self.unknown_on(&superblocks, &pin).unwrap_or_default();
             let unknown_on = unknown_on.into_iter().map(|place| superblocks[place]);
-            let has_place =
-                |own: &&Superblock| own.has_parity() && has_place_for(&own.pins, pin.number);
-            let members = unknown_on.filter(has_place).map(|own| own.member_index);
+            let unknown_on = unknown_on.filter(|own| own.has_parity());
+            let members = unknown_on.map(|own| own.member_index);
             let members: Vec<u16> = members.collect();
             members.into_iter().map(move |member| (member, pin))
         });
@@ -131,7 +130,10 @@ impl Store {
         for (member, pin) in unknown {
             let mut members = self.members.iter();
             let place = members.position(|one| one.superblock.member_index == member);
-            self.enter_pin(place.expect("it is there"), pin)?;
+            let place = place.expect("it is there");
+            if has_place_for(&self.members[place].superblock.pins, pin.number) {
+                self.enter_pin(place, pin)?;
+            }
         }
         Ok(())
     }
@@ -239,7 +241,10 @@ impl Store {
             .partition(|(_, unknown_on)| unknown_on.is_some());
         for (pin, unknown_on) in kept {
             for index in unknown_on.into_iter().flatten() {
-                self.enter_pin(index, pin)?;
+                // On one that is left alone nothing is written, and nothing is overwritten.
+                if !self.is_left_alone(&self.members[index]) {
+                    self.enter_pin(index, pin)?;
+                }
             }
         }
         let numbered = self.members.iter().map(|one| one.superblock.largest_pin());

@@ -71,7 +71,7 @@ impl<I: Inlet> RecordFeed<I> {
             .map(|member| member.setup.superblock.member_index)
             .collect();
         let members = self.members.iter_mut();
-        for member in members.filter(|one| one.is_to_tell_who_is_behind()) {
+        for member in members.filter(|one| one.renews_superblock()) {
             let mut superblock = member.superblock_to_be().clone();
             let before = superblock.behind.intersection(&left_alone);
             let behind: BTreeSet<u16> = before.chain(&behind).copied().collect();
@@ -108,7 +108,7 @@ impl<I: Inlet> RecordFeed<I> {
         let behind = self.behind();
         let members = self.members.iter();
         let mut left = members
-            .filter(|member| member.is_to_tell_who_is_behind())
+            .filter(|member| member.renews_superblock())
             .peekable();
         if behind.is_empty() || left.peek().is_none() {
             return true;
@@ -139,13 +139,5 @@ impl<I: Inlet> RecordFeed<I> {
             let changes = protection.groups.release();
             self.take_changes(changes, now);
         }
-    }
-}
-
-impl MemberWriter {
-    /// Whether its superblock is to say who is behind: it is written at all, and its end mark is
-    /// not there yet.
-    fn is_to_tell_who_is_behind(&self) -> bool {
-        self.works() && !self.setup.is_left_alone
     }
 }

@@ -86,13 +86,13 @@ impl<I: Inlet> RecordFeed<I> {
             && self
                 .members
                 .iter()
-                .all(|one| one.has_table() || !one.works())
+                .all(|one| one.has_table() || !one.renews_superblock())
     }
 
-    /// Whether no more members have failed than parity replaces. What lies on them can be computed
-    /// then, and nothing that others keep depends on their tables.
+    /// Whether no more members have failed, or are left alone, than parity replaces. What lies on
+    /// them can be computed then, and nothing that others keep depends on their tables.
     fn may_pin_without_failed(&self) -> bool {
-        let failed = self.members.iter().filter(|one| !one.works());
+        let failed = self.members.iter().filter(|one| !one.renews_superblock());
         let parities = self.protection.as_ref().map_or(0, |one| one.setup.parities);
         failed.count() <= parities
     }
@@ -115,9 +115,10 @@ impl<I: Inlet> RecordFeed<I> {
             ));
         }
         let members = self.members.iter();
-        // That of a member that has failed stays as it is.
+        // That of a member that has failed stays as it is, and is no measure.
         let tables: Vec<Vec<Pin>> = members.map(MemberWriter::pins_left).collect();
-        if tables.iter().any(|pins| pins.len() >= PINS_MAX) {
+        let mut renewed = self.members.iter().zip(&tables);
+        if renewed.any(|(member, pins)| member.renews_superblock() && pins.len() >= PINS_MAX) {
             return Err(format!(
                 "a store has at most {PINS_MAX} pins, and one that was freed counts until the ring \
                  has come round, and as long as another spans slots that the ring has left out for \
@@ -136,7 +137,7 @@ impl<I: Inlet> RecordFeed<I> {
         for (member, mut pins) in self.members.iter().zip(tables) {
             let from_slot = member.slot_at(kept_from_ns.saturating_sub(self.group_age_ns()));
             pins.push(Pin::open(number, from_slot, (kept_from_ns, to_ns)));
-            if !member.works() {
+            if !member.renews_superblock() {
                 renewed.push(pins);
                 continue;
             }
@@ -156,7 +157,7 @@ impl<I: Inlet> RecordFeed<I> {
         let is_told_ns = to_ns.saturating_add(self.until_closed_ns());
         let ring_full_ns = self.full_ns(free_slots, now_ns);
         // The end is told only where it leaves the ring enough to go on in.
-        let writing = self.members.iter().filter(|one| one.works());
+        let writing = self.members.iter().filter(|one| one.renews_superblock());
         let least_slots = FREE_SLOTS_MIN * writing.count() as u64;
         let last_ns = self.full_ns(free_slots.saturating_sub(least_slots), now_ns);
         let is_held = last_ns.is_none_or(|last_ns| to_ns <= now_ns || last_ns >= is_told_ns);
@@ -237,10 +238,9 @@ impl<I: Inlet> RecordFeed<I> {
     /// whatever parity replaces. Each group lies on as many.
     fn is_reported(&self, sequence: u64) -> bool {
         let parities = self.protection.as_ref().map_or(0, |one| one.setup.parities);
-        let answers =
-            self.members.iter().enumerate().filter(|(index, member)| {
-                member.works() && !member.is_slow && !self.is_hedged(*index)
-            });
+        let answers = self.members.iter().enumerate().filter(|(index, member)| {
+            member.renews_superblock() && !member.is_slow && !self.is_hedged(*index)
+        });
         let wanted = answers.count().clamp(1, parities + 1);
         let is_durable =
             |member: &&MemberWriter| member.works() && member.newest_durable() >= sequence;
@@ -338,13 +338,17 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// Begins to write superblocks with these tables to all members that work.
     fn renew(&mut self, tables: Vec<Vec<Pin>>, change: PinChange) {
+        let is_all = self.members.iter().all(MemberWriter::renews_superblock);
         for (member, pins) in self.members.iter_mut().zip(tables) {
-            if !member.works() {
+            if !member.renews_superblock() {
                 continue;
             }
             let mut superblock = member.superblock_to_be().clone();
             superblock.pins = pins;
             superblock.pins_numbered = superblock.largest_pin();
+            // One more than a crash leaves: a member that failed before it was given anything is in
+            // no superblock called behind.
+            superblock.generation += u64::from(!is_all);
             member.renew_superblock(superblock);
         }
         self.pinning.changing = Some(change);
@@ -368,7 +372,7 @@ impl<I: Inlet> RecordFeed<I> {
         self.check_ring()?;
         for (queue, member) in self.members.iter().enumerate() {
             let name = &member.setup.name;
-            if !member.works() {
+            if !member.renews_superblock() {
                 match self.may_pin_without_failed() {
                     true => continue,
                     false => return Err(failed_words(name)),
@@ -386,11 +390,17 @@ impl<I: Inlet> RecordFeed<I> {
 
     /// From when on all is kept of what is asked for from this time on.
     fn kept_from_ns(&self, from_ns: i64) -> Result<i64, String> {
-        let working = self.members.iter().filter(|one| one.works());
-        let oldest = working.map(|one| one.setup.slot_times.front());
+        let keeping = self.members.iter().filter(|one| one.renews_superblock());
+        // What a member had that has failed may be in groups that began so much earlier.
+        let is_all = self.members.iter().all(MemberWriter::renews_superblock);
+        let earlier_ns = if is_all { 0 } else { self.group_age_ns() };
+        let oldest = keeping.map(|one| one.setup.slot_times.front());
         let oldest: Option<Vec<i64>> = oldest.map(|oldest| Some(oldest?.made_time_ns)).collect();
         match oldest {
-            Some(oldest) => Ok(oldest.into_iter().fold(from_ns, i64::max)),
+            Some(oldest) => Ok(oldest
+                .into_iter()
+                .map(|oldest_ns| oldest_ns.saturating_add(earlier_ns))
+                .fold(from_ns, i64::max)),
             None => Err("nothing is recorded yet: ask again in a moment".to_owned()),
         }
     }

@@ -82,7 +82,10 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> RecordingPro
                 stream: stream_standing(feed, (index, &stream.name), now),
             }),
         pins: feed.setup().ring.then(|| {
-            let members = feed.members.iter();
+            let is_left = |member: &&MemberWriter| {
+                member.renews_superblock() || member.state == MemberState::Closed
+            };
+            let members = feed.members.iter().filter(is_left);
             let members = members.map(|member| (&member.setup.superblock, member.slots_begun()));
             PinsStanding {
                 leave_nothing: feed.is_left_nothing(),

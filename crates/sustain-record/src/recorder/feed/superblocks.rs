@@ -93,9 +93,15 @@ impl MemberWriter {
         renewing.map_or(&self.setup.superblock, |one| &one.superblock)
     }
 
-    /// Begins to write this superblock in the place of the one that it has, or would have had.
+    /// Whether its superblock is to tell what is so from now on: it works, and may be written.
+    pub(super) fn renews_superblock(&self) -> bool {
+        self.works() && !self.setup.is_left_alone
+    }
+
+    /// Begins to write this superblock, as a newer one, in the place of the one that it has, or
+    /// would have had.
     pub(super) fn renew_superblock(&mut self, superblock: Superblock) {
-        let generation = self.superblock_to_be().generation.saturating_add(1);
+        let generation = superblock.generation.saturating_add(1);
         // A copy of one before this may be on its way to a member that is slow.
         let is_in_flight = self.renewing.as_ref().is_some_and(|one| one.is_in_flight);
         self.renewing = Some(Renewing {

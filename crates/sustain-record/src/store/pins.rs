@@ -114,7 +114,7 @@ impl Store {
 
     /// Lets members of a store with parity that do not know of a pin keep what they have of it:
     /// they had failed when it was set, or are an earlier state. Nobody writes to them before
-    /// they are repaired or know of it, and what they lack of it is computed.
+    /// they are repaired or know of it. What they lack behind their own ends is read without them.
     fn enter_pins_set_since(&mut self) -> Result<(), RecordError> {
         let superblocks = self.superblocks();
         let set = set_somewhere(&superblocks).into_iter();

@@ -106,7 +106,7 @@ pub(super) fn write_all(
             .and_then(|io| store.go_on_within(io, (slots_begun, renewal), left_out, patience)),
         // A simulated member always answers, in its own time.
         false => store
-            .renew_superblocks(slots_begun, renewal)
+            .renew_superblocks_but(slots_begun, renewal, left_out)
             .map(|()| Vec::new()),
     };
     let members = 0..store.members.len();

@@ -62,10 +62,29 @@ impl Store {
         slots_begun: &[u64],
         renewal: Renewal<'_>,
     ) -> Result<(), RecordError> {
+        self.renew_superblocks_but(slots_begun, renewal, &[])
+    }
+
+    /// Does the same on all members but these too: of those that have failed, nothing more is asked.
+    ///
+    /// # Errors
+    /// The same as of [`Store::renew_superblocks`].
+    ///
+    /// # Panics
+    /// The same as of [`Store::renew_superblocks`].
+    pub fn renew_superblocks_but(
+        &mut self,
+        slots_begun: &[u64],
+        renewal: Renewal<'_>,
+        left_out: &[usize],
+    ) -> Result<(), RecordError> {
         let mut io = self.io()?;
         self.set_hints(slots_begun, renewal);
         let members = self.members.iter().enumerate();
-        let members = members.filter(|(_, member)| !self.is_left_alone(member));
+        let members = members.filter(|(at, member)| {
+            let is_left_out = left_out.contains(at) || self.is_left_alone(member);
+            !is_left_out
+        });
         let members = members.map(|(at, member)| (at, member.name.as_str(), &member.superblock));
         superblocks::write_some(&mut io, &members.collect::<Vec<_>>())
     }

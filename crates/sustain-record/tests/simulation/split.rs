@@ -43,7 +43,11 @@ impl Bench {
             self.history.borrow_mut().began(hand_over.slots_begun());
         }
         let old: Vec<Copies> = (0..self.disks.len()).map(|one| self.copies(one)).collect();
-        let renewed = store.renew_superblocks(hand_over.slots_begun(), hand_over.renewal());
+        let renewed = store.renew_superblocks_but(
+            hand_over.slots_begun(),
+            hand_over.renewal(),
+            &hand_over.left_out(),
+        );
         if let Some(kind) = split.crash {
             self.struck.push("crash between two recordings");
             for (member, old) in old.iter().enumerate() {
@@ -53,9 +57,6 @@ impl Bench {
                 self.machine.power_cut(self.draw.number());
             }
             return Passed::Crashed(kind);
-        }
-        for member in hand_over.left_out() {
-            self.write_copies(member, &old[member]);
         }
         let lost = self.lost(&split, &hand_over, &old, renewed.is_err());
         let mut next = hand_over.begin(feed, lost);

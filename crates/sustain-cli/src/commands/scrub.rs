@@ -53,7 +53,7 @@ fn check_scrubbable(store: &Store) -> Result<(), UsageError> {
     let mut members = store.members.iter();
     let why = if !members.all(|member| member.superblock.has_parity()) {
         "the store has no parity, so what is damaged cannot be computed: `sustain verify` names it"
-    } else if !store.missing.is_empty() || store.members.iter().any(|member| !member.is_there()) {
+    } else if !store.has_all_members() {
         "members of the store are missing: name all of them, or put a lost one back with `sustain \
          repair` first"
     } else if store.is_recorded_to() != Some(false) {

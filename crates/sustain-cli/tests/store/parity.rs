@@ -400,6 +400,11 @@ fn a_member_that_was_left_behind_or_is_damaged_is_repaired_onto_itself() {
     // An earlier state is put back.
     fs::rename(place.path("old"), place.path("b")).unwrap();
     place.run(&verify).expect(1);
+    // A recorder that waits for a member keeps the store locked behind its end.
+    let locked = File::open(place.path("a")).unwrap();
+    locked.lock().unwrap();
+    assert!(extracted(&place, &MEMBERS) == content, "beside a lock");
+    locked.unlock().unwrap();
     repair(&place, &without(&["b"]), "b");
     place.run(&verify).expect(0);
     // A stretch of several slots, and single bytes, also of what no group has.

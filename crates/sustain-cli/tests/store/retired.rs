@@ -119,6 +119,25 @@ fn a_retired_member_may_be_taken_away_and_any_other_lost() {
         .expect(2)
         .says("b: it was retired from its store");
 
+    for again in ["b", "2"] {
+        let told =
+            unwrapped(&place.refusal(&[&["retire"], &ALL[..], &["--member", again]].concat()));
+        assert!(told.contains("was retired from it already"), "{told}");
+    }
+
+    // What is damaged is put back although the retired member is not there.
+    let whole = fs::read(place.path("a")).unwrap();
+    let mut damaged = whole.clone();
+    let at = damaged.len() / 3;
+    damaged[at..at + 4096].fill(0x5A);
+    fs::write(place.path("a"), &damaged).unwrap();
+    let scrubbed = document(&place, 0, &[&["scrub"], &left[..]].concat());
+    assert_eq!(scrubbed["check"]["ok"], true, "{scrubbed}");
+    assert!(
+        fs::read(place.path("a")).unwrap() == whole,
+        "it is as it was"
+    );
+
     let third = content(2_000_000);
     recorded::record_main(&place, &left, &third);
     let (code, bytes, words) = extract(&place, &left);

@@ -65,7 +65,8 @@ impl Store {
         self.renew_superblocks_but(slots_begun, renewal, &[])
     }
 
-    /// Does the same on all members but these too: of those that have failed, nothing more is asked.
+    /// Does the same on all members but these, too: of those that have failed, nothing more is
+    /// asked.
     ///
     /// # Errors
     /// The same as of [`Store::renew_superblocks`].

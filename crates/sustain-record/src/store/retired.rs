@@ -19,11 +19,18 @@ impl Store {
         self.retired.iter().any(|retired| retired.index == member)
     }
 
+    /// Whether no member is missing. Nobody misses those that were retired.
+    pub fn has_all_members(&self) -> bool {
+        let mut members = self.members.iter();
+        self.missing.is_empty()
+            && members.all(|member| member.is_there() || self.is_retired(member.index()))
+    }
+
     /// The place in the table of the member that is meant by a name as typed, by its number from 1,
     /// or by its UUID.
     ///
     /// # Errors
-    /// [`RecordError::Usage`] if none is meant.
+    /// [`RecordError::Usage`] if none is meant, or one that was retired.
     pub fn member_named(&self, typed: &str) -> Result<usize, RecordError> {
         let mut there = self.members.iter();
         if let Some(member) = there.find(|member| member.is_there() && member.name == typed) {
@@ -34,12 +41,11 @@ impl Store {
             .parse::<usize>()
             .ok()
             .and_then(|number| number.checked_sub(1));
-        if let Some(index) = number.filter(|index| *index < table.len()) {
-            return Ok(index);
-        }
+        let numbered = number.filter(|index| *index < table.len());
         let uuid = Uuid::parse_str(typed).ok();
         let found = uuid.and_then(|uuid| table.iter().position(|member| *member == uuid));
-        found.ok_or_else(|| {
+        let meant = numbered.or(found).filter(|index| !self.is_retired(*index));
+        meant.ok_or_else(|| {
             RecordError::Usage(format!(
                 "{typed} is no member of the store, or was retired from it already: name one of \
                  the members given, or its UUID, or its number from 1 to {} in the order in which \

@@ -25,7 +25,10 @@ impl Store {
         let Some(groups) = self.members.iter().find_map(|member| member.groups.clone()) else {
             return Ok(false);
         };
-        if self.has_looked_for_lacking || self.was_written || !self.may_lack(recordings) {
+        // Whoever gave a member up that does not answer keeps the store locked behind the end of
+        // its recording, for as long as the kernel keeps its requests.
+        let is_running = self.was_written && recordings.iter().any(|one| one.open_end);
+        if self.has_looked_for_lacking || is_running || !self.may_lack(recordings) {
             return Ok(false);
         }
         self.has_looked_for_lacking = true;

@@ -122,6 +122,13 @@ fn a_reader_beside_a_ring_gets_the_right_bytes_or_an_error() {
     for piece in 0..32 {
         let start = piece * piece_bytes as u64;
         source.write_all(&counted(start, piece_bytes)).unwrap();
+        if piece == 0 {
+            // However slow the machine is, something is read before the ring has gone round.
+            wait_for("the first bytes", || {
+                let read = File::open(&path).ok()?.read_at(&mut [0; 4096], 0).ok()?;
+                (read > 0).then_some(())
+            });
+        }
         let Ok(file) = File::open(&path) else {
             continue;
         };

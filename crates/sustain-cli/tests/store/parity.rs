@@ -224,6 +224,55 @@ fn a_member_is_rebuilt_beside_a_recording_and_complete_when_that_has_ended() {
     }
 }
 
+/// An earlier state of a member is put back after a recording that was killed and recovered: all
+/// that was protected is read, and nothing is recorded over it.
+#[test]
+fn an_earlier_state_that_is_put_back_after_recovering_is_recognised() {
+    let place = Place::new();
+    create(&place, [60; 4], "1");
+    let content = content(24_000_000);
+    let options = ["--status", "status", "--durable", "100ms"];
+    let (mut recorder, mut source) = begun(&place, &[&options[..], &MEMBERS].concat());
+    let mut sent_bytes = 0;
+    for (piece, bytes) in content.chunks(1_000_000).enumerate() {
+        source.write_all(bytes).unwrap();
+        sent_bytes += bytes.len() as u64;
+        while protected_bytes(&place) < sent_bytes {
+            std::thread::yield_now();
+            assert!(recorder.try_wait().unwrap().is_none(), "it ended");
+        }
+        if piece == 5 {
+            fs::copy(place.path("c"), place.path("old")).unwrap();
+        }
+    }
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    place.run(&[&["recover"], &MEMBERS[..]].concat()).expect(0);
+    fs::rename(place.path("old"), place.path("c")).unwrap();
+    let of_first = |members: &[&str]| {
+        let _ = fs::remove_file(place.path("out"));
+        let of = ["--recording", "1", "-o", "out"];
+        let ran = place.run(&[&["extract"], members, &of].concat());
+        let out = fs::read(place.path("out")).unwrap();
+        assert!(
+            out == content,
+            "{} of {}: {}",
+            out.len(),
+            content.len(),
+            ran.stderr
+        );
+    };
+    of_first(&without(&["c"]));
+    of_first(&MEMBERS);
+    fs::write(place.path("in"), &content[..3_000_000]).unwrap();
+    let record = [&["record", "--from", "in"], &MEMBERS[..]].concat();
+    let recorded = unwrapped(&place.run(&record).expect(0).stderr);
+    assert!(recorded.contains("c does not have all"), "{recorded}");
+    of_first(&MEMBERS);
+    repair(&place, &without(&["c"]), "c");
+    of_first(&without(&["a"]));
+}
+
 #[test]
 fn beside_a_ring_nothing_is_rebuilt() {
     let place = Place::new();

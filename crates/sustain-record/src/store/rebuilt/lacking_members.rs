@@ -189,7 +189,7 @@ impl Store {
         };
         let mut ended = recordings
             .iter()
-            .filter(|recording| !recording.is_crashed());
+            .filter(|recording| !recording.is_crashed() || lacks_what_no_crash_took(recording));
         let lacks_any = |recording: &Recording| {
             let extents = extents(recording);
             let mut lacking = extents.iter();
@@ -207,6 +207,7 @@ impl Store {
         // Of one that only has copies, nothing was given to members that they could lack.
         let crashed = recordings.iter().filter(|recording| recording.is_crashed());
         let crashed = crashed.filter(|recording| recording.has_streams());
+        let crashed = crashed.filter(|recording| !lacks_what_no_crash_took(recording));
         let superblocks = || self.members.iter().map(|member| &member.superblock);
         let is_behind =
             |own: &&Superblock| superblocks().any(|one| one.behind.contains(&own.member_index));
@@ -218,6 +219,12 @@ impl Store {
             behind: behind.collect(),
         }
     }
+}
+
+/// Whether bytes of a recording are missing that a crash cannot have taken, because they were
+/// durable. Of a ring, they may have been written over.
+fn lacks_what_no_crash_took(recording: &Recording) -> bool {
+    !recording.ring && recording.lacks_durable()
 }
 
 /// Whether nothing can have been given to a member behind its last append: that is an end mark in

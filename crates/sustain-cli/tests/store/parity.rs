@@ -162,6 +162,13 @@ fn protected_bytes(place: &Place) -> u64 {
     })
 }
 
+fn wait_until_protected(place: &Place, bytes: u64, recorder: &mut Child) {
+    while protected_bytes(place) < bytes {
+        std::thread::yield_now();
+        assert!(recorder.try_wait().unwrap().is_none(), "it ended");
+    }
+}
+
 /// Cuts the file of a member off, with slots of 1 MiB.
 fn cut(place: &Place, name: &str) {
     // Before anything is on it, the superblocks that are renewed make it long again.
@@ -224,30 +231,41 @@ fn a_member_is_rebuilt_beside_a_recording_and_complete_when_that_has_ended() {
     }
 }
 
-/// An earlier state of a member is put back after a recording that was killed and recovered: all
-/// that was protected is read, and nothing is recorded over it.
+#[test]
+fn an_earlier_state_that_is_put_back_after_a_kill_is_recognised() {
+    put_back_after_a_kill(false, &[]);
+}
+
+#[test]
+fn an_earlier_state_that_is_put_back_after_a_ring_was_killed_is_recognised() {
+    put_back_after_a_kill(false, &["--ring"]);
+}
+
 #[test]
 fn an_earlier_state_that_is_put_back_after_recovering_is_recognised() {
+    put_back_after_a_kill(true, &[]);
+}
+
+/// An earlier state of a member is put back after a recording that was killed, and recovered or
+/// not: all that was protected is read, and nothing is recorded over it.
+fn put_back_after_a_kill(recovers: bool, ring: &[&str]) {
     let place = Place::new();
     create(&place, [60; 4], "1");
     let content = content(24_000_000);
     let options = ["--status", "status", "--durable", "100ms"];
-    let (mut recorder, mut source) = begun(&place, &[&options[..], &MEMBERS].concat());
-    let mut sent_bytes = 0;
-    for (piece, bytes) in content.chunks(1_000_000).enumerate() {
-        source.write_all(bytes).unwrap();
-        sent_bytes += bytes.len() as u64;
-        while protected_bytes(&place) < sent_bytes {
-            std::thread::yield_now();
-            assert!(recorder.try_wait().unwrap().is_none(), "it ended");
-        }
-        if piece == 5 {
-            fs::copy(place.path("c"), place.path("old")).unwrap();
-        }
-    }
+    let (mut recorder, mut source) = begun(&place, &[&options[..], ring, &MEMBERS].concat());
+    let (first, rest) = content.split_at(6_000_000);
+    source.write_all(first).unwrap();
+    wait_until_protected(&place, first.len() as u64, &mut recorder);
+    fs::copy(place.path("c"), place.path("old")).unwrap();
+    // What comes at once fills groups, so every member gets data of it.
+    source.write_all(rest).unwrap();
+    wait_until_protected(&place, content.len() as u64, &mut recorder);
     recorder.kill().unwrap();
     recorder.wait().unwrap();
-    place.run(&[&["recover"], &MEMBERS[..]].concat()).expect(0);
+    if recovers {
+        place.run(&[&["recover"], &MEMBERS[..]].concat()).expect(0);
+    }
     fs::rename(place.path("old"), place.path("c")).unwrap();
     let of_first = |members: &[&str]| {
         let _ = fs::remove_file(place.path("out"));

@@ -7,6 +7,7 @@
 
 mod catalog;
 mod chapters;
+mod durable;
 mod facts;
 mod lost_marks;
 mod pinned;
@@ -18,6 +19,7 @@ pub(crate) mod tests;
 
 pub use catalog::{Apart, merge};
 pub use chapters::Chapter;
+pub(crate) use durable::{durable_beginning, was_durable, was_durable_in_part};
 pub use facts::Need;
 pub use lost_marks::EndDurability;
 pub(crate) use lost_marks::MARK_IS_UNKNOWN;

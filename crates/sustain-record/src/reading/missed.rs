@@ -6,11 +6,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::durable::was_durable;
 use super::part::{HoleReason, Origin, StreamPart};
 use super::scope::Scope;
 use crate::format::Position;
-use crate::opening::{Recording, StreamExtent};
+use crate::opening::{Recording, StreamExtent, was_durable};
 
 /// The stretches of the streams in which appends of some member are missed.
 #[derive(Debug)]

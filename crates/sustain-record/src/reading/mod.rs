@@ -7,7 +7,6 @@
 pub mod bytes;
 mod checkable;
 mod choice;
-mod durable;
 pub mod examine;
 pub mod file;
 mod frame;

@@ -9,8 +9,8 @@ use sustain_parity::{Recovery, Sums};
 use super::found::GroupPart;
 use super::groups::FoundGroup;
 use crate::format::{
-    BLOCK_BYTES, GroupEntry, is_filled_with_zeros, is_sealed, marks_are_whole, marks_range,
-    payload_range, verify_payload,
+    BLOCK_BYTES, Descriptor, GroupEntry, is_filled_with_zeros, is_sealed, marks_are_whole,
+    marks_range, payload_range, verify_payload,
 };
 use crate::walk::{AppendIdentity, Head};
 
@@ -82,6 +82,54 @@ impl WantedAppend<'_> {
         Ok(self.computed_from(&lost, &numbers, sums, &data))
     }
 
+    /// Computes its descriptor alone, from the first blocks of the others; none if too many of
+    /// these cannot be read, or what comes out is not the descriptor that the group names. `read`
+    /// is as that of [`WantedAppend::compute`].
+    pub(crate) fn compute_descriptor<B: Deref<Target = [u8]>, E>(
+        &self,
+        mut read: impl FnMut(usize, Range<u64>) -> Result<Option<B>, E>,
+    ) -> Result<Option<Descriptor>, E> {
+        let mut first_block = |part: &GroupPart| {
+            let range = part.offset_bytes..part.offset_bytes + BLOCK_BYTES as u64;
+            read(part.source, range)
+        };
+        let mut lost = vec![self.position];
+        let mut data = Vec::new();
+        let others = self.group.data.iter().enumerate();
+        for (position, part) in others.filter(|(position, _)| *position != self.position) {
+            match part.as_ref().map(&mut first_block).transpose()?.flatten() {
+                Some(block) => data.push((position, block)),
+                None => lost.push(position),
+            }
+        }
+        let (mut numbers, mut sums) = (Vec::new(), Vec::new());
+        for parity in &self.group.parities {
+            if numbers.len() == lost.len() {
+                break;
+            }
+            if let Some(block) = first_block(parity)? {
+                numbers.push(parity.number);
+                sums.push(block.to_vec());
+            }
+        }
+        if numbers.len() < lost.len() {
+            return Ok(None);
+        }
+        let block = added_up(&lost, &numbers, sums, &data);
+        Ok(block.and_then(|block| self.descriptor_in(&block)))
+    }
+
+    /// Its descriptor, if this is its first block.
+    fn descriptor_in(&self, block: &[u8]) -> Option<Descriptor> {
+        let entry = self.entry();
+        let identity = self.identities.get(usize::from(entry.member))?;
+        let head = identity.as_ref()?.head_at(entry.place, block)?;
+        let Head::Append(descriptor, crc) = head else {
+            return None;
+        };
+        (crc == entry.descriptor_crc).then_some(*descriptor)
+    }
+
     fn computed_from<B: Deref<Target = [u8]>>(
         &self,
         lost: &[usize],
@@ -89,13 +137,7 @@ impl WantedAppend<'_> {
         sums: Vec<Vec<u8>>,
         data: &[(usize, B)],
     ) -> Option<Vec<u8>> {
-        let length = self.group.list.parity_bytes() as usize;
-        let mut sums = Sums::holding(numbers, sums, length).ok()?;
-        for (position, bytes) in data {
-            sums.add(*position, 0, bytes).ok()?;
-        }
-        let computed = Recovery::of(lost, numbers).ok()?.apply(sums).ok()?;
-        let mut append = computed.into_iter().next()?;
+        let mut append = added_up(lost, numbers, sums, data)?;
         append.truncate(self.entry().append_bytes as usize);
         is_whole(self.identities, self.entry(), &append).then_some(append)
     }
@@ -113,6 +155,23 @@ impl WantedAppend<'_> {
                 .get(payload_range(&descriptor))
                 .is_some_and(|sum| verify_payload(&descriptor, sum).is_empty())
     }
+}
+
+/// Adds the data, by positions, to the sums with these numbers, and computes the first of what is
+/// lost. All sums are equally long, and no data is longer.
+fn added_up<B: Deref<Target = [u8]>>(
+    lost: &[usize],
+    numbers: &[usize],
+    sums: Vec<Vec<u8>>,
+    data: &[(usize, B)],
+) -> Option<Vec<u8>> {
+    let length = sums.first()?.len();
+    let mut sums = Sums::holding(numbers, sums, length).ok()?;
+    for (position, bytes) in data {
+        sums.add(*position, 0, bytes).ok()?;
+    }
+    let computed = Recovery::of(lost, numbers).ok()?.apply(sums).ok()?;
+    computed.into_iter().next()
 }
 
 /// Whether these bytes are the append that a list names, undamaged. `identities` are those of the

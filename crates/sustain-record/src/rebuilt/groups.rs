@@ -140,7 +140,7 @@ pub(crate) fn computed(found: &FoundGroups, is_there: &[bool], crashed: &Crashed
         let lacking = lacking.filter_map(|lacking| lacking.get(id)).flatten();
         let was_given = |position: &&usize| {
             let entry = &group.list.entries[**position];
-            !crashed.took(group.recording, entry.member)
+            !crashed.took(group.recording, entry.member, entry.sequence)
         };
         let lacking: Vec<usize> = lacking.filter(was_given).copied().collect();
         let without = group.broken(&lacking);
@@ -379,6 +379,19 @@ impl FoundGroups {
         self.members_of(&self.gone, crashed)
     }
 
+    /// The appends of data that crashes seem to have taken from members that are there: the group,
+    /// and the position in it.
+    pub(crate) fn taken_by(&self, crashed: &Crashed) -> Vec<(u64, usize)> {
+        let lacking = [&self.lacking, &self.gone].into_iter().flatten();
+        let lacking = lacking.flat_map(|(id, positions)| positions.iter().map(|one| (*id, *one)));
+        let is_taken = |(id, position): &(u64, usize)| {
+            let group = &self.groups[id];
+            let entry = &group.list.entries[*position];
+            crashed.took(group.recording, entry.member, entry.sequence)
+        };
+        lacking.filter(is_taken).collect()
+    }
+
     /// The members of these positions in groups, but for what a crash took.
     fn members_of(
         &self,
@@ -390,8 +403,9 @@ impl FoundGroups {
             let entries = positions
                 .iter()
                 .map(|position| &group.list.entries[*position]);
-            let members = entries.map(|entry| entry.member);
-            members.filter(|member| !crashed.took(group.recording, *member))
+            let given = entries
+                .filter(|entry| !crashed.took(group.recording, entry.member, entry.sequence));
+            given.map(|entry| entry.member)
         });
         members.map(usize::from).collect()
     }

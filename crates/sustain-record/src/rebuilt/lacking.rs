@@ -73,7 +73,7 @@ impl FoundGroups {
         crashed: &Crashed,
     ) -> bool {
         let is_since = |sequence: u64, recording: u32| {
-            sequence > newest_sequence && !crashed.took(recording, member as u16)
+            sequence > newest_sequence && !crashed.took(recording, member as u16, sequence)
         };
         let listed = self.listed().any(|(_, group)| {
             let mut numbers = 0..usize::from(group.list.parities);

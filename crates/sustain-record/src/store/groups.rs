@@ -11,11 +11,13 @@ use sustain_disk::engine::SharedMachine;
 use sustain_disk::units::Size;
 use uuid::Uuid;
 
-use super::scan::{ScannedMember, scan};
+use super::scan::scan;
+use super::slot_heads::{ScannedMember, begin_behind};
 use super::torn::leave_out_torn;
 use super::{Mode, OpenMember, open};
 use crate::error::RecordError;
 use crate::format::{AppendPlace, Geometry, Pin, Superblock};
+use crate::member_io::MemberIo;
 use crate::rebuilt::{FoundGroups, MemberThere, StoreShape, grouped};
 use crate::walk::AppendIdentity;
 
@@ -128,9 +130,26 @@ impl StoreGroups {
         if let Some(found) = &*found {
             return Ok(Arc::clone(found));
         }
-        let looked_at = Arc::new(self.look(why)?);
+        let looked_at = Arc::new(self.look(why, None)?);
         *found = Some(Arc::clone(&looked_at));
         Ok(looked_at)
+    }
+
+    /// The groups of which parity came behind this sequence, and some others: all that tell of
+    /// appends behind it. Only the slots are looked through in which that can be.
+    ///
+    /// # Errors
+    /// The same as of [`StoreGroups::find`].
+    pub(crate) fn find_behind(&self, sequence: u64, why: &str) -> Result<FoundGroups, RecordError> {
+        self.look(why, Some(sequence))
+    }
+
+    /// Access to the members that are there, in the order by which parts of groups name them.
+    ///
+    /// # Errors
+    /// If they cannot be driven.
+    pub(crate) fn io(&self) -> Result<MemberIo, RecordError> {
+        open::io(&self.members, Mode::Read, &self.machines, &self.clock)
     }
 
     /// Notes that an append was computed of a member that is there.
@@ -169,14 +188,15 @@ impl StoreGroups {
         found.clone()
     }
 
-    fn look(&self, why: &str) -> Result<FoundGroups, RecordError> {
-        let scanned: Vec<ScannedMember> = self
+    fn look(&self, why: &str, behind_sequence: Option<u64>) -> Result<FoundGroups, RecordError> {
+        let mut scanned: Vec<ScannedMember> = self
             .members
             .iter()
             .zip(&self.tails)
             .map(|(member, tail)| ScannedMember {
                 identity: member.identity(),
                 next_slot_serial: tail.next_slot_serial,
+                from_slot: 0,
                 first_recording: member.superblock.first_recording,
                 repaired_slots: member.superblock.repaired_slots,
                 pins: member
@@ -188,7 +208,10 @@ impl StoreGroups {
                     .collect(),
             })
             .collect();
-        let mut io = open::io(&self.members, Mode::Read, &self.machines, &self.clock)?;
+        let mut io = self.io()?;
+        if let Some(sequence) = behind_sequence {
+            begin_behind(&mut io, &mut scanned, sequence)?;
+        }
         let mut found = scan(&mut io, &scanned, &self.clock, why)?;
         let identities = self.members.iter().map(OpenMember::identity);
         let identities: Vec<AppendIdentity> = identities.collect();

@@ -26,6 +26,7 @@ mod renewal;
 mod replacement;
 mod retired;
 mod scan;
+mod slot_heads;
 pub(crate) mod superblocks;
 mod tables;
 mod torn;

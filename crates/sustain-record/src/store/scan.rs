@@ -6,36 +6,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use sustain_disk::clock::{Clock, Timestamp};
 use sustain_disk::error::IoFault;
 
+use super::slot_heads::{SLOTS_AT_ONCE, ScannedMember, SlotHead, slot_heads, slot_start};
 use crate::error::RecordError;
 use crate::format::{
-    AppendPlace, BLOCK_BYTES, Descriptor, GroupList, Kind, Pin, append_bytes_for, marks_are_whole,
+    AppendPlace, BLOCK_BYTES, Descriptor, GroupList, Kind, append_bytes_for, marks_are_whole,
     marks_range, payload_range,
 };
 use crate::member_io::{LONG_WAIT_NS, MemberIo, ReadOrder, report_long_wait};
 use crate::rebuilt::{FoundData, FoundMark, FoundParity, Overwritten};
 use crate::walk::{AppendIdentity, Cursor, Head};
 
-/// Slots of one member that are walked through at the same time.
-const SLOTS_AT_ONCE: usize = 64;
 /// Length of a read where no append is expected.
 const SEARCHING_BYTES: usize = 256 << 10;
 
 /// By member, among those that are there, and by recording: appends up to this sequence were
 /// durable, as appends behind them tell.
 pub(super) type DurableSequences = BTreeMap<(usize, u32), u64>;
-
-/// A member that is there.
-pub(super) struct ScannedMember {
-    pub(super) identity: AppendIdentity,
-    /// The serial behind all that was begun on it.
-    pub(super) next_slot_serial: u64,
-    /// The number of the first recording that may have anything on it; 0 for all.
-    pub(super) first_recording: u32,
-    /// The pins that are set on it.
-    pub(super) pins: Vec<Pin>,
-    /// Below this one, slots were repaired: what lies behind them may tell less than they have.
-    pub(super) repaired_slots: u64,
-}
 
 /// The findings of the look.
 #[derive(Debug, Default)]
@@ -83,7 +69,13 @@ pub(super) fn scan(
     let heads = slot_heads(io, members)?;
     let begun: Vec<Vec<u64>> = heads
         .iter()
-        .map(|heads| heads.iter().filter_map(|head| head.serial).collect())
+        .zip(members)
+        .map(|(heads, member)| {
+            let serials = heads.iter().filter_map(|head| head.serial);
+            serials
+                .filter(|serial| *serial >= member.from_slot)
+                .collect()
+        })
         .collect();
     let most = begun.iter().map(Vec::len).max().unwrap_or(0);
     for batch in (0..most).step_by(SLOTS_AT_ONCE) {
@@ -171,80 +163,6 @@ impl ScanProgress<'_> {
             ));
         }
     }
-}
-
-/// What the first block of a slot tells.
-#[derive(Debug, Clone, Copy, Default)]
-struct SlotHead {
-    serial: Option<u64>,
-    /// The append before the one that begins the slot.
-    previous: Option<AppendPlace>,
-    sequence: Option<u64>,
-    /// Whether the recording had put bytes of a stream on the member before.
-    has_bytes_before: bool,
-}
-
-/// Reads the first block of each slot that was begun on each member.
-fn slot_heads(
-    io: &mut MemberIo,
-    members: &[ScannedMember],
-) -> Result<Vec<Vec<SlotHead>>, RecordError> {
-    let written = |member: &ScannedMember| {
-        let slot_count = member.identity.geometry.slot_count;
-        slot_count.min(member.next_slot_serial)
-    };
-    let mut heads: Vec<Vec<SlotHead>> = members.iter().map(|_| Vec::new()).collect();
-    let most = members.iter().map(written).max().unwrap_or(0);
-    for batch in (0..most).step_by(SLOTS_AT_ONCE) {
-        let mut orders = Vec::new();
-        for (source, member) in members.iter().enumerate() {
-            let slots = batch..written(member).min(batch + SLOTS_AT_ONCE as u64);
-            orders.extend(slots.map(|slot| ReadOrder {
-                member: source,
-                offset_bytes: member.identity.geometry.offset_of(slot_start(slot)),
-                length_bytes: BLOCK_BYTES,
-            }));
-        }
-        let read = io.read_all(&orders);
-        io.check_engine()?;
-        for (order, bytes) in orders.iter().zip(read) {
-            let slot = heads[order.member].len() as u64;
-            heads[order.member].push(slot_head(&members[order.member], slot, bytes.ok()));
-        }
-    }
-    Ok(heads)
-}
-
-fn slot_head(member: &ScannedMember, slot: u64, bytes: Option<Vec<u8>>) -> SlotHead {
-    let identity = &member.identity;
-    let slot_count = identity.geometry.slot_count;
-    let head = bytes.and_then(|bytes| identity.head(&bytes));
-    let head = head.filter(|head| {
-        let place = head.place();
-        place.slot_offset_bytes == 0 && place.slot_serial % slot_count == slot
-    });
-    let descriptor = head.as_ref().and_then(Head::descriptor);
-    // Where it is damaged, the slot is one of the last lap.
-    let last_serial = member.next_slot_serial.saturating_sub(1);
-    let behind = (last_serial % slot_count + slot_count - slot) % slot_count;
-    SlotHead {
-        serial: match &head {
-            Some(head) => Some(head.place().slot_serial),
-            None => last_serial.checked_sub(behind),
-        },
-        sequence: descriptor.map(|descriptor| descriptor.sequence),
-        has_bytes_before: descriptor.is_some_and(has_bytes_before),
-        previous: descriptor.and_then(|descriptor| descriptor.previous),
-    }
-}
-
-/// Whether a recording had put bytes of a stream on a member before this append.
-fn has_bytes_before(descriptor: &Descriptor) -> bool {
-    let mut positions = descriptor.positions.iter().enumerate();
-    positions.any(|(stream, position)| {
-        let is_own = usize::from(descriptor.stream) == stream;
-        position.member_bytes > u64::from(descriptor.payload_bytes) * u64::from(is_own)
-    })
 }
 
 /// The walk through one slot.
@@ -439,11 +357,4 @@ fn read_lists(
             })
         })
         .collect())
-}
-
-fn slot_start(slot_serial: u64) -> AppendPlace {
-    AppendPlace {
-        slot_serial,
-        slot_offset_bytes: 0,
-    }
 }

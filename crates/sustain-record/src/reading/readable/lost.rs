@@ -6,9 +6,8 @@ use std::ops::Range;
 use uuid::Uuid;
 
 use crate::error::RecordError;
-use crate::opening::Recording;
+use crate::opening::{Recording, was_durable_in_part};
 use crate::reading::checkable::Checkable;
-use crate::reading::durable::was_durable_in_part;
 use crate::reading::part::{HoleReason, Origin, StreamPart};
 use crate::reading::range::Range as Wanted;
 use crate::reading::scope::Scope;

@@ -8,12 +8,13 @@ use sustain_document::setting::ONTO;
 
 use super::source_of;
 use crate::error::RecordError;
-use crate::format::{Kind, Superblock};
+use crate::format::Kind;
 use crate::opening::{MemberTail, Opening, Recording, StreamExtent};
 use crate::rebuilt::{Crashed, FoundGroups, RebuiltMember, computed};
 use crate::store::{OpenMember, Store, is_full};
 
-const WHY: &str = "a member may lack what it was given, and that is computed from the others";
+pub(super) const WHY: &str =
+    "a member may lack what it was given, and that is computed from the others";
 
 impl Store {
     /// Adds what members lack, if these recordings show that some may. Returns whether anything was
@@ -28,12 +29,15 @@ impl Store {
         // Whoever gave a member up that does not answer keeps the store locked behind the end of
         // its recording, for as long as the kernel keeps its requests.
         let is_running = self.was_written && recordings.iter().any(|one| one.open_end);
-        if self.has_looked_for_lacking || is_running || !self.may_lack(recordings) {
+        if self.has_looked_for_lacking || is_running {
             return Ok(false);
         }
         self.has_looked_for_lacking = true;
+        if !self.may_lack(recordings) && !self.lacks_behind_crash(recordings, &groups)? {
+            return Ok(false);
+        }
         let found = groups.find(WHY)?;
-        let crashed = self.crashed(recordings);
+        let crashed = self.crashed(recordings, &groups, &found)?;
         let mut lacking = found.members_that_lack(&crashed);
         lacking.extend(found.members_with_gone_slots(&crashed));
         if lacking.is_empty() {
@@ -108,11 +112,12 @@ impl Store {
             Err(RecordError::RecordedApart { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };
-        if !self.may_lack(&recordings) {
+        let groups = self.groups_of(&table);
+        if !self.may_lack(&recordings) && !self.lacks_behind_crash(&recordings, &groups)? {
             return Ok(());
         }
-        let found = self.groups_of(&table).find(WHY)?;
-        let crashed = self.crashed(&recordings);
+        let found = groups.find(WHY)?;
+        let crashed = self.crashed(&recordings, &groups, &found)?;
         self.left_alone = found.members_that_lack(&crashed);
         self.left_alone
             .extend(self.old_without_parity(&recordings, &found, &crashed));
@@ -189,7 +194,7 @@ impl Store {
         };
         let mut ended = recordings
             .iter()
-            .filter(|recording| !recording.is_crashed() || lacks_what_no_crash_took(recording));
+            .filter(|recording| !recording.is_crashed());
         let lacks_any = |recording: &Recording| {
             let extents = extents(recording);
             let mut lacking = extents.iter();
@@ -201,30 +206,6 @@ impl Store {
         };
         there().any(|member| is_old(member) || is_behind(member)) || ended.any(lacks_any)
     }
-
-    /// What crashes have taken from the members.
-    fn crashed(&self, recordings: &[Recording]) -> Crashed {
-        // Of one that only has copies, nothing was given to members that they could lack.
-        let crashed = recordings.iter().filter(|recording| recording.is_crashed());
-        let crashed = crashed.filter(|recording| recording.has_streams());
-        let crashed = crashed.filter(|recording| !lacks_what_no_crash_took(recording));
-        let superblocks = || self.members.iter().map(|member| &member.superblock);
-        let is_behind =
-            |own: &&Superblock| superblocks().any(|one| one.behind.contains(&own.member_index));
-        // A member was not behind before the recording that began when its superblock was written.
-        let behind = superblocks().filter(is_behind);
-        let behind = behind.map(|own| (own.member_index, own.recordings_begun));
-        Crashed {
-            recordings: crashed.map(|recording| recording.number).collect(),
-            behind: behind.collect(),
-        }
-    }
-}
-
-/// Whether bytes of a recording are missing that a crash cannot have taken, because they were
-/// durable. Of a ring, they may have been written over.
-fn lacks_what_no_crash_took(recording: &Recording) -> bool {
-    !recording.ring && recording.lacks_durable()
 }
 
 /// Whether nothing can have been given to a member behind its last append: that is an end mark in

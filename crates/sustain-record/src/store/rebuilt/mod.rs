@@ -1,6 +1,7 @@
 //! The members of a store that are missing, where parity protects what they had: they are added to
 //! the members that are there, to be read through these.
 
+mod crashed;
 mod lacking_members;
 mod pins;
 

@@ -3,12 +3,12 @@
 
 use std::ops::Range;
 
-use crate::opening::Recording;
+use super::Recording;
 
 /// Whether all of a stretch of a stream was durable, as the appends say, or was found whole when it
 /// was recovered. What was not is no trace of being written over. An empty stretch stands for the
 /// frame marks of the append that begins there.
-pub(super) fn was_durable(recording: &Recording, stream: u16, stretch: Range<u64>) -> bool {
+pub(crate) fn was_durable(recording: &Recording, stream: u16, stretch: Range<u64>) -> bool {
     if recording.open_end {
         let settled_bytes = settled_bytes(recording, stream);
         return stretch.start < settled_bytes && stretch.end <= settled_bytes;
@@ -17,7 +17,7 @@ pub(super) fn was_durable(recording: &Recording, stream: u16, stretch: Range<u64
 }
 
 /// Whether any of a stretch was: a loss that reaches beyond what was durable is one all the same.
-pub(super) fn was_durable_in_part(recording: &Recording, stream: u16, stretch: Range<u64>) -> bool {
+pub(crate) fn was_durable_in_part(recording: &Recording, stream: u16, stretch: Range<u64>) -> bool {
     if recording.open_end {
         return stretch.start < settled_bytes(recording, stream);
     }
@@ -31,7 +31,7 @@ pub(super) fn was_durable_in_part(recording: &Recording, stream: u16, stretch: R
 
 /// The beginning of a stretch that was durable, if any of it was. None where the recording was
 /// recovered: then it is known of each byte whether it was durable.
-pub(super) fn durable_beginning(
+pub(crate) fn durable_beginning(
     recording: &Recording,
     stream: u16,
     stretch: Range<u64>,

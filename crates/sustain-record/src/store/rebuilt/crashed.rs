@@ -10,12 +10,13 @@ use crate::member_io::ReadOrder;
 use crate::opening::{Recording, was_durable};
 use crate::rebuilt::{Crashed, FoundGroups, WantedAppend};
 use crate::store::groups::StoreGroups;
-use crate::store::{Store, is_full};
+use crate::store::{Mode, Store, is_full};
 
 impl Store {
-    /// Whether a member lacks something of the newest recording, which a crash has ended, that was
-    /// durable. Members that have failed before, or were put back to what they were before it, tell
-    /// so by their superblocks; this looks only through what came behind the end of any of them.
+    /// Whether a member lacks something of the newest recording, which a crash has ended, that is to
+    /// be computed. Members that have failed before, or were put back to what they were before it,
+    /// tell so by their superblocks; this looks only through what came behind the end of any of
+    /// them.
     pub(super) fn lacks_behind_crash(
         &self,
         recordings: &[Recording],
@@ -37,10 +38,15 @@ impl Store {
         };
         let found = groups.find_behind(first, WHY)?;
         let crashed = self.crashed(std::slice::from_ref(newest), groups, &found)?;
-        Ok(!crashed.durable.is_empty())
+        let has_gone = || !found.members_with_gone_slots(&crashed).is_empty();
+        Ok(!found.members_that_lack(&crashed).is_empty() || has_gone())
     }
 
     /// What crashes have taken from the members, and what they cannot have taken.
+    ///
+    /// For reading, a crash has taken nothing that can be computed: whoever is given a member gets
+    /// at least what he gets without it. Of a ring it may have, because what is put in there hides
+    /// the lap before; and of a recording that `recover` has ended, which has found it lost.
     pub(super) fn crashed(
         &self,
         recordings: &[Recording],
@@ -48,6 +54,11 @@ impl Store {
         found: &FoundGroups,
     ) -> Result<Crashed, RecordError> {
         let of_crash = recordings.iter().filter(|recording| is_crashed(recording));
+        // To who only reads it is no matter why a member lacks what can be computed.
+        let is_read = |recording: &&Recording| {
+            self.mode == Mode::Read && recording.open_end && !recording.ring
+        };
+        let of_crash = of_crash.filter(|recording| !is_read(recording));
         let superblocks = || self.members.iter().map(|member| &member.superblock);
         let is_behind =
             |own: &&Superblock| superblocks().any(|one| one.behind.contains(&own.member_index));

@@ -239,6 +239,31 @@ fn a_member_is_rebuilt_beside_a_recording_and_complete_when_that_has_ended() {
     }
 }
 
+/// Of two parities, one replaces the missing member, and the other one what was written over on
+/// another member, be it the beginnings of appends or what is behind them.
+#[test]
+fn without_a_member_and_with_a_damaged_one_two_parities_give_all() {
+    let place = Place::new();
+    let members = ["a", "b", "c", "d", "e"];
+    create_on(&place, &members, &[40; 5], "2");
+    let content = content(24_000_000);
+    fs::write(place.path("in"), &content).unwrap();
+    place
+        .run(&[&["record", "--from", "in"], &members[..]].concat())
+        .expect(0);
+    let damaged = File::options().write(true).open(place.path("b")).unwrap();
+    for slot in 1..30 {
+        let zeros = [0; 300 << 10];
+        damaged
+            .write_all_at(&zeros, (slot << 20) + (200 << 10) * (slot % 4))
+            .unwrap();
+    }
+    for missing in ["a", "c", "d", "e"] {
+        let there: Vec<&str> = members.into_iter().filter(|one| *one != missing).collect();
+        assert!(extracted(&place, &there) == content, "without {missing}");
+    }
+}
+
 #[test]
 fn an_earlier_state_that_is_put_back_after_a_kill_is_recognised() {
     put_back_after_a_kill(false, &[]);

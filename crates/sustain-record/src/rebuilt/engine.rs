@@ -14,8 +14,10 @@ use sustain_disk::engine::{Completion, Engine, Operation, Request, Until, Vector
 use sustain_disk::error::{Error, IoFault};
 
 use super::RebuiltMember;
-use super::piece::{ComputedPiece, PIECE_BYTES, PiecePlan};
+use super::groups::BrokenGroup;
+use super::piece::{ComputedPiece, FailedParts, PIECE_BYTES, PiecePlan};
 use super::stand_in;
+use super::vectors::{copy_into, zero_in};
 
 /// The memory for pieces that are computed at the same time, or more where that is too little for
 /// a few.
@@ -86,8 +88,7 @@ struct PieceInFlight {
     plan: PiecePlan,
     buffers: Vec<Option<Buffer>>,
     reads_left: usize,
-    /// Parts that could not be read: whether it is parity, and its number.
-    failed: Vec<(bool, usize)>,
+    failed: FailedParts,
     fault: Option<IoFault>,
 }
 
@@ -224,25 +225,20 @@ impl RebuildingEngine {
             let Some((job, piece)) = self.waiting.pop_front() else {
                 return;
             };
-            self.begin_piece(job, piece, Vec::new(), IO_ERROR);
+            self.begin_piece(job, piece, FailedParts::default(), IO_ERROR);
         }
     }
 
-    /// Reads what a piece needs when these parts could not be read, or gives it up.
-    fn begin_piece(
-        &mut self,
-        job: u64,
-        piece: ComputedPiece,
-        failed: Vec<(bool, usize)>,
-        fault: IoFault,
-    ) {
+    /// Reads what a piece needs without these parts, or gives it up.
+    fn begin_piece(&mut self, job: u64, piece: ComputedPiece, failed: FailedParts, fault: IoFault) {
         let target = self.jobs.get(&job).map(|job| job.request.target);
         let Some(Route::Rebuilt { member, sources }) =
             target.and_then(|target| self.routes.get(target))
         else {
             return;
         };
-        let Some(plan) = PiecePlan::of(&piece, &member.groups[piece.append.group], &failed) else {
+        let group = &member.groups[piece.append.group];
+        let Some(plan) = PiecePlan::of(&piece, group, &failed) else {
             return self.end_piece(job, &piece, Err(fault));
         };
         let places: Vec<(usize, u64)> = plan
@@ -299,7 +295,8 @@ impl RebuildingEngine {
         let wanted = piece.plan.reads[read];
         let is_short = completion.bytes < wanted.length as u64;
         if let Some(fault) = completion.error.or(is_short.then_some(IO_ERROR)) {
-            piece.failed.push((wanted.is_parity, wanted.part.number));
+            let part = (wanted.is_parity, wanted.part.number);
+            piece.failed.unreadable.push(part);
             piece.fault = Some(fault);
         }
         if let Vectors::One(vector) = completion.request.vectors {
@@ -324,9 +321,15 @@ impl RebuildingEngine {
             Some(Err(_)) | None => None,
         };
         let bytes = found.map(|buffer| &buffer.bytes()[..piece.piece.length]);
-        let bytes = bytes.map(|bytes| match piece.piece.may_be(bytes) {
-            true => bytes,
-            false => &NOTHING[..piece.piece.length],
+        let is_other = bytes.is_some_and(|bytes| !piece.piece.may_be(bytes));
+        let group = self.group_of(piece.job, &piece.piece);
+        if is_other && group.is_some_and(|group| piece.failed.suspect_next(&piece.piece, group)) {
+            give_all(&mut self.pool, piece.buffers);
+            return self.begin_piece(piece.job, piece.piece, piece.failed, IO_ERROR);
+        }
+        let bytes = bytes.map(|bytes| match is_other {
+            true => &NOTHING[..piece.piece.length],
+            false => bytes,
         });
         if let (Some(bytes), Some(job)) = (bytes, self.jobs.get_mut(&piece.job)) {
             match (piece.piece.stands_at, &self.routes[job.request.target]) {
@@ -338,13 +341,19 @@ impl RebuildingEngine {
             }
         }
         let is_done = bytes.is_some();
-        for buffer in piece.buffers.into_iter().flatten() {
-            self.pool.give(buffer);
-        }
+        give_all(&mut self.pool, piece.buffers);
         match (is_done, piece.fault) {
             (true, _) => self.end_piece(piece.job, &piece.piece, Ok(())),
             (false, Some(fault)) => self.begin_piece(piece.job, piece.piece, piece.failed, fault),
             (false, None) => self.end_piece(piece.job, &piece.piece, Err(IO_ERROR)),
+        }
+    }
+
+    fn group_of(&self, job: u64, piece: &ComputedPiece) -> Option<&BrokenGroup> {
+        let target = self.jobs.get(&job)?.request.target;
+        match self.routes.get(target)? {
+            Route::Rebuilt { member, .. } => member.groups.get(piece.append.group),
+            Route::There(_) => None,
         }
     }
 
@@ -459,30 +468,9 @@ pub(super) fn pieces_max(reads_max: usize) -> usize {
     (MEMORY_BYTES / PIECE_BYTES / reads_max.max(1)).max(PIECES_MIN)
 }
 
-/// Fills a stretch of what a read fills with zeros.
-fn zero_in(vectors: &mut Vectors, start: usize, length: usize) {
-    let (mut start, mut left) = (start, length);
-    for vector in vectors.as_mut_slice() {
-        let here = vector.len().saturating_sub(start).min(left);
-        if here > 0 {
-            vector.bytes_mut()[start..start + here].fill(0);
-        }
-        start = start.saturating_sub(vector.len());
-        left -= here;
-    }
-}
-
-/// Copies bytes into what a read fills, from this byte on.
-fn copy_into(vectors: &mut Vectors, start: usize, bytes: &[u8]) {
-    let (mut start, mut rest) = (start, bytes);
-    for vector in vectors.as_mut_slice() {
-        let length = vector.len();
-        if start >= length {
-            start -= length;
-            continue;
-        }
-        let (here, behind) = rest.split_at(rest.len().min(length - start));
-        vector.bytes_mut()[start..start + here.len()].copy_from_slice(here);
-        (start, rest) = (0, behind);
-    }
+fn give_all(pool: &mut BufferPool, buffers: Vec<Option<Buffer>>) {
+    buffers
+        .into_iter()
+        .flatten()
+        .for_each(|buffer| pool.give(buffer));
 }

@@ -23,6 +23,7 @@ mod pins;
 mod stand_in;
 #[cfg(test)]
 mod tests;
+mod vectors;
 
 use std::collections::HashSet;
 use std::ops::Range;

@@ -39,6 +39,15 @@ pub(super) struct PiecePlan {
     pub(super) reads: Vec<PieceRead>,
 }
 
+/// The parts of a group without which a piece is computed: whether each is parity, and its number.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct FailedParts {
+    /// Those that could not be read.
+    pub(super) unreadable: Vec<(bool, usize)>,
+    /// One that may be damaged: with all the others, something else came out than the group names.
+    suspect: Option<(bool, usize)>,
+}
+
 /// A read of a part of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PieceRead {
@@ -126,16 +135,46 @@ impl ComputedPiece {
     }
 }
 
+impl FailedParts {
+    /// Suspects the next part of a group that it can do without; false if there is none.
+    pub(super) fn suspect_next(&mut self, piece: &ComputedPiece, group: &BrokenGroup) -> bool {
+        let data = group.data.iter().map(|part| (false, part.number));
+        let parities = group.parities.iter().map(|part| (true, part.number));
+        let suspects: Vec<(bool, usize)> = data.chain(parities).collect();
+        let is_last = |one: &(bool, usize)| self.suspect == Some(*one);
+        let tried = suspects.iter().position(is_last);
+        let from = tried.map_or(0, |tried| tried + 1);
+        let unreadable = &self.unreadable;
+        let of = |suspect| {
+            let failed = FailedParts {
+                unreadable: unreadable.clone(),
+                suspect,
+            };
+            PiecePlan::of(piece, group, &failed)
+        };
+        // Without a part that was not read, the same comes out again.
+        let all = of(None);
+        let can_do_without = |suspect: &&(bool, usize)| {
+            let without = of(Some(**suspect));
+            without.is_some() && without != all
+        };
+        self.suspect = suspects[from..].iter().find(can_do_without).copied();
+        self.suspect.is_some()
+    }
+}
+
 impl PiecePlan {
-    /// What to read for a piece when these parts could not be read; none if what is left is not
+    /// What to read for a piece without these parts; none if what is left is not
     /// enough.
     pub(super) fn of(
         piece: &ComputedPiece,
         group: &BrokenGroup,
-        failed: &[(bool, usize)],
+        failed: &FailedParts,
     ) -> Option<PiecePlan> {
-        let has_failed =
-            |is_parity: bool, part: &GroupPart| failed.contains(&(is_parity, part.number));
+        let has_failed = |is_parity: bool, part: &GroupPart| {
+            let part = (is_parity, part.number);
+            failed.unreadable.contains(&part) || failed.suspect == Some(part)
+        };
         let lost_now = group.data.iter().filter(|part| has_failed(false, part));
         let mut lost = group.lost.clone();
         lost.extend(lost_now.map(|part| part.number));

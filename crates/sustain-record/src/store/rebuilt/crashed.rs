@@ -13,10 +13,10 @@ use crate::store::groups::StoreGroups;
 use crate::store::{Mode, Store, is_full};
 
 impl Store {
-    /// Whether a member lacks something of the newest recording, which a crash has ended, that is to
-    /// be computed. Members that have failed before, or were put back to what they were before it,
-    /// tell so by their superblocks; this looks only through what came behind the end of any of
-    /// them.
+    /// Whether a member lacks something of the newest recording, which a crash has ended, that is
+    /// to be computed. Members that have failed before, or were put back to what they were before
+    /// it, tell so by their superblocks; this looks only through what came behind the end of any
+    /// of them.
     pub(super) fn lacks_behind_crash(
         &self,
         recordings: &[Recording],

@@ -23,21 +23,9 @@ impl Store {
         &mut self,
         recordings: &[Recording],
     ) -> Result<bool, RecordError> {
-        let Some(groups) = self.members.iter().find_map(|member| member.groups.clone()) else {
+        let Some((found, crashed)) = self.look_for_lacking(recordings)? else {
             return Ok(false);
         };
-        // Whoever gave a member up that does not answer keeps the store locked behind the end of
-        // its recording, for as long as the kernel keeps its requests.
-        let is_running = self.was_written && recordings.iter().any(|one| one.open_end);
-        if self.has_looked_for_lacking || is_running {
-            return Ok(false);
-        }
-        self.has_looked_for_lacking = true;
-        if !self.may_lack(recordings) && !self.lacks_behind_crash(recordings, &groups)? {
-            return Ok(false);
-        }
-        let found = groups.find(WHY)?;
-        let crashed = self.crashed(recordings, &groups, &found)?;
         let mut lacking = found.members_that_lack(&crashed);
         lacking.extend(found.members_with_gone_slots(&crashed));
         if lacking.is_empty() {
@@ -98,6 +86,29 @@ impl Store {
             self.tails = self.ask(Opening::tail)?;
         }
         Ok(has_changed)
+    }
+
+    /// Looks for the groups and for what crashes took, once, if members may lack anything.
+    fn look_for_lacking(
+        &mut self,
+        recordings: &[Recording],
+    ) -> Result<Option<(Arc<FoundGroups>, Crashed)>, RecordError> {
+        let Some(groups) = self.members.iter().find_map(|member| member.groups.clone()) else {
+            return Ok(None);
+        };
+        // Whoever gave a member up that does not answer keeps the store locked behind the end of
+        // its recording, for as long as the kernel keeps its requests.
+        let is_running = self.was_written && recordings.iter().any(|one| one.open_end);
+        if self.has_looked_for_lacking || is_running {
+            return Ok(None);
+        }
+        self.has_looked_for_lacking = true;
+        if !self.may_lack(recordings) && !self.lacks_behind_crash(recordings, &groups)? {
+            return Ok(None);
+        }
+        let found = groups.find(WHY)?;
+        let crashed = self.crashed(recordings, &groups, &found)?;
+        Ok(Some((found, crashed)))
     }
 
     /// Finds the members that lack what an earlier recording gave them, before another one begins.

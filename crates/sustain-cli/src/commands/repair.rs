@@ -23,6 +23,9 @@ use crate::usage_error::UsageError;
 /// How often it is looked whether a recording has ended.
 const LOOK_NS: u64 = 100_000_000;
 
+/// So often the store may be changed by other commands before a repair gives up.
+const CHANGES_MAX: usize = 16;
+
 pub(crate) fn run(flags: &RepairFlags) -> anyhow::Result<Exit> {
     let Some(onto) = &flags.onto else {
         return spread(flags);
@@ -116,6 +119,7 @@ struct Rebuilding<'a> {
 impl Rebuilding<'_> {
     /// Rebuilds the member. Beside a recording, what can be first, and the rest when it has ended.
     fn run(&mut self, mut store: Store) -> anyhow::Result<(Store, Repaired)> {
+        let mut changes = 0;
         loop {
             // Members that are there and lack something are found with the recordings.
             store.recordings()?;
@@ -137,12 +141,34 @@ impl Rebuilding<'_> {
             match self.rebuild(&mut store, beside)? {
                 Repair::Complete(repaired) => return Ok((store, repaired)),
                 Repair::SoFar => {
-                    self.note("all that can be is rebuilt: waiting for the recording to end");
-                    self.wait(|_| store.is_recorded_to() == Some(true))?;
+                    match beside {
+                        Some(_) => self
+                            .note("all that can be is rebuilt: waiting for the recording to end"),
+                        None => changes += 1,
+                    }
+                    if changes > CHANGES_MAX {
+                        return Err(self.changed_too_often());
+                    }
+                    if changes > 0 {
+                        self.note(
+                            "another command has used the store meanwhile: what is different by \
+                             now is rebuilt, too",
+                        );
+                    }
+                    self.wait(|_| store.is_being_written())?;
                     store = self.reopened()?;
                 }
             }
         }
+    }
+
+    fn changed_too_often(&self) -> anyhow::Error {
+        let onto = self.onto;
+        let words = format!(
+            "other commands have used the store over and over meanwhile, so {onto} is not complete \
+             yet: the same command completes it when nothing else does"
+        );
+        RecordError::Interrupted(words).into()
     }
 
     /// What is wrong with the new member is told before anything is waited for.

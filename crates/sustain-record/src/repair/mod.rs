@@ -73,8 +73,9 @@ pub struct Repaired {
 pub enum Repair {
     /// The member is one of the store again.
     Complete(Repaired),
-    /// Beside a recording all is on the member that could be. It is not complete before the same
-    /// call is made once more when the recording has ended.
+    /// Beside a recording all is on the member that could be, or the store was changed meanwhile.
+    /// The member is not complete before the same call is made once more, over the store opened
+    /// again, when nobody writes to it.
     SoFar,
 }
 
@@ -227,11 +228,7 @@ impl Store {
             return Ok(Repair::SoFar);
         }
         if self.was_recorded_to_since()? {
-            return Err(RecordError::Interrupted(format!(
-                "the store was recorded to meanwhile, so {} is not complete yet: the same command \
-                 completes it when the recording has ended",
-                replacement.name
-            )));
+            return Ok(Repair::SoFar);
         }
         let superblock = &mut replacement.superblock;
         superblock.slots_begun = behind.max(superblock.slots_begun);

@@ -138,9 +138,14 @@ impl Store {
     /// Whether a recorder is at the newest recording, of a store that was opened for reading.
     /// `None` if one began or ended meanwhile, so that what was read may be older.
     pub fn is_recorded_to(&self) -> Option<bool> {
-        let mut members = self.members.iter();
-        let is_written = members.any(|member| is_written(&member.target));
+        let is_written = self.is_being_written();
         (is_written == self.was_written).then_some(is_written)
+    }
+
+    /// Whether somebody records to the store by now, or changes it in another way.
+    pub fn is_being_written(&self) -> bool {
+        let mut members = self.members.iter();
+        members.any(|member| is_written(&member.target))
     }
 
     /// Returns all recordings of which anything was left when the store was opened, newest first.

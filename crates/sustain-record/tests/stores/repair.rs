@@ -1,10 +1,13 @@
 //! Rebuilding lost members onto new ones: afterwards the store is whole, and survives as many
 //! losses again.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use sustain_host::Roots;
 use sustain_record::error::RecordError;
+use sustain_record::format::{BLOCK_BYTES, Superblock};
 use sustain_record::repair::{RecordingBeside, Repair, RepairEvent, Repaired};
 use sustain_record::store::{Mode, Onto, Store};
 use sustain_targets::Stop;
@@ -185,6 +188,44 @@ fn what_an_unfinished_member_has_is_not_lost_when_another_one_is_rebuilt_first()
         let again = store.repair_onto(&onto(&second), None, (&roots, &stop), &mut |_| ());
         again.unwrap();
         check_whole(&image, &opened(&folder, &[]).unwrap());
+    }
+}
+
+/// Another command renews the superblocks while a member is rebuilt: that is not complete, and the
+/// next call completes it.
+#[test]
+fn a_store_that_is_changed_meanwhile_is_looked_at_again() {
+    let image = recorded(4, 1, 3, 120);
+    let folder = written(&image);
+    let name = path_of(&folder, 1);
+    std::fs::remove_file(&name).unwrap();
+    let mut store = store_in(&folder);
+    let (roots, stop) = (Roots::default(), Stop::default());
+    let mut has_changed = false;
+    let mut change = |event| {
+        if has_changed || !matches!(event, RepairEvent::Written { .. }) {
+            return;
+        }
+        has_changed = true;
+        for member in [0, 2, 3] {
+            let mut both = File::options();
+            both.read(true).write(true);
+            let file = both.open(path_of(&folder, member)).unwrap();
+            let mut block = [0; BLOCK_BYTES];
+            file.read_exact_at(&mut block, 0).unwrap();
+            let mut superblock = Superblock::decode(&block).unwrap();
+            superblock.generation += 1;
+            file.write_all_at(&superblock.encode(0), 0).unwrap();
+        }
+    };
+    let repair = store.repair_onto(&onto(&name), None, (&roots, &stop), &mut change);
+    assert_eq!(repair.unwrap(), Repair::SoFar);
+    let rest = opened(&folder, &[]).unwrap();
+    let notes = rest.store.notes.join("\n");
+    assert!(notes.contains("its repair was interrupted"), "{notes}");
+    repaired(&folder);
+    for left_out in choices(4, 1) {
+        check_whole(&image, &opened(&folder, &left_out).unwrap());
     }
 }
 

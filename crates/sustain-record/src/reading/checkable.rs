@@ -158,6 +158,16 @@ impl<'a> Checkable<'a> {
         })
     }
 
+    /// Whether what may be missing of a recording behind its unknown end was not protected: parity
+    /// replaces the members that are not there, so all else is known, as behind a crash that took
+    /// no member.
+    pub fn lacks_only_unprotected_end(&self, recording: &Recording) -> bool {
+        recording.open_end
+            && !recording.lacks_end_of_pin
+            && !self.missing().is_empty()
+            && self.replaces_what_is_missing(recording)
+    }
+
     /// Whether parity replaces the members that are not there. The end of a pin is told when all
     /// groups of its time are complete, so what it keeps lacks nothing then.
     fn replaces_what_is_missing(&self, recording: &Recording) -> bool {

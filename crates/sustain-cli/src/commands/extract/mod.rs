@@ -32,6 +32,7 @@ use self::destination::Destination;
 use self::index::{FrameIndex, IndexedParts};
 use self::kept_elsewhere::KeptElsewhere;
 pub(super) use self::list_frames::list_frames;
+use self::losses::Losses;
 use self::selection::Selection;
 use self::work::{ExtractedStream, FrameCounts, Work};
 use super::output;
@@ -104,11 +105,8 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
     for note in store.restored_notes() {
         say(&format!("note: {note}"));
     }
-    let unknown_end = looked_at.unknown_end(selection.recording);
-    if let Some(why) = unknown_end.filter(|_| given.complete && selection.reaches_end()) {
-        let why = format!("recording {}: {why}", selection.recording.number);
-        let end_bytes = selection.stream.offered_bytes;
-        given.losses.take_unknown_end(end_bytes, why);
+    if given.complete && selection.reaches_end() {
+        tell_unknown_end(&looked_at, &selection, &mut given.losses);
     }
     let document = document(store, &selection, &given);
     let json = || sustain::document::reader::write(&document);
@@ -119,6 +117,20 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
     say_outcome(&destination, &selection, &given, flags.holes);
     saved?;
     Ok(exit(&given, &stop, flags.holes))
+}
+
+/// Tells why it is not known how far the recording goes, if it is not. That is a loss unless parity
+/// replaces the members on which the rest may be.
+fn tell_unknown_end(looked_at: &Checkable<'_>, selection: &Selection<'_>, losses: &mut Losses) {
+    let recording = selection.recording;
+    let Some(why) = looked_at.unknown_end(recording) else {
+        return;
+    };
+    let why = format!("recording {}: {why}", recording.number);
+    match looked_at.lacks_only_unprotected_end(recording) {
+        true => say(&format!("note: {why}")),
+        false => losses.take_unknown_end(selection.stream.offered_bytes, why),
+    }
 }
 
 /// Writes what is selected, and the index of its frames if the flags ask for one.

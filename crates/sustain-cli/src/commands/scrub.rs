@@ -53,15 +53,21 @@ fn check_scrubbable(store: &Store) -> Result<(), UsageError> {
     let mut members = store.members.iter();
     let why = if !members.all(|member| member.superblock.has_parity()) {
         "the store has no parity, so what is damaged cannot be computed: `sustain verify` names it"
+            .to_owned()
     } else if !store.has_all_members() {
-        "members of the store are missing: name all of them, or put a lost one back with `sustain \
-         repair` first"
+        let missing = store.not_given().into_iter();
+        let missing = missing.map(|one| format!("member {} (UUID {})", one.index + 1, one.member));
+        format!(
+            "missing of the store: {}. Name all of its members, or put a lost one back with \
+             `sustain repair` first",
+            missing.collect::<Vec<_>>().join(", ")
+        )
     } else if store.is_recorded_to() != Some(false) {
-        "the store is being recorded to: scrub it when the recording has ended"
+        "the store is being recorded to: scrub it when the recording has ended".to_owned()
     } else {
         return Ok(());
     };
-    Err(UsageError(why.to_owned()))
+    Err(UsageError(why))
 }
 
 /// Checks everything in a store.

@@ -2,7 +2,7 @@
 
 use sustain_document::scrub::{ScrubDocument, ScrubbedMemberResult};
 
-use super::verify_text;
+use super::verify::checked_text;
 use crate::format::position;
 use crate::terminal::without_controls;
 use crate::terminal::wrapped::wrapped;
@@ -26,7 +26,7 @@ pub fn scrub_text(document: &ScrubDocument, width: usize) -> String {
     let members = document.members.iter().map(put_back);
     let lines = [found].into_iter().chain(members);
     let lines = lines.map(|line| wrapped(&line, width));
-    lines.collect::<String>() + &verify_text(&document.check, width)
+    lines.collect::<String>() + &checked_text(&document.check, "", width)
 }
 
 fn put_back(scrubbed: &ScrubbedMemberResult) -> String {

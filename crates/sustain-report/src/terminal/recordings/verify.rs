@@ -20,6 +20,11 @@ pub(super) const BAD_SHOWN: usize = 20;
 /// The result of checking a store.
 #[must_use]
 pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
+    checked_text(document, mending_words(document), width)
+}
+
+/// The same with other words on what to do about it.
+pub(super) fn checked_text(document: &VerifyDocument, mending: &str, width: usize) -> String {
     let mut text = wrapped(&store_line(&document.store, &document.members), width);
     text.push_str(&flaws_text(document, width));
     for recording in &document.recordings {
@@ -71,6 +76,7 @@ pub fn verify_text(document: &VerifyDocument, width: usize) -> String {
     let mut last = verdict(document);
     last.push_str(&crash_words(document));
     last.push_str(&rest_words(document));
+    last.push_str(mending);
     text.push_str(&wrapped(&last, width));
     text
 }
@@ -207,6 +213,20 @@ fn rest_words(document: &VerifyDocument) -> String {
         ". `sustain extract --recording {number} --holes fill` returns the rest of {whose}, with \
          zeros in the place of what is bad"
     )
+}
+
+/// How to put back what parity gives, if anything of a store with parity is bad.
+fn mending_words(document: &VerifyDocument) -> &'static str {
+    let mut recordings = document.recordings.iter();
+    let has_parity = recordings.any(|one| one.protection.is_some());
+    let is_bad = document.complete && !document.ok;
+    match document.members.iter().all(ListedMember::is_present) {
+        _ if !has_parity || !is_bad => "",
+        true => ". `sustain scrub` puts back what parity gives, where it lay",
+        false => {
+            ". `sustain repair` puts back what a missing member had, as far as parity gives it"
+        }
+    }
 }
 
 /// Whether it is uncertain what became of a part of a recording.

@@ -72,10 +72,14 @@ impl fmt::Display for RequestError {
             ..
         } = self;
         let reason = self.reason();
-        write!(
-            formatter,
-            "{operation} on {target} at byte {offset_bytes} failed: {reason}"
-        )
+        match operation {
+            // It is of the whole target.
+            Operation::Flush => write!(formatter, "{operation} on {target} failed: {reason}"),
+            _ => write!(
+                formatter,
+                "{operation} on {target} at byte {offset_bytes} failed: {reason}"
+            ),
+        }
     }
 }
 

@@ -32,6 +32,18 @@ pub(super) fn less_parity(asked: u16, of_store: u16) -> String {
     )
 }
 
+/// Notes that members of a store that is to get parity are on one disk.
+pub(super) fn parity_on_one_disk(members: &[&str], disk: Option<&str>) -> String {
+    let disk = disk.map_or("one file system".to_owned(), |disk| {
+        format!("one disk, {disk}")
+    });
+    format!(
+        "{} are on {disk}, which takes all of them with it when it fails: {PARITY} does not \
+         protect from that",
+        members.join(" and ")
+    )
+}
+
 /// Advice for a ring of which pins keep all.
 pub(super) fn kept_by_pins(pins: &[u32]) -> String {
     let numbers: Vec<String> = pins.iter().map(u32::to_string).collect();

@@ -7,7 +7,7 @@ use sustain_disk::engine::EngineChoice;
 use sustain_disk::target::{DataPath, PASSED_THROUGH};
 use sustain_document::setting::{BUFFER, ENGINE, PATH};
 use sustain_host::Roots;
-use sustain_targets::{Stop, check_memory, neighbour_cautions};
+use sustain_targets::{Stop, check_memory, neighbour_cautions, shared_disks};
 
 use super::{RecordEvent, RecordObserver, RecordPlan, note_words, places, share, sources};
 use crate::error::RecordError;
@@ -114,6 +114,14 @@ fn notes_before(
         .parities
         .filter(|asked| *asked < store.parities());
     notes.extend(asked.map(|asked| note_words::less_parity(asked, store.parities())));
+    // For what the store has by default, its creation has refused this.
+    if plan.options.parities > Some(store.parities()) {
+        let shared = shared_disks(places(store), roots).into_iter();
+        notes.extend(shared.map(|shared| {
+            let members = shared.targets.iter().map(|one| &*store.members[*one].name);
+            note_words::parity_on_one_disk(&members.collect::<Vec<_>>(), shared.disk.as_deref())
+        }));
+    }
     let appends_bytes = append_bytes(store, &plan.options);
     let append_size = &plan.options.append_size;
     notes.extend(note_words::append_size(append_size, appends_bytes));

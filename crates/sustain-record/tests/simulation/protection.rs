@@ -174,10 +174,16 @@ fn check_newly_protected(
             && rebuilt.contains(&append.member)
             && of_group.count() < gone.len()
     };
+    // Parity of others that a power cut took is made again only where one of them is rebuilt.
+    let is_lost_elsewhere = |append: &Append| {
+        append.kind == Kind::Parity
+            && append.durable_at.is_none()
+            && !rebuilt.contains(&append.member)
+    };
     let is_any_alone = {
         let history = bench.history.borrow();
         let mut appends = history.appends.iter();
-        appends.any(|append| is_alone(&history, append))
+        appends.any(|append| is_alone(&history, append) || is_lost_elsewhere(append))
     };
     if is_any_alone || !bench.plan.recordings.iter().all(is_as_wanted) {
         return None;

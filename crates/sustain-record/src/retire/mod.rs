@@ -13,6 +13,7 @@ mod places;
 mod retirement;
 mod tally;
 
+use sustain_document::setting::ONTO;
 use sustain_targets::Stop;
 
 use self::retirement::Retirement;
@@ -80,18 +81,12 @@ impl Store {
         }
         let mut staying = self.members.iter().filter(|one| one.index() != member);
         if let Some(lacking) = staying.find(|one| self.is_left_alone(one)) {
-            return Err(RecordError::Usage(format!(
-                "{} does not have all that it was given: repair it first",
-                lacking.name
-            )));
+            return Err(lacks_something(&lacking.name));
         }
         let lacks = |one: &&OpenMember| one.is_there() && one.rebuilt.is_some();
         let mut lacking = read.members.iter().filter(lacks);
         if let Some(lacking) = lacking.find(|one| one.index() != member) {
-            return Err(RecordError::Usage(format!(
-                "{} does not have all that it was given: repair it first",
-                lacking.name
-            )));
+            return Err(lacks_something(&lacking.name));
         }
         let mut tails = self.members.iter().zip(&self.tails);
         let has_lapped = tails
@@ -105,4 +100,13 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// What a member lacks can be computed from the others only as long as nothing is written behind
+/// its end.
+fn lacks_something(name: &str) -> RecordError {
+    RecordError::Usage(format!(
+        "{name} does not have all that it was given: repair it first, with the other members and {}",
+        ONTO.to(name)
+    ))
 }

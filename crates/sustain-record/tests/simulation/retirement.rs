@@ -162,8 +162,21 @@ fn retire(bench: &Bench, gone: &BTreeSet<usize>, member: usize, draw: &mut Draw)
         Err(RecordError::Usage(why)) if why.contains("free") => "no room for what a member has",
         Err(RecordError::Usage(why)) if why.contains("would stay") => "too few members would stay",
         Err(RecordError::Usage(why)) if why.contains("gone round") => "a ring has gone round",
+        // What a crash took can be computed, and would be written over.
+        Err(RecordError::Usage(why))
+            if why.contains("does not have all") && has_open_end(bench) =>
+        {
+            "a member lacks what a crash took"
+        }
         Err(error) => panic!("member {member} cannot be retired: {error}"),
     }
+}
+
+/// Whether a crash ended the newest recording, and `recover` was not run since.
+fn has_open_end(bench: &Bench) -> bool {
+    let (_, found) = opened(bench, &BTreeSet::new());
+    let newest = found.iter().max_by_key(|recording| recording.number);
+    newest.is_some_and(|newest| newest.open_end)
 }
 
 /// Retires a member, and stops after so many slots.

@@ -264,6 +264,26 @@ fn parity_for_one_recording_of_members_on_one_disk_is_noted() {
     );
 }
 
+/// Behind a crash, what was not protected may be missing with a member. Where others tell that they
+/// had all the same, that is no loss; one of a mirror alone may itself be old.
+#[test]
+fn an_unknown_end_without_a_member_is_a_loss_where_nobody_else_tells_of_it() {
+    for (members, code) in [(&MEMBERS[..2], 1), (&MEMBERS[..3], 0)] {
+        let place = Place::new();
+        create_on(&place, members, &vec![40; members.len()], "1");
+        let options = ["--status", "status", "--durable", "100ms"];
+        let (mut recorder, mut source) = begun(&place, &[&options[..], members].concat());
+        source.write_all(&content(6_000_000)).unwrap();
+        wait_until_protected(&place, 6_000_000, &mut recorder);
+        recorder.kill().unwrap();
+        recorder.wait().unwrap();
+        let extract = [&["extract", "-o", "out"], &members[1..]].concat();
+        let told = unwrapped(&place.run(&extract).expect(code).stderr);
+        assert!(told.contains("no end mark of it"), "{told}");
+        assert!(fs::read(place.path("out")).unwrap() == content(6_000_000));
+    }
+}
+
 /// Of two parities, one replaces the missing member, and the other one what was written over on
 /// another member, be it the beginnings of appends or what is behind them.
 #[test]

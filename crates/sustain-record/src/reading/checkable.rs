@@ -160,21 +160,32 @@ impl<'a> Checkable<'a> {
 
     /// Whether what may be missing of a recording behind its unknown end was not protected: parity
     /// replaces the members that are not there, so all else is known, as behind a crash that took
-    /// no member.
+    /// no member. Members that were behind count as missing, and some others must be there to tell
+    /// that none was.
     pub fn lacks_only_unprotected_end(&self, recording: &Recording) -> bool {
+        let missing = self.missing().into_iter().map(|(index, _)| index as u16);
+        let superblocks = self.members.iter().map(|member| &member.superblock);
+        let behind = superblocks.flat_map(|one| one.behind.iter().copied());
+        let lacking: BTreeSet<u16> = missing.chain(behind).collect();
+        let there = self.members.iter().filter(|member| member.is_there());
+        let parities = usize::from(self.parities_of(recording));
         recording.open_end
             && !recording.lacks_end_of_pin
-            && !self.missing().is_empty()
-            && self.replaces_what_is_missing(recording)
+            && (1..=parities).contains(&lacking.len())
+            && there.count() > parities
     }
 
     /// Whether parity replaces the members that are not there. The end of a pin is told when all
     /// groups of its time are complete, so what it keeps lacks nothing then.
     fn replaces_what_is_missing(&self, recording: &Recording) -> bool {
+        self.missing().len() <= usize::from(self.parities_of(recording))
+    }
+
+    /// The appends of parity that each group of a recording was to have.
+    fn parities_of(&self, recording: &Recording) -> u16 {
         let is_it = |one: &&Recording| one.number == recording.number;
         let mut told = self.recordings.iter().filter(is_it).chain([recording]);
-        let parities = told.find_map(|one| one.parities).unwrap_or(0);
-        self.missing().len() <= usize::from(parities)
+        told.find_map(|one| one.parities).unwrap_or(0)
     }
 
     /// The slots in which a recording ended in order, as the superblocks of their members tell, of

@@ -82,11 +82,12 @@ impl WantedAppend<'_> {
         Ok(self.computed_from(&lost, &numbers, sums, &data))
     }
 
-    /// Computes its descriptor alone, from the first blocks of the others; none if too many of
-    /// these cannot be read, or what comes out is not the descriptor that the group names. `read`
-    /// is as that of [`WantedAppend::compute`].
+    /// Computes its descriptor alone, from the first blocks of the others but for these positions;
+    /// none if too many of these cannot be read, or what comes out is not the descriptor that the
+    /// group names. `read` is as that of [`WantedAppend::compute`].
     pub(crate) fn compute_descriptor<B: Deref<Target = [u8]>, E>(
         &self,
+        lacking: &[usize],
         mut read: impl FnMut(usize, Range<u64>) -> Result<Option<B>, E>,
     ) -> Result<Option<Descriptor>, E> {
         let mut first_block = |part: &GroupPart| {
@@ -97,7 +98,8 @@ impl WantedAppend<'_> {
         let mut data = Vec::new();
         let others = self.group.data.iter().enumerate();
         for (position, part) in others.filter(|(position, _)| *position != self.position) {
-            match part.as_ref().map(&mut first_block).transpose()?.flatten() {
+            let part = part.as_ref().filter(|_| !lacking.contains(&position));
+            match part.map(&mut first_block).transpose()?.flatten() {
                 Some(block) => data.push((position, block)),
                 None => lost.push(position),
             }

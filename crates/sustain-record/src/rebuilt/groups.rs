@@ -392,6 +392,13 @@ impl FoundGroups {
         lacking.filter(is_taken).collect()
     }
 
+    /// The positions in a group of what members that are there lack.
+    pub(crate) fn lacking_in(&self, id: u64) -> Vec<usize> {
+        let lacking = [&self.lacking, &self.gone].into_iter();
+        let lacking = lacking.filter_map(|lacking| lacking.get(&id));
+        lacking.flatten().copied().collect()
+    }
+
     /// The members of these positions in groups, but for what a crash took.
     fn members_of(
         &self,

@@ -85,6 +85,8 @@ struct OwnPart {
     /// Stretches in which nothing of its own counts, because they were to be written over: apart
     /// from each other, and in order.
     superseded: Vec<Range<u64>>,
+    /// The first slot in which something is computed.
+    first_slot: Option<u64>,
 }
 
 /// An append of data that can be computed.
@@ -163,7 +165,11 @@ impl RebuiltMember {
         superseded.sort_by_key(|range| range.start);
         superseded.dedup();
         RebuiltMember {
-            own: Some(OwnPart { source, superseded }),
+            own: Some(OwnPart {
+                source,
+                superseded,
+                first_slot: first,
+            }),
             stand_ins,
             ..self
         }
@@ -172,6 +178,12 @@ impl RebuiltMember {
     /// Whether the member is there, and lacks only a part of what it was given.
     pub fn is_there(&self) -> bool {
         self.own.is_some()
+    }
+
+    /// Whether what is read of a slot may be computed.
+    pub(crate) fn may_compute_in(&self, slot_serial: u64) -> bool {
+        let own = self.own.as_ref();
+        own.is_none_or(|own| Some(slot_serial) >= own.first_slot)
     }
 
     /// Whether groups have an append of it from one place up to before another.

@@ -106,7 +106,8 @@ impl Store {
 /// its end.
 fn lacks_something(name: &str) -> RecordError {
     RecordError::Usage(format!(
-        "{name} does not have all that it was given: repair it first, with the other members and {}",
+        "{name} does not have all that it was given: repair it first, with the other members and \
+         {}",
         ONTO.to(name)
     ))
 }

@@ -48,7 +48,9 @@ impl OpenMember {
     /// Whether what it has in a slot was computed from other members, now or when it was repaired.
     /// Then it may lack marks and parity there.
     pub(crate) fn is_computed_at(&self, slot_serial: u64) -> bool {
-        self.rebuilt.is_some() || slot_serial < self.superblock.repaired_slots
+        let rebuilt = self.rebuilt.as_ref();
+        rebuilt.is_some_and(|rebuilt| rebuilt.may_compute_in(slot_serial))
+            || slot_serial < self.superblock.repaired_slots
     }
 
     /// The member, as an engine drives it.

@@ -4,6 +4,7 @@
 use crate::error::RecordError;
 use crate::format::{AppendPlace, BLOCK_BYTES, Descriptor, Pin};
 use crate::member_io::{MemberIo, ReadOrder};
+use crate::opening::PATIENCE_SLOTS;
 use crate::walk::{AppendIdentity, Head};
 
 /// Slots of one member that are walked through at the same time.
@@ -88,8 +89,9 @@ fn order_of_head(member: &ScannedMember, (source, slot): (usize, u64)) -> ReadOr
     }
 }
 
-/// Lets the look begin on each member at the last slot that begins with this sequence or one before
-/// it: all that came behind it lies from there on.
+/// Lets the look begin on each member before the last slot that begins with this sequence or one
+/// before it: all that came behind it lies from there on, and so does what was not durable when the
+/// sequence was given, because opening finds nothing that lies farther apart.
 ///
 /// # Errors
 /// If the members cannot be driven.
@@ -101,19 +103,21 @@ pub(super) fn begin_behind(
     for (source, member) in members.iter_mut().enumerate() {
         let slot_count = member.identity.geometry.slot_count;
         let oldest = member.next_slot_serial.saturating_sub(slot_count);
-        let mut from_slot = member.next_slot_serial;
-        let mut is_found = false;
-        while from_slot > oldest && !is_found {
-            from_slot -= 1;
-            let slot = from_slot % slot_count;
-            let order = order_of_head(member, (source, slot));
+        // A slot whose first block tells nothing counts as behind, so that the look begins earlier.
+        let (mut before, mut behind) = (oldest, member.next_slot_serial);
+        while behind > before.saturating_add(1) {
+            let middle = before + (behind - before) / 2;
+            let order = order_of_head(member, (source, middle % slot_count));
             let block = io.read(source, order.offset_bytes, order.length_bytes);
             io.check_engine()?;
-            let head = slot_head(member, slot, block.ok());
-            is_found = head.serial == Some(from_slot) && head.sequence <= Some(sequence);
-            is_found &= head.sequence.is_some();
+            let head = slot_head(member, middle % slot_count, block.ok());
+            let told = head.sequence.filter(|_| head.serial == Some(middle));
+            match told.is_some_and(|told| told <= sequence) {
+                true => before = middle,
+                false => behind = middle,
+            }
         }
-        member.from_slot = from_slot;
+        member.from_slot = before.saturating_sub(PATIENCE_SLOTS + 1);
     }
     Ok(())
 }

@@ -2,8 +2,8 @@
 //! was durable.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use super::lacking_members::WHY;
 use crate::error::RecordError;
 use crate::format::{Descriptor, Superblock};
 use crate::member_io::ReadOrder;
@@ -12,34 +12,53 @@ use crate::rebuilt::{Crashed, FoundGroups, WantedAppend};
 use crate::store::groups::StoreGroups;
 use crate::store::{Mode, Store, is_full};
 
+const WHY: &str = "a member may lack what it was given, and that is computed from the others";
+
 impl Store {
-    /// Whether a member lacks something of the newest recording, which a crash has ended, that is
-    /// to be computed. Members that have failed before, or were put back to what they were before
-    /// it, tell so by their superblocks; this looks only through what came behind the end of any
-    /// of them.
-    pub(super) fn lacks_behind_crash(
+    /// The groups that tell what members may lack, and what crashes took, if they may lack any of
+    /// it.
+    pub(super) fn found_of_lacking(
         &self,
         recordings: &[Recording],
         groups: &StoreGroups,
-    ) -> Result<bool, RecordError> {
+    ) -> Result<Option<(Arc<FoundGroups>, Crashed)>, RecordError> {
+        let found = match self.may_lack(recordings) {
+            true => Some(groups.find(WHY)?),
+            false => self.found_behind_crash(recordings, groups)?,
+        };
+        let Some(found) = found else {
+            return Ok(None);
+        };
+        let crashed = self.crashed(recordings, groups, &found)?;
+        Ok(Some((found, crashed)))
+    }
+
+    /// The groups behind the end of any member, if a crash has ended the newest recording and bytes
+    /// of it are missing. Members that have failed before, or were put back to what they were
+    /// before it, tell so by their superblocks, so nothing else can be lacking.
+    fn found_behind_crash(
+        &self,
+        recordings: &[Recording],
+        groups: &StoreGroups,
+    ) -> Result<Option<Arc<FoundGroups>>, RecordError> {
         let newest = recordings.iter().max_by_key(|recording| recording.number);
         let newest = newest.filter(|newest| is_crashed(newest));
         let Some(newest) =
             newest.filter(|newest| newest.streams.iter().any(|stream| stream.absent_bytes > 0))
         else {
-            return Ok(false);
+            return Ok(None);
         };
         let members = self.members.iter().zip(&self.tails);
         // A full one got nothing behind its end, but in a ring.
         let may_lack = members
             .filter(|(member, tail)| member.is_there() && (newest.ring || !is_full(member, tail)));
         let Some(first) = may_lack.map(|(_, tail)| tail.max_sequence).min() else {
-            return Ok(false);
+            return Ok(None);
         };
-        let found = groups.find_behind(first, WHY)?;
-        let crashed = self.crashed(std::slice::from_ref(newest), groups, &found)?;
-        let has_gone = || !found.members_with_gone_slots(&crashed).is_empty();
-        Ok(!found.members_that_lack(&crashed).is_empty() || has_gone())
+        Ok(Some(match groups.known() {
+            Some(found) => found,
+            None => Arc::new(groups.find_behind(first, WHY)?),
+        }))
     }
 
     /// What crashes have taken from the members, and what they cannot have taken.
@@ -47,7 +66,7 @@ impl Store {
     /// For reading, a crash has taken nothing that can be computed: whoever is given a member gets
     /// at least what he gets without it. Of a ring it may have, because what is put in there hides
     /// the lap before; and of a recording that `recover` has ended, which has found it lost.
-    pub(super) fn crashed(
+    fn crashed(
         &self,
         recordings: &[Recording],
         groups: &StoreGroups,
@@ -106,7 +125,8 @@ fn durable_of(
             position,
             identities: &identities,
         };
-        let descriptor = wanted.compute_descriptor(|member, range| {
+        let lacking = found.lacking_in(id);
+        let descriptor = wanted.compute_descriptor(&lacking, |member, range| {
             let order = ReadOrder {
                 member,
                 offset_bytes: range.start,

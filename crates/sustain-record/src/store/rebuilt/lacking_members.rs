@@ -13,9 +13,6 @@ use crate::opening::{MemberTail, Opening, Recording, StreamExtent};
 use crate::rebuilt::{Crashed, FoundGroups, RebuiltMember, computed};
 use crate::store::{OpenMember, Store, is_full};
 
-pub(super) const WHY: &str =
-    "a member may lack what it was given, and that is computed from the others";
-
 impl Store {
     /// Adds what members lack, if these recordings show that some may. Returns whether anything was
     /// added.
@@ -103,12 +100,7 @@ impl Store {
             return Ok(None);
         }
         self.has_looked_for_lacking = true;
-        if !self.may_lack(recordings) && !self.lacks_behind_crash(recordings, &groups)? {
-            return Ok(None);
-        }
-        let found = groups.find(WHY)?;
-        let crashed = self.crashed(recordings, &groups, &found)?;
-        Ok(Some((found, crashed)))
+        self.found_of_lacking(recordings, &groups)
     }
 
     /// Finds the members that lack what an earlier recording gave them, before another one begins.
@@ -124,11 +116,9 @@ impl Store {
             Err(error) => return Err(error),
         };
         let groups = self.groups_of(&table);
-        if !self.may_lack(&recordings) && !self.lacks_behind_crash(&recordings, &groups)? {
+        let Some((found, crashed)) = self.found_of_lacking(&recordings, &groups)? else {
             return Ok(());
-        }
-        let found = groups.find(WHY)?;
-        let crashed = self.crashed(&recordings, &groups, &found)?;
+        };
         self.left_alone = found.members_that_lack(&crashed);
         self.left_alone
             .extend(self.old_without_parity(&recordings, &found, &crashed));
@@ -178,7 +168,7 @@ impl Store {
     /// Whether some member that is there may lack a part of one of these recordings: it has no end
     /// mark of one that has ended, has lost the beginning of one, is older than the others, or was
     /// behind; or bytes of one are on no member.
-    fn may_lack(&self, recordings: &[Recording]) -> bool {
+    pub(super) fn may_lack(&self, recordings: &[Recording]) -> bool {
         let there = || {
             self.members
                 .iter()

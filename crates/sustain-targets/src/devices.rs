@@ -132,6 +132,16 @@ pub struct SharedDisk {
     pub disk: Option<String>,
 }
 
+impl SharedDisk {
+    /// What they share, in words.
+    pub fn words(&self) -> String {
+        match &self.disk {
+            Some(disk) => format!("one disk, {disk}"),
+            None => "one file system".to_owned(),
+        }
+    }
+}
+
 /// Groups of `targets` that certainly share one disk: because it lies under all of them, whatever
 /// is in between, or because they are on one file system. Each target comes with its path in the
 /// file system, if it has one. Targets that are not named together may share a disk nevertheless.

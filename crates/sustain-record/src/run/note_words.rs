@@ -33,10 +33,7 @@ pub(super) fn less_parity(asked: u16, of_store: u16) -> String {
 }
 
 /// Notes that members of a store that is to get parity are on one disk.
-pub(super) fn parity_on_one_disk(members: &[&str], disk: Option<&str>) -> String {
-    let disk = disk.map_or("one file system".to_owned(), |disk| {
-        format!("one disk, {disk}")
-    });
+pub(super) fn parity_on_one_disk(members: &[&str], disk: &str) -> String {
     format!(
         "{} are on {disk}, which takes all of them with it when it fails: {PARITY} does not \
          protect from that",

@@ -119,7 +119,7 @@ fn notes_before(
         let shared = shared_disks(places(store), roots).into_iter();
         notes.extend(shared.map(|shared| {
             let members = shared.targets.iter().map(|one| &*store.members[*one].name);
-            note_words::parity_on_one_disk(&members.collect::<Vec<_>>(), shared.disk.as_deref())
+            note_words::parity_on_one_disk(&members.collect::<Vec<_>>(), &shared.words())
         }));
     }
     let appends_bytes = append_bytes(store, &plan.options);

@@ -35,9 +35,7 @@ pub(super) fn check_disks(sites: &[Site<'_>], shared: Vec<SharedDisk>) -> Result
     };
     let members = shared.targets.iter().map(|index| sites[*index].name);
     let members: Vec<&str> = members.collect();
-    let disk = shared.disk.map_or("one file system".to_owned(), |disk| {
-        format!("one disk, {disk}")
-    });
+    let disk = shared.words();
     Err(RecordError::Usage(format!(
         "{} are on {disk}, which takes all of them with it when it fails, so {PARITY} would \
          protect nothing: use members on disks of their own, or {SAME_DISK} if this is a trial",

@@ -174,16 +174,21 @@ fn check_newly_protected(
             && rebuilt.contains(&append.member)
             && of_group.count() < gone.len()
     };
-    // Parity of others that a power cut took is made again only where one of them is rebuilt.
-    let is_lost_elsewhere = |append: &Append| {
-        append.kind == Kind::Parity
-            && append.durable_at.is_none()
+    // What a power cut took of a group on others is made again only where one of them is rebuilt.
+    let is_lost_elsewhere = |history: &History, append: &Append| {
+        let mut others = history.appends.iter().filter(|one| {
+            one.kind == Kind::Data
+                && one.durable_at.is_some()
+                && (one.recording, one.group) == (append.recording, append.group)
+        });
+        append.durable_at.is_none()
             && !rebuilt.contains(&append.member)
+            && (append.kind == Kind::Parity || others.next().is_some())
     };
     let is_any_alone = {
         let history = bench.history.borrow();
         let mut appends = history.appends.iter();
-        appends.any(|append| is_alone(&history, append) || is_lost_elsewhere(append))
+        appends.any(|append| is_alone(&history, append) || is_lost_elsewhere(&history, append))
     };
     if is_any_alone || !bench.plan.recordings.iter().all(is_as_wanted) {
         return None;

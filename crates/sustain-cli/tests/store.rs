@@ -12,6 +12,8 @@
 mod create;
 #[path = "store/dead.rs"]
 mod dead;
+#[path = "store/degraded.rs"]
+mod degraded;
 #[allow(dead_code, reason = "it is made for the tests of the guard")]
 #[path = "guard/devices.rs"]
 mod devices;

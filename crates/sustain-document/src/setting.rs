@@ -49,6 +49,7 @@ settings! {
     BYTES: "--bytes", "bound in bytes";
     CHUNK: "--chunk", "chunk";
     CONTROL: "--control", "control socket";
+    DEGRADED: "--degraded", "permission to record without some members";
     DEPTH: "--depth", "depth";
     DESTROY: "--destroy", "permission to destroy";
     DURABLE: "--durable", "interval of flushes";

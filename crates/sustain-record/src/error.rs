@@ -2,6 +2,7 @@
 
 use sustain_disk::error::{Error, RequestError};
 use sustain_disk::simulated::MachineFileError;
+use sustain_document::setting::{DESTROY, ONTO};
 use sustain_targets::OpenError;
 
 /// An error of a command on a store. The exit code of the command depends on its kind.
@@ -42,7 +43,11 @@ pub enum RecordError {
     /// Two members have different recordings with the same number.
     #[error(
         "{first} and {second} disagree on recording {recording}: parts of this store have recorded \
-         apart from each other. Read each part by itself"
+         apart from each other. Read each part by itself. To have one store again, extract what \
+         you need of one part; then, if there is parity, let `sustain repair` rebuild its members \
+         from the other part, with {} and {}",
+        ONTO.flag(),
+        DESTROY.flag()
     )]
     RecordedApart {
         /// The recording's number.

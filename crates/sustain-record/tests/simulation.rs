@@ -120,6 +120,12 @@ const FAILURES_BEFORE_CUTS: Family = Family {
     plan_of: Plan::of_failures_before_cuts,
     replay: "one_seed_of_failures_before_cuts",
 };
+const ABSENCES: Family = Family {
+    usual: 150,
+    all: 500,
+    plan_of: Plan::of_absences,
+    replay: "one_seed_of_absences",
+};
 const PINS_WITH_PARITY: Family = Family {
     usual: 150,
     all: 500,
@@ -256,6 +262,12 @@ fn seeds_hold_the_promise_where_power_fails_after_members() {
     hold(&FAILURES_BEFORE_CUTS, 0..FAILURES_BEFORE_CUTS.usual);
 }
 
+/// Recordings go on while members are missing, which are there again later.
+#[test]
+fn seeds_hold_the_promise_where_members_are_missing() {
+    hold(&ABSENCES, 0..ABSENCES.usual);
+}
+
 /// Later recordings have more members than those before.
 #[test]
 fn seeds_hold_the_promise_where_members_are_added() {
@@ -299,6 +311,7 @@ fn the_rest_of_the_seeds_holds_it_too() {
         ADDITIONS,
         RETIREMENTS,
         FAILURES_BEFORE_CUTS,
+        ABSENCES,
         PINS_WITH_PARITY,
         PINS_THAT_ARE_CUT,
     ];
@@ -407,6 +420,13 @@ fn one_seed_of_retirements() {
 #[ignore = "replays the seed that SUSTAIN_SEED names"]
 fn one_seed_of_failures_before_cuts() {
     replay(Plan::of_failures_before_cuts);
+}
+
+/// The same where members are missing.
+#[test]
+#[ignore = "replays the seed that SUSTAIN_SEED names"]
+fn one_seed_of_absences() {
+    replay(Plan::of_absences);
 }
 
 /// The same where recordings are split.

@@ -36,7 +36,9 @@ use crate::usage_error::UsageError;
 pub(crate) fn run(flags: &RecordFlags) -> anyhow::Result<Exit> {
     let plan = plan(flags)?;
     standard_streams::check(Given::Members(&flags.members))?;
-    check_are_there(&flags.members)?;
+    if !flags.degraded {
+        check_are_there(&flags.members)?;
+    }
     refuse_result_of_dry_run(flags)?;
     check_outputs(flags)?;
     let forecast = forecast(flags)?;
@@ -239,6 +241,7 @@ fn plan(flags: &RecordFlags) -> Result<RecordPlan, UsageError> {
             frame_rates,
             ..RecordOptions::default()
         },
+        degraded: flags.degraded,
         path: data_path(flags.path),
         size_bytes: flags.size,
         hold_back: hold_back(flags)?,

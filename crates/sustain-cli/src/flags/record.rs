@@ -23,6 +23,8 @@ Examples:
       Runs for ever and overwrites the oldest data. What the disk cannot take becomes a named gap.
   sustain record store/ --from /run/left.fifo --control /run/left.control
       sustain control /run/left.control mark 'door opened' keeps these words with their time.
+  sustain record /data1 /data2 /data3 --degraded
+      One of three members of a store with parity may be missing: the others take what comes.
   sustain record store/ --from test:500MB/s,frame=1MB..2MB --time 60s
       A trial with a synthetic source whose bytes can be checked.
 
@@ -211,6 +213,12 @@ pub(crate) struct RecordFlags {
     /// space].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
+    /// Record although members are missing, as many as parity replaces: the others take all, and
+    /// the missing ones can be used again later. Members that are named and are not there count as
+    /// missing.
+    #[arg(help_heading = group::SAFETY)]
+    #[arg(long)]
+    pub(crate) degraded: bool,
     /// Only say what would be done.
     #[arg(help_heading = group::SAFETY)]
     #[arg(long)]

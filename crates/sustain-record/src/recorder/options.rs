@@ -151,7 +151,8 @@ pub(crate) fn parity_setup(store: &Store, options: &RecordOptions) -> Option<Par
 
 /// Refuses parity that the members are too few for.
 pub(crate) fn check_parity(store: &Store, options: &RecordOptions) -> Result<(), RecordError> {
-    let (parities, members) = (parities(store, options), store.members.len());
+    let members = store.members.len() + store.missing.len();
+    let parities = parities(store, options);
     if usize::from(parities) > PARITIES_MAX {
         return Err(RecordError::Usage(
             PARITY.must_be(format_args!("from 0 to {PARITIES_MAX}")),

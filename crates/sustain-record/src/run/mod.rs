@@ -86,6 +86,8 @@ pub struct RecordPlan {
     pub bytes: Option<u64>,
     /// How the recorder works.
     pub options: RecordOptions,
+    /// Whether to go on although members are missing, as many as parity replaces.
+    pub degraded: bool,
     /// The I/O path to the members.
     pub path: DataPath,
     /// Size of a store that is created in a directory.
@@ -260,6 +262,7 @@ impl Default for RecordPlan {
                 durability: Durability::default(),
                 ..RecordOptions::default()
             },
+            degraded: false,
             path: DataPath::Direct,
             size_bytes: None,
             hold_back: None,

@@ -42,7 +42,10 @@ pub(super) fn open(
         rehearse(plan, None, roots, observer);
         return Ok(None);
     }
-    let mut store = Store::open(&plan.members, Mode::Record, roots)?;
+    let mut store = match plan.degraded {
+        true => Store::open_degraded(&plan.members, roots)?,
+        false => Store::open(&plan.members, Mode::Record, roots)?,
+    };
     store.take_path(plan.path, plan.options.engine, roots)?;
     check_parity(&store, &plan.options)?;
     check_append_size(&store, &plan.options)?;
@@ -181,6 +184,10 @@ fn members_without_store(plan: &RecordPlan) -> Result<Vec<String>, RecordError> 
         let path = PathBuf::from(name);
         path.is_dir() && path.join(FILE_NAME).symlink_metadata().is_err()
     };
+    if plan.degraded {
+        // A directory on which no file system is mounted may be one.
+        return Ok(Vec::new());
+    }
     let new: Vec<String> = plan.members.iter().filter(lacks_store).cloned().collect();
     if !new.is_empty() && new.len() < plan.members.len() {
         return Err(RecordError::Usage(format!(

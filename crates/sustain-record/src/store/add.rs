@@ -17,7 +17,7 @@ use super::create::{
     open_sites, prepare_files, sync_folder, undo, unusable,
 };
 use super::{
-    CreateEvent, CreatePlan, Created, CreatedMember, Mode, OpenMember, Renewal, Store, open,
+    CreateEvent, CreatePlan, Created, CreatedMember, Mode, OpenMember, Renewal, Store, access,
     superblocks, wipe,
 };
 use crate::error::RecordError;
@@ -241,7 +241,7 @@ impl Store {
         let names = targets.map(|(target, _)| target.name.as_str());
         let named: Vec<(&str, &Superblock)> = names.zip(&superblocks).collect();
         let (machines, clock) = (self.machines(), self.clock());
-        let mut io = open::io_over(&newcomers.targets, Mode::Record, machines, clock)?;
+        let mut io = access::io_over(&newcomers.targets, Mode::Record, machines, clock)?;
         superblocks::write(&mut io, &named)?;
         Ok(members)
     }

@@ -3,7 +3,8 @@
 use sustain_disk::clock::Clock;
 use sustain_disk::engine::SharedMachine;
 
-use super::open::{OpenedBefore, read_members};
+use super::open::OpenedBefore;
+use super::read_members::read_members;
 use super::{Mode, OpenMember, Store};
 use crate::error::RecordError;
 

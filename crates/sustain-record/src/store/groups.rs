@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::scan::scan;
 use super::slot_heads::{ScannedMember, begin_behind};
 use super::torn::leave_out_torn;
-use super::{Mode, OpenMember, open};
+use super::{Mode, OpenMember, access};
 use crate::error::RecordError;
 use crate::format::{AppendPlace, Geometry, Pin, Superblock};
 use crate::member_io::MemberIo;
@@ -149,7 +149,7 @@ impl StoreGroups {
     /// # Errors
     /// If they cannot be driven.
     pub(crate) fn io(&self) -> Result<MemberIo, RecordError> {
-        open::io(&self.members, Mode::Read, &self.machines, &self.clock)
+        access::io(&self.members, Mode::Read, &self.machines, &self.clock)
     }
 
     /// Notes that an append was computed of a member that is there.

@@ -3,11 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 
 use sustain_disk::units::Size;
-use sustain_document::setting::ONTO;
+use sustain_document::setting::{DEGRADED, ONTO};
 
+use super::degraded::{numbered, parities_of};
 use super::{Missing, Mode, OpenMember, tables};
 use crate::error::RecordError;
-use crate::format::{Superblock, SuperblockError};
+use crate::format::SuperblockError;
 use crate::opening::PATIENCE_SLOTS;
 
 /// Sorts out members that do not have all yet of the one whose place they take: these come first.
@@ -151,17 +152,24 @@ pub(super) fn end_words(member: &OpenMember, next_slot_serial: u64) -> String {
     format!("{}: {}; {lost}", member.name, shrunk_words(member))
 }
 
-pub(super) fn check_complete(missing: &[Missing], table: &Superblock) -> Result<(), RecordError> {
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let list: Vec<String> = missing
-        .iter()
-        .map(|missing| format!("member {} ({})", missing.index + 1, missing.member))
-        .collect();
+/// Why a store cannot be written to without these members. `left_out` says in words why some that
+/// were named count as missing.
+pub(super) fn incomplete(
+    missing: &[Missing],
+    members: &[OpenMember],
+    left_out: &[String],
+) -> RecordError {
+    let table = &members[0].superblock;
     let (are, them) = match missing.len() {
         1 => ("is", "it"),
         _ => ("are", "them"),
+    };
+    let meanwhile = match missing.len() <= usize::from(parities_of(members)) {
+        true => format!(
+            "`sustain record` with {} records over the others meanwhile",
+            DEGRADED.flag()
+        ),
+        false => "To record meanwhile, use another store".to_owned(),
     };
     let repair = match table.has_parity() {
         true => format!(
@@ -173,11 +181,13 @@ pub(super) fn check_complete(missing: &[Missing], table: &Superblock) -> Result<
         ),
         false => String::new(),
     };
-    let count = table.members.len() - table.retired.len();
-    Err(RecordError::Incomplete(format!(
-        "writing to a store needs all of its {count} members, and {} {are} missing: name {them}, \
-         or plug {them} in. What is on the others can be read without {them}. To record \
-         meanwhile, use another store{repair}",
-        list.join(", ")
-    )))
+    let retired = members.iter().map(|member| member.superblock.retired.len());
+    let count = table.members.len() - retired.max().unwrap_or(0);
+    let left_out: String = left_out.iter().map(|words| format!("{words}. ")).collect();
+    RecordError::Incomplete(format!(
+        "{left_out}writing to a store needs all of its {count} members, and {} {are} missing: \
+         name {them}, or plug {them} in. What is on the others can be read without {them}. \
+         {meanwhile}{repair}",
+        numbered(missing)
+    ))
 }

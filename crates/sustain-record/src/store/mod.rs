@@ -2,6 +2,7 @@
 //! recorder and the readers begin here. Nothing is written to a member that the guard has not
 //! checked.
 
+mod access;
 mod add;
 mod anew;
 mod answering;
@@ -9,6 +10,7 @@ mod apart;
 mod bounded;
 mod candidate;
 mod create;
+mod degraded;
 mod groups;
 mod holes;
 mod member;
@@ -21,6 +23,7 @@ mod path;
 mod pin_tables;
 mod pins;
 mod prewrite;
+mod read_members;
 mod rebuilt;
 mod renewal;
 mod replacement;
@@ -77,8 +80,8 @@ pub(crate) const SEQUENCE_STEP: u64 = 1 << 20;
 pub enum Mode {
     /// For reading. Any members are enough, nothing is locked and nothing is written.
     Read,
-    /// For recording. All members must be there, pass the guard, and are locked against other
-    /// recorders.
+    /// For recording. All members must be there, but for [`Store::open_degraded`], pass the guard,
+    /// and are locked against other recorders.
     Record,
 }
 
@@ -100,7 +103,8 @@ pub struct Store {
     /// The members that were given, and those that were not and can be computed from them, in the
     /// order of the table of members.
     pub members: Vec<OpenMember>,
-    /// The others of which nothing can be computed. A store that is open for recording has none.
+    /// The others of which nothing can be computed. A store that is open for recording has none, or
+    /// those that are missing in [`Store::open_degraded`].
     pub missing: Vec<Missing>,
     /// Those that were retired, which nobody misses. Where anything of them is read, it comes from
     /// the copies that others have.
@@ -189,17 +193,27 @@ impl Store {
         lengths.max().unwrap_or(0)
     }
 
-    /// The number that the next recording gets.
+    /// The number that the next recording gets. Where members are missing, it lies above all that
+    /// were begun before: a crash may have left one of these on the missing members alone.
     pub fn next_recording(&self) -> u32 {
         let numbers = self.tails.iter().map(|tail| tail.max_recording);
-        numbers.max().unwrap_or(0).saturating_add(1)
+        let members = self.members.iter().filter(|_| !self.missing.is_empty());
+        let begun = members.map(|member| member.superblock.recordings_begun);
+        numbers.chain(begun).max().unwrap_or(0).saturating_add(1)
     }
 
     /// The first sequence of the next recording. It lies above all sequences that were found, and
-    /// above those that a crash may have destroyed.
+    /// above those that a crash may have destroyed, or that only missing members may have.
     pub fn first_sequence(&self) -> u64 {
         let sequences = self.tails.iter().map(|tail| tail.max_sequence);
-        first_sequence_above(sequences.max().unwrap_or(0))
+        let first = first_sequence_above(sequences.max().unwrap_or(0));
+        if self.missing.is_empty() {
+            return first;
+        }
+        // Each recording that only those may have began two steps higher, and has less than one.
+        let found = self.tails.iter().map(|tail| tail.max_recording).max();
+        let unknown = self.next_recording() - found.unwrap_or(0);
+        first_sequence_above(first.saturating_add(2 * u64::from(unknown) * SEQUENCE_STEP))
     }
 
     /// Whether every slot of every member has been used. Then only a ring can be recorded.
@@ -264,7 +278,7 @@ impl Store {
     /// # Errors
     /// [`RecordError`] if the system has no engine or memory for it.
     pub fn io(&self) -> Result<MemberIo, RecordError> {
-        open::io(&self.members, self.mode, &self.machines, &self.clock)
+        access::io(&self.members, self.mode, &self.machines, &self.clock)
     }
 
     /// The simulated machines of the members, if they are simulated.

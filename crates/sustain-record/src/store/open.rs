@@ -14,16 +14,17 @@ use uuid::Uuid;
 
 use super::bounded::Bounded;
 use super::candidate::{MemberCandidate, candidates, check_locked};
+use super::degraded::{MayMiss, apart_from_absent, degraded_words, is_replaced, parities_of};
 use super::member_checks::{
-    apart_from_retired, apart_from_unfinished, check_complete, check_size, check_together,
-    end_words, has_lost_its_end, not_a_member, unfinished_note,
+    apart_from_retired, apart_from_unfinished, check_size, check_together, end_words,
+    has_lost_its_end, incomplete, unfinished_note,
 };
-use super::{Missing, Mode, OpenMember, Store, is_written, superblocks, takes_blocks};
+use super::read_members::read_named;
+use super::{Missing, Mode, OpenMember, Store, is_written, takes_blocks};
 use crate::error::RecordError;
 use crate::format::Superblock;
-use crate::member_io::{GIVEN_UP_AFTER_NS, MemberIo};
+use crate::member_io::GIVEN_UP_AFTER_NS;
 use crate::opening::Opening;
-use crate::rebuilt::{Driven, DrivenMember};
 
 impl Store {
     /// Opens the store that has the members `names`, in any order: block devices, files, or
@@ -44,7 +45,7 @@ impl Store {
         Store::open_with(&names, mode, OpenedBefore::default(), roots)
     }
 
-    fn open_with(
+    pub(super) fn open_with(
         names: &[String],
         mode: Mode,
         before: OpenedBefore,
@@ -56,7 +57,9 @@ impl Store {
         };
         let mut notes = Vec::new();
         let mut targets = Vec::new();
-        for candidate in candidates(names, direction, roots)? {
+        let (absent, there) =
+            apart_from_absent(candidates(names, direction, roots)?, before.may_miss);
+        for candidate in there {
             let opened = open_in_time(candidate, mode, roots);
             let is_alone = mode == Mode::Record || names.len() == 1;
             let (target, told) = match is_alone {
@@ -69,7 +72,11 @@ impl Store {
             }
             targets.push((target, None));
         }
-        let before = OpenedBefore { notes, ..before };
+        let before = OpenedBefore {
+            notes,
+            absent,
+            ..before
+        };
         Store::of(targets, mode, (Vec::new(), Clock::Real), before)
     }
 
@@ -83,7 +90,12 @@ impl Store {
         member: usize,
         roots: &Roots,
     ) -> Result<Store, RecordError> {
-        Store::open_with(names, Mode::Record, OpenedBefore::without(member), roots)
+        Store::open_with(
+            names,
+            Mode::Record,
+            OpenedBefore::missing(MayMiss::Retiring(member)),
+            roots,
+        )
     }
 
     /// The same on disks of simulated machines.
@@ -97,7 +109,40 @@ impl Store {
         member: usize,
     ) -> Result<Store, RecordError> {
         let machines = (machines.to_vec(), clock.clone());
-        let before = OpenedBefore::without(member);
+        let before = OpenedBefore::missing(MayMiss::Retiring(member));
+        Store::of(targets_of(disks), Mode::Record, machines, before)
+    }
+
+    /// Opens a store for recording although members are missing, as many as the parity of the store
+    /// replaces. Nothing is recorded on those, and they can be used again when they are there.
+    ///
+    /// A member that is named and is not there, or has no superblock that can be read, counts as
+    /// missing. One that is in use by another program does not: it may be the other part of this
+    /// store that is being recorded to.
+    ///
+    /// # Errors
+    /// The same as of [`Store::open`]; [`RecordError::Incomplete`] if more members are missing, or
+    /// lack something, than parity replaces.
+    pub fn open_degraded(
+        names: impl IntoIterator<Item = impl Into<String>>,
+        roots: &Roots,
+    ) -> Result<Store, RecordError> {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        let before = OpenedBefore::missing(MayMiss::WhatParityReplaces);
+        Store::open_with(&names, Mode::Record, before, roots)
+    }
+
+    /// The same on disks of simulated machines.
+    ///
+    /// # Errors
+    /// The same as of [`Store::open_degraded`].
+    pub fn open_simulated_degraded(
+        disks: &[SimulatedDisk],
+        machines: &[SharedMachine],
+        clock: &Clock,
+    ) -> Result<Store, RecordError> {
+        let machines = (machines.to_vec(), clock.clone());
+        let before = OpenedBefore::missing(MayMiss::WhatParityReplaces);
         Store::of(targets_of(disks), Mode::Record, machines, before)
     }
 
@@ -123,16 +168,16 @@ impl Store {
         (machines, clock): (Vec<SharedMachine>, Clock),
         before: OpenedBefore,
     ) -> Result<Store, RecordError> {
-        if targets.is_empty() {
-            return Err(RecordError::Usage("no members were given".to_owned()));
-        }
         let OpenedBefore {
             mut notes,
             rebuilt,
-            without,
+            may_miss,
+            absent,
         } = before;
         let was_written = targets.iter().any(|(target, _)| is_written(target));
-        let members = read_members(targets, mode, &machines, &clock)?;
+        let all = (machines.as_slice(), &clock);
+        let (members, left_out) = read_named(targets, (mode, may_miss), absent, all)?;
+        notes.extend_from_slice(&left_out);
         let (unfinished, whole) = apart_from_unfinished(members, mode)?;
         let mut members = whole;
         notes.extend(unfinished.iter().map(unfinished_note));
@@ -145,9 +190,13 @@ impl Store {
             }
         }
         let first = table_of(&members);
-        let (retired, missing) = apart_from_those_there(&members, first, without);
-        if mode == Mode::Record {
-            check_complete(&missing, first)?;
+        let (retired, missing) = apart_from_those_there(&members, first, may_miss);
+        if mode == Mode::Record && !missing.is_empty() {
+            let parities = parities_of(&members);
+            match is_replaced(&missing, parities, may_miss) {
+                true => notes.push(degraded_words(&missing, parities, members.len())),
+                false => return Err(incomplete(&missing, &members, &left_out)),
+            }
         }
         let mut store = Store {
             id: first.store,
@@ -177,6 +226,7 @@ impl Store {
         store.look_at_pins()?;
         if mode == Mode::Record {
             store.leave_alone_what_lacks()?;
+            store.check_missing_are_replaced()?;
             store.settle_pins()?;
         }
         Ok(store)
@@ -211,7 +261,7 @@ fn table_of(members: &[OpenMember]) -> &Superblock {
 fn apart_from_those_there(
     members: &[OpenMember],
     table: &Superblock,
-    without: Option<usize>,
+    may_miss: MayMiss,
 ) -> (Vec<Missing>, Vec<Missing>) {
     let is_there = |uuid: &Uuid| members.iter().any(|one| one.superblock.member == *uuid);
     let all = table.members.iter().enumerate();
@@ -220,7 +270,8 @@ fn apart_from_those_there(
         index,
         member: *uuid,
     });
-    not_there.partition(|one| table.is_retired(one.index) || without == Some(one.index))
+    not_there
+        .partition(|one| table.is_retired(one.index) || may_miss == MayMiss::Retiring(one.index))
 }
 
 /// What is known when a store is opened, or allowed.
@@ -230,14 +281,16 @@ pub(super) struct OpenedBefore {
     pub(super) notes: Vec<String>,
     /// Missing members of which it is known already what can be computed.
     pub(super) rebuilt: Vec<OpenMember>,
-    /// A member that may be missing, because it is to be retired.
-    pub(super) without: Option<usize>,
+    /// Which members may be missing.
+    pub(super) may_miss: MayMiss,
+    /// Why some that were named are missing.
+    pub(super) absent: Vec<RecordError>,
 }
 
 impl OpenedBefore {
-    fn without(member: usize) -> OpenedBefore {
+    pub(super) fn missing(may_miss: MayMiss) -> OpenedBefore {
         OpenedBefore {
-            without: Some(member),
+            may_miss,
             ..OpenedBefore::default()
         }
     }
@@ -258,63 +311,6 @@ fn leave_it_out(error: RecordError) -> RecordError {
         }
         .into(),
         other => other,
-    }
-}
-
-/// Opens single reads and writes of members.
-pub(super) fn io(
-    members: &[OpenMember],
-    mode: Mode,
-    machines: &[SharedMachine],
-    clock: &Clock,
-) -> Result<MemberIo, RecordError> {
-    let driven: Vec<DrivenMember<'_>> = members.iter().map(OpenMember::driven).collect();
-    let names = members.iter().map(|member| member.name.clone());
-    let io = MemberIo::open_driven(Driven::of(&driven), names.collect(), machines, clock)?;
-    Ok(within_patience(io, mode))
-}
-
-/// Opens reads of members, and beside them, as the last one, reads and writes of a target that is
-/// to be another one.
-pub(super) fn io_beside(
-    members: &[OpenMember],
-    beside: DrivenMember<'_>,
-    name: &str,
-    machines: &[SharedMachine],
-    clock: &Clock,
-) -> Result<MemberIo, RecordError> {
-    let mut driven: Vec<DrivenMember<'_>> = members.iter().map(OpenMember::driven).collect();
-    driven.push(beside);
-    let names = members.iter().map(|member| member.name.clone());
-    let names = names.chain([name.to_owned()]).collect();
-    let io = MemberIo::open_driven(Driven::of(&driven), names, machines, clock)?;
-    Ok(within_patience(io, Mode::Record))
-}
-
-/// Opens single reads and writes of targets that may become members. Either all of them are
-/// simulated, or none is.
-pub(super) fn io_over(
-    targets: &[(&Target, Option<SimulatedTarget>)],
-    mode: Mode,
-    machines: &[SharedMachine],
-    clock: &Clock,
-) -> Result<MemberIo, RecordError> {
-    let simulated: Option<Vec<SimulatedTarget>> =
-        targets.iter().map(|(_, simulated)| *simulated).collect();
-    let io = match simulated {
-        Some(simulated) => MemberIo::open_simulated(machines, &simulated, clock)?,
-        None => {
-            let files: Vec<&Target> = targets.iter().map(|(target, _)| *target).collect();
-            MemberIo::open(&files)?
-        }
-    };
-    Ok(within_patience(io, mode))
-}
-
-fn within_patience(io: MemberIo, mode: Mode) -> MemberIo {
-    match mode {
-        Mode::Read => io,
-        Mode::Record => io.given_up_after(GIVEN_UP_AFTER_NS),
     }
 }
 
@@ -391,45 +387,4 @@ fn open_candidate(
         (Err(error), _) => return Err(error.into()),
     };
     Ok((target, notes))
-}
-
-pub(super) fn read_members(
-    targets: Vec<(Target, Option<SimulatedTarget>)>,
-    mode: Mode,
-    machines: &[SharedMachine],
-    clock: &Clock,
-) -> Result<Vec<OpenMember>, RecordError> {
-    let borrowed: Vec<_> = targets
-        .iter()
-        .map(|(target, simulated)| (target, *simulated))
-        .collect();
-    let mut io = io_over(&borrowed, mode, machines, clock)?;
-    let capacities: Vec<u64> = targets
-        .iter()
-        .map(|(target, _)| target.capacity_bytes.unwrap_or(0))
-        .collect();
-    let findings = superblocks::read(&mut io, &capacities);
-    io.check_engine()?;
-    targets
-        .into_iter()
-        .zip(findings)
-        .map(|((target, simulated), finding)| {
-            let superblock = finding.superblock.map_err(|error| {
-                let why = match finding.unreadable {
-                    Some(errno) => format!("its superblock cannot be read: {errno}"),
-                    None => not_a_member(error),
-                };
-                RecordError::member(&target.name, why)
-            })?;
-            Ok(OpenMember {
-                name: target.name.clone(),
-                target,
-                simulated,
-                passthrough: None,
-                superblock,
-                rebuilt: None,
-                groups: None,
-            })
-        })
-        .collect()
 }

@@ -1,12 +1,12 @@
 //! The parity of a store: what a recording has by default, and what its superblocks tell of it.
 
 use super::Store;
+use super::degraded::parities_of;
 
 impl Store {
     /// Appends of parity that each group of a recording has by default.
     pub fn parities(&self) -> u16 {
-        let superblocks = self.members.iter().map(|member| &member.superblock);
-        superblocks.map(|one| one.parities).max().unwrap_or(0)
+        parities_of(&self.members)
     }
 
     /// What was computed so far because members that are there do not have it as it was recorded,

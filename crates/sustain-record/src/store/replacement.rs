@@ -14,9 +14,10 @@ use super::apart::check_apart;
 use super::candidate::{candidates, check_locked};
 use super::create::{CreateEvent, CreatePlan, Site, open_sites, prepare_files, sync_folder};
 use super::holes::is_blank_file;
-use super::open::{self, open_in_time, read_members};
+use super::open::open_in_time;
 use super::pin_tables::is_same;
-use super::{Missing, Mode, OpenMember, Store, superblocks, wipe};
+use super::read_members::read_members;
+use super::{Missing, Mode, OpenMember, Store, access, superblocks, wipe};
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Geometry, Pin, Superblock};
 use crate::member_io::MemberIo;
@@ -67,7 +68,7 @@ impl Store {
     ) -> Result<Replacement, RecordError> {
         sustain_targets::check_destroy(&onto.destroy, std::slice::from_ref(&onto.name))?;
         let missing = self.not_given();
-        let begun = begun_before(onto, roots).filter(|begun| self.lacks(begun));
+        let begun = self.begun_before(onto, roots)?;
         self.check_unfinished(onto, begun.as_ref())?;
         if let Some(begun) = begun {
             observer(takes_place(onto, &missing, begun.superblock.member));
@@ -229,6 +230,31 @@ impl Store {
         )))
     }
 
+    /// The lost member that is on a target, or a new one in its place that an interrupted repair
+    /// has left there, with which a repair goes on.
+    fn begun_before(&self, onto: &Onto, roots: &Roots) -> Result<Option<OpenMember>, RecordError> {
+        let begun = member_on(onto, roots).filter(|begun| self.lacks(begun));
+        match begun {
+            Some(begun) if self.has_recorded_apart(&begun, roots)? => Ok(None),
+            begun => Ok(begun),
+        }
+    }
+
+    /// Whether a missing member has recorded without those that are there, so that nothing of both
+    /// could be read together: it can only be made anew, which has to be allowed.
+    fn has_recorded_apart(&self, begun: &OpenMember, roots: &Roots) -> Result<bool, RecordError> {
+        if begun.superblock.is_being_repaired {
+            return Ok(false);
+        }
+        let there = self.members.iter().filter(|member| member.is_there());
+        let names = there.chain([begun]).map(|member| member.name.clone());
+        match Store::open(names, Mode::Read, roots)?.recordings() {
+            Ok(_) => Ok(false),
+            Err(RecordError::RecordedApart { .. }) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Whether a member is one that is missing.
     fn lacks(&self, member: &OpenMember) -> bool {
         let mut missing = self.not_given().into_iter();
@@ -335,7 +361,7 @@ impl Replacement {
             rebuilt: None,
         };
         let (machines, clock) = (store.machines(), store.clock());
-        let io = open::io_beside(&store.members, beside, &self.name, machines, clock)?;
+        let io = access::io_beside(&store.members, beside, &self.name, machines, clock)?;
         if self.simulated.is_some() {
             return Ok(io);
         }
@@ -348,7 +374,7 @@ impl Replacement {
     /// Single reads and writes of it, as target 0.
     fn io(&self, store: &Store) -> Result<MemberIo, RecordError> {
         let targets = [(&self.target, self.simulated)];
-        open::io_over(&targets, Mode::Record, store.machines(), store.clock())
+        access::io_over(&targets, Mode::Record, store.machines(), store.clock())
     }
 
     /// Writes its superblock.
@@ -393,7 +419,7 @@ fn behind_but(newest: &Superblock, member: u16) -> BTreeSet<u16> {
 
 /// The member of a store that is there already: a repair was begun on it before, or it is one that
 /// was lost.
-fn begun_before(onto: &Onto, roots: &Roots) -> Option<OpenMember> {
+fn member_on(onto: &Onto, roots: &Roots) -> Option<OpenMember> {
     let names = [onto.name.clone()];
     let candidate = candidates(&names, Direction::Read, roots).ok()?.pop()?;
     let (target, _) = open_in_time(candidate, Mode::Read, roots).ok()?;

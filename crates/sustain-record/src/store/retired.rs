@@ -8,7 +8,7 @@ use sustain_targets::RecordersBeside;
 use uuid::Uuid;
 
 use super::groups::{StoreGroups, StoreTail};
-use super::{Missing, Mode, OpenMember, Renewal, Store, open, superblocks};
+use super::{Missing, Mode, OpenMember, Renewal, Store, access, superblocks};
 use crate::error::RecordError;
 use crate::member_io::MemberIo;
 use crate::rebuilt::Computed;
@@ -101,7 +101,7 @@ impl Store {
 
     /// Reads and writes of these members, which yield to whoever records on their disks.
     pub(crate) fn io_over(&self, members: &[OpenMember]) -> Result<MemberIo, RecordError> {
-        let io = open::io(members, Mode::Record, self.machines(), self.clock())?;
+        let io = access::io(members, Mode::Record, self.machines(), self.clock())?;
         if members.iter().any(|member| member.simulated.is_some()) {
             return Ok(io);
         }

@@ -8,7 +8,7 @@ use sustain_disk::engine::{Operation, SimulatedTarget};
 use sustain_disk::error::RequestError;
 use sustain_disk::target::{Target, TargetKind};
 
-use super::{Mode, open};
+use super::{Mode, access};
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Geometry};
 
@@ -27,7 +27,7 @@ pub(super) fn wipe(
     geometries: &[Geometry],
     is_prewritten: &dyn Fn(&Target) -> bool,
 ) -> Result<(), RecordError> {
-    let mut io = open::io_over(targets, Mode::Record, &[], &Clock::Real)?;
+    let mut io = access::io_over(targets, Mode::Record, &[], &Clock::Real)?;
     let members = targets.iter().zip(geometries).enumerate();
     let ranges: Vec<(usize, Range<u64>)> = members
         .flat_map(|(member, ((target, _), geometry))| {

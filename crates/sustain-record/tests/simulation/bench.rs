@@ -14,6 +14,7 @@ use sustain_disk::simulated::{
     StallDescription,
 };
 use sustain_disk::target::{Target, TargetKind};
+use sustain_record::error::RecordError;
 use sustain_record::format::{BLOCK_BYTES, Geometry, Kind, Superblock};
 use sustain_record::reading::verify::{Checkable, verify};
 use sustain_record::recorder::{
@@ -42,6 +43,8 @@ pub struct Bench {
     pub machine: SharedMachine,
     /// Those of the store's members.
     pub disks: Vec<SimulatedDisk>,
+    /// So many of them are there in a recording: the last ones may be missing.
+    pub present: usize,
     /// Those that are to be added to them.
     spare_disks: Vec<SimulatedDisk>,
     pub history: Rc<RefCell<History>>,
@@ -88,6 +91,7 @@ impl Bench {
         let count = plan.addition.map_or(disks.len(), |one| one.members_before);
         let mut bench = Bench {
             spare_disks: disks.split_off(count),
+            present: count,
             disks,
             unix_clock: UnixClock::fixed(clock.now(), EPOCH_NS),
             history: Rc::default(),
@@ -183,6 +187,30 @@ impl Bench {
         Store::open_simulated(&disks, &machines, &self.clock, mode).expect("the store opens")
     }
 
+    /// Opens the store to record without the last so many members, or fewer where others lack
+    /// something.
+    fn open_to_record(&mut self, absent: usize) -> Store {
+        self.present = self.disks.len();
+        if absent == 0 || absent >= self.present {
+            return self.open(Mode::Record);
+        }
+        let missing: BTreeSet<usize> = (self.present - absent..self.present).collect();
+        let disks = self.disks_without(&missing);
+        let machines = [self.machine.clone()];
+        match Store::open_simulated_degraded(&disks, &machines, &self.clock) {
+            Ok(store) => {
+                self.struck.push("recorded without all members");
+                self.present -= absent;
+                store
+            }
+            Err(RecordError::Incomplete(_)) => {
+                self.struck.push("refused without all members");
+                self.open(Mode::Record)
+            }
+            Err(error) => panic!("the store opens: {error}"),
+        }
+    }
+
     /// Opens the store without these, to retire a member that may be one of them.
     pub fn open_to_retire(&self, missing: &BTreeSet<usize>, member: usize) -> Store {
         let disks = self.disks_without(missing);
@@ -207,8 +235,8 @@ impl Bench {
             self.grow();
         }
         let mut plan = self.plan.recordings[number].clone();
-        plan.keep_to_members(self.disks.len());
-        let mut store = self.open(Mode::Record);
+        let mut store = self.open_to_record(plan.absent);
+        plan.keep_to_members(self.present);
         if self.is_reported {
             tell(&store);
         }
@@ -263,8 +291,8 @@ impl Bench {
         fate
     }
 
-    fn renew_at_end(&self) {
-        let mut store = self.open(Mode::Record);
+    fn renew_at_end(&mut self) {
+        let mut store = self.open_to_record(self.disks.len() - self.present);
         let newest = store.tails.iter().map(|tail| tail.newest_serial);
         let slots_begun: Vec<u64> = newest
             .map(|serial| serial.map_or(0, |serial| serial + 1))
@@ -356,14 +384,12 @@ impl Bench {
             struck: RefCell::default(),
             kept: Cell::default(),
         });
-        let targets = self.disks.iter().map(|disk| disk.simulated).collect();
-        let inner = SimulatedEngine::new(vec![self.machine.clone()], targets, self.clock.clone());
         let engine = FaultyEngine::new(
-            inner,
+            self.engine(),
             &self.clock,
             &self.machine,
             &plan.faults,
-            self.disks.len(),
+            self.present,
             self.plan.seed.wrapping_add(number as u64),
             plan.length_ns,
             &watch,
@@ -417,8 +443,15 @@ impl Bench {
         (fate, kept)
     }
 
+    /// An engine over the disks that are there.
+    fn engine(&self) -> SimulatedEngine {
+        let targets = self.disks[..self.present].iter().map(|one| one.simulated);
+        let machines = vec![self.machine.clone()];
+        SimulatedEngine::new(machines, targets.collect(), self.clock.clone())
+    }
+
     fn driver(&self, engine: Box<dyn Engine>, plan: &RecordingPlan, start: Timestamp) -> Driver {
-        let queues: Vec<QueueSetup> = (0..self.disks.len())
+        let queues: Vec<QueueSetup> = (0..self.present)
             .map(|member| QueueSetup {
                 targets: vec![member],
                 depth: plan.window.depth + 2,

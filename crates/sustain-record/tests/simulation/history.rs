@@ -212,8 +212,9 @@ impl History {
     ) {
         let streams = facts.borrow().clone();
         let count = streams.len();
-        self.members
-            .resize_with(previous.len(), MemberAppends::default);
+        // Of those that are missing nothing changes.
+        let most = self.members.len().max(previous.len());
+        self.members.resize_with(most, MemberAppends::default);
         self.members.iter_mut().for_each(MemberAppends::begin);
         self.previous = previous;
         self.first_of_recording = self.appends.len();
@@ -836,7 +837,9 @@ impl History {
         let pins = self.pins.borrow();
         for append in &mut self.appends {
             let slot_count = self.geometries[append.member].slot_count;
-            if append.place.slot_serial + slot_count < slots_begun[append.member] {
+            // One that is missing is given nothing.
+            let begun = slots_begun.get(append.member).copied().unwrap_or(0);
+            if append.place.slot_serial + slot_count < begun {
                 append.is_passed = true;
                 append.is_gone |= !pins.iter().any(|pin| pin.keeps(append));
             }

@@ -126,10 +126,11 @@ fn check_ending(
             // and parity take all of both.
             let is_tight = |member: &MemberPlan| member.slots == 2;
             let half_bytes = bench.plan.slot_bytes as usize / 2;
-            let never_fits = bench.plan.members.iter().any(is_tight)
+            let members = &bench.plan.members[..bench.present];
+            let never_fits = members.iter().any(is_tight)
                 && plan.append_bytes > half_bytes
-                && lacks_any
-                || plan.parities > 0 && bench.plan.members.iter().all(is_tight);
+                && (lacks_any || plan.absent > 0)
+                || plan.parities > 0 && members.iter().all(is_tight);
             // Pins may keep all that is left of one.
             let has_pins = bench.plan.has_pins();
             assert!(!plan.ring || never_fits || has_pins, "a ring is never full");

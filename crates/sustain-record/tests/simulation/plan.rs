@@ -83,6 +83,8 @@ pub struct RecordingPlan {
     pub faults: Faults,
     /// Whether it crashes while it renews the superblocks, instead of recording.
     pub torn_superblocks: bool,
+    /// So many of the last members are missing.
+    pub absent: usize,
     /// Whether superblocks are renewed after it.
     pub renews_at_end: bool,
     /// A member, and when in the recording it was in the state in which it comes back.
@@ -422,6 +424,31 @@ impl Plan {
         plan
     }
 
+    /// Recordings with parity that go on while members are missing, which are there again later.
+    pub fn of_absences(seed: u64) -> Plan {
+        let mut plan = Plan::of_parity(seed);
+        let mut draw = Draw::new(seed ^ 0xAB5E_0000_0000_0000);
+        let count = draw.between(2, 4) as usize;
+        while plan.recordings.len() < count {
+            let like = draw.below(plan.recordings.len() as u64) as usize;
+            plan.recordings.push(plan.recordings[like].clone());
+        }
+        for recording in &mut plan.recordings {
+            if draw.chance(600) {
+                recording.absent = draw.between(1, recording.parities as u64) as usize;
+            }
+            // Of members that lack something as well, none may be missing.
+            if draw.chance(600) {
+                recording.faults = Faults {
+                    cut: recording.faults.cut,
+                    ..Faults::default()
+                };
+                recording.stale = None;
+            }
+        }
+        plan
+    }
+
     /// Recordings of which the later ones have more members than those before, with parity or
     /// without.
     pub fn of_additions(seed: u64) -> Plan {
@@ -654,6 +681,7 @@ fn recording(
             faults(draw, plan, length_ns, bytes / append_bytes)
         },
         torn_superblocks: !quiet && !is_last && draw.chance(60),
+        absent: 0,
         renews_at_end: draw.chance(800),
         stale: (!quiet && draw.chance(60)).then(|| {
             let member = draw.below(plan.members.len() as u64) as usize;

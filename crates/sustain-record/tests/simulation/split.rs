@@ -42,7 +42,7 @@ impl Bench {
         if ring {
             self.history.borrow_mut().began(hand_over.slots_begun());
         }
-        let old: Vec<Copies> = (0..self.disks.len()).map(|one| self.copies(one)).collect();
+        let old: Vec<Copies> = (0..self.present).map(|one| self.copies(one)).collect();
         let renewed = store.renew_superblocks_but(
             hand_over.slots_begun(),
             hand_over.renewal(),

@@ -50,6 +50,7 @@ pub fn plan(stream_bytes_per_s: u64, length_ns: u64, durability: Durability) -> 
         faults: Faults::default(),
         torn_superblocks: false,
         renews_at_end: true,
+        absent: 0,
         stale: None,
         is_checked: false,
         splits: Vec::new(),

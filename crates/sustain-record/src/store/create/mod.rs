@@ -36,7 +36,7 @@ use super::bounded::{Bounded, WHOLE_GIVEN_UP_AFTER_NS};
 use super::candidate::candidates;
 use super::holes::Holes;
 use super::prewrite::{Prewritten, prewrite};
-use super::{Mode, open as opened, superblocks, wipe};
+use super::{Mode, access, superblocks, wipe};
 use crate::error::RecordError;
 use crate::format::{Geometry, MEMBERS_MAX, Superblock};
 use crate::member_io::GIVEN_UP_AFTER_NS;
@@ -431,7 +431,7 @@ fn found(
     machines: &[SharedMachine],
     clock: &Clock,
 ) -> Result<Uuid, RecordError> {
-    let mut io = opened::io_over(targets, Mode::Record, machines, clock)?;
+    let mut io = access::io_over(targets, Mode::Record, machines, clock)?;
     let names: Vec<&str> = targets
         .iter()
         .map(|(target, _)| target.name.as_str())

@@ -109,12 +109,8 @@ impl Store {
         let Some(table) = self.table_of_parity() else {
             return Ok(());
         };
-        let recordings = match self.recordings() {
-            Ok(recordings) => recordings,
-            // Whoever records is told by what checks it.
-            Err(RecordError::RecordedApart { .. }) => return Ok(()),
-            Err(error) => return Err(error),
-        };
+        // Where its parts have recorded apart, nothing of what would come could be read.
+        let recordings = self.recordings()?;
         let groups = self.groups_of(&table);
         let Some((found, crashed)) = self.found_of_lacking(&recordings, &groups)? else {
             return Ok(());

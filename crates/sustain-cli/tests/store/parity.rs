@@ -3,13 +3,15 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
+use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::FileExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use sustain::record::Mode;
-use sustain::record::format::{Descriptor, Kind};
+use sustain::record::format::{Descriptor, Kind, Superblock};
 use sustain::{RecordOptions, Recorder, Roots, Store};
 
 use crate::recorded::{AT_MOST, content, document};
@@ -912,6 +914,34 @@ fn repair_destroys_nothing_but_the_new_member() {
     ];
     let told = unwrapped(&place.refusal(&repair));
     assert!(told.contains("names none of the targets"), "{told}");
+}
+
+#[test]
+fn one_lost_member_is_not_rebuilt_onto_two_new_ones_at_once() {
+    let place = Place::new();
+    create_on(&place, &["a", "b", "c"], &[40, 40, 40], "1");
+    fs::write(place.path("in"), content(5_000_000)).unwrap();
+    place
+        .run(&["record", "--from", "in", "a", "b", "c"])
+        .expect(0);
+    let lost = Superblock::decode(&fs::read(place.path("c")).unwrap()[..4096]).unwrap();
+    fs::remove_file(place.path("c")).unwrap();
+    // As another repair claims it.
+    let name = format!("sustain-rebuild-{}", lost.member);
+    let address = SocketAddr::from_abstract_name(name).unwrap();
+    let claim = UnixListener::bind_addr(&address).unwrap();
+    let onto = ["repair", "a", "b", "--onto", "e", "--same-disk"];
+    for repair in [&onto[..], &onto[..3]] {
+        let told = unwrapped(&place.run(repair).expect(2).stderr);
+        let refused = format!(
+            "member 3 ({}) is being rebuilt or retired by another command at this moment",
+            lost.member
+        );
+        assert!(told.contains(&refused), "{told}");
+        assert!(!place.path("e").exists());
+    }
+    drop(claim);
+    place.run(&onto).expect(0);
 }
 
 #[test]

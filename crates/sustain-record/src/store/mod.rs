@@ -24,6 +24,7 @@ mod pin_tables;
 mod pins;
 mod prewrite;
 mod read_members;
+mod rebuild_claim;
 mod rebuilt;
 mod renewal;
 mod replacement;

@@ -17,6 +17,7 @@ use super::holes::is_blank_file;
 use super::open::open_in_time;
 use super::pin_tables::is_same;
 use super::read_members::read_members;
+use super::rebuild_claim::RebuildClaim;
 use super::{Missing, Mode, OpenMember, Store, access, superblocks, wipe};
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Geometry, Pin, Superblock};
@@ -52,6 +53,7 @@ pub(crate) struct Replacement {
     simulated: Option<SimulatedTarget>,
     /// A new file stays only if it could be prepared.
     created: CreatedFiles,
+    _claim: Option<RebuildClaim>,
 }
 
 impl Store {
@@ -71,15 +73,22 @@ impl Store {
         let begun = self.begun_before(onto, roots)?;
         self.check_unfinished(onto, begun.as_ref())?;
         if let Some(begun) = begun {
+            let place = place_of(&begun.superblock);
+            let claimed = self.claim_one_of(&[place])?;
             observer(takes_place(onto, &missing, begun.superblock.member));
             let names = [onto.name.clone()];
             let mut found = candidates(&names, Direction::Write, roots)?;
             let candidate = found.pop().expect("there is one for each name");
             let (target, _) = open_in_time(candidate, Mode::Record, roots)?;
             check_locked(&target)?;
-            return self.continued(OpenMember { target, ..begun });
+            let continued = self.continued(OpenMember { target, ..begun })?;
+            return Ok(Replacement {
+                _claim: claimed.map(|(_, claim)| claim),
+                ..continued
+            });
         }
-        let first = *missing.first().ok_or_else(|| nothing_missing(onto))?;
+        let claimed = self.claim_one_of(&missing)?;
+        let (first, claim) = claimed.ok_or_else(|| nothing_missing(onto))?;
         self.check_no_member(onto, roots)?;
         let told = self.superblock_of(first)?;
         let mut destroy = onto.destroy.clone();
@@ -123,6 +132,7 @@ impl Store {
             simulated: None,
             superblock,
             created,
+            _claim: Some(claim),
         };
         replacement.write_superblock(self)?;
         replacement.created.keep();
@@ -153,6 +163,7 @@ impl Store {
                 ..told
             },
             created: CreatedFiles::default(),
+            _claim: None,
         };
         replacement.write_superblock(self)?;
         Ok(replacement)
@@ -292,15 +303,13 @@ impl Store {
             target: begun.target,
             simulated: begun.simulated,
             created: CreatedFiles::default(),
+            _claim: None,
         })
     }
 
     /// The pins that are set, as they lie on a member that has its table of them, or a part of it.
     fn pins_of_begun(&self, own: &Superblock) -> Result<Vec<Pin>, RecordError> {
-        let missing = Missing {
-            index: usize::from(own.member_index),
-            member: own.member,
-        };
+        let missing = place_of(own);
         let groups = self.members.iter().find_map(|one| one.groups.as_ref());
         let Some(groups) = groups else {
             return Ok(own.pins.clone());
@@ -344,6 +353,14 @@ impl Store {
             }
         }
         Ok(())
+    }
+}
+
+/// The place that a member takes.
+fn place_of(own: &Superblock) -> Missing {
+    Missing {
+        index: usize::from(own.member_index),
+        member: own.member,
     }
 }
 

@@ -18,7 +18,7 @@ use crate::member_io::MemberIo;
 use crate::opening::{MemberTail, Recording};
 use crate::reading::verify::{Checkable, verify};
 use crate::rebuilt::{CopiedPart, FoundGroups, is_of_copies};
-use crate::store::{Missing, OpenMember, Renewal, Store};
+use crate::store::{OpenMember, Renewal, Store};
 
 const WHY: &str = "it is looked for what the member has that is to be retired";
 const WHY_AGAIN: &str = "it is checked that everything has been copied";
@@ -104,10 +104,7 @@ impl<'a> Retirement<'a> {
         (recordings, accept_loss): (&[Recording], bool),
         (stop, progress): (&Stop, &mut Progress<'_>),
     ) -> Result<Retired, RecordError> {
-        let _claim = store.claim_one_of(&[Missing {
-            index: self.member,
-            member: store.members[0].superblock.members[self.member],
-        }])?;
+        let _claim = store.claim_repair()?;
         let mut io = self.prepare(store, (recordings, accept_loss), (stop, progress))?;
         store.note_parity();
         let mut recording = None;

@@ -17,7 +17,7 @@ use super::holes::is_blank_file;
 use super::open::open_in_time;
 use super::pin_tables::is_same;
 use super::read_members::read_members;
-use super::rebuild_claim::RebuildClaim;
+use super::repair_claim::RepairClaim;
 use super::{Missing, Mode, OpenMember, Store, access, superblocks, wipe};
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Geometry, Pin, Superblock};
@@ -53,7 +53,7 @@ pub(crate) struct Replacement {
     simulated: Option<SimulatedTarget>,
     /// A new file stays only if it could be prepared.
     created: CreatedFiles,
-    _claim: Option<RebuildClaim>,
+    _claim: Option<RepairClaim>,
 }
 
 impl Store {
@@ -69,12 +69,11 @@ impl Store {
         observer: &mut dyn FnMut(CreateEvent),
     ) -> Result<Replacement, RecordError> {
         sustain_targets::check_destroy(&onto.destroy, std::slice::from_ref(&onto.name))?;
+        let claim = self.claim_repair()?;
         let missing = self.not_given();
         let begun = self.begun_before(onto, roots)?;
         self.check_unfinished(onto, begun.as_ref())?;
         if let Some(begun) = begun {
-            let place = place_of(&begun.superblock);
-            let claimed = self.claim_one_of(&[place])?;
             observer(takes_place(onto, &missing, begun.superblock.member));
             let names = [onto.name.clone()];
             let mut found = candidates(&names, Direction::Write, roots)?;
@@ -83,12 +82,11 @@ impl Store {
             check_locked(&target)?;
             let continued = self.continued(OpenMember { target, ..begun })?;
             return Ok(Replacement {
-                _claim: claimed.map(|(_, claim)| claim),
+                _claim: Some(claim),
                 ..continued
             });
         }
-        let claimed = self.claim_one_of(&missing)?;
-        let (first, claim) = claimed.ok_or_else(|| nothing_missing(onto))?;
+        let first = *missing.first().ok_or_else(|| nothing_missing(onto))?;
         self.check_no_member(onto, roots)?;
         let told = self.superblock_of(first)?;
         let mut destroy = onto.destroy.clone();
@@ -309,7 +307,10 @@ impl Store {
 
     /// The pins that are set, as they lie on a member that has its table of them, or a part of it.
     fn pins_of_begun(&self, own: &Superblock) -> Result<Vec<Pin>, RecordError> {
-        let missing = place_of(own);
+        let missing = Missing {
+            index: usize::from(own.member_index),
+            member: own.member,
+        };
         let groups = self.members.iter().find_map(|one| one.groups.as_ref());
         let Some(groups) = groups else {
             return Ok(own.pins.clone());
@@ -353,14 +354,6 @@ impl Store {
             }
         }
         Ok(())
-    }
-}
-
-/// The place that a member takes.
-fn place_of(own: &Superblock) -> Missing {
-    Missing {
-        index: usize::from(own.member_index),
-        member: own.member,
     }
 }
 

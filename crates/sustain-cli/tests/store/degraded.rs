@@ -71,7 +71,7 @@ fn a_recording_goes_on_without_a_member_that_is_used_again_later() {
     for named in [&without[..], &all[..]] {
         let told = record(&place, 4_000_003, &[&["--degraded"], named].concat(), 0);
         for words in [
-            "is missing, so the other 3 will be recorded to",
+            "is missing: the recording goes to the other 3",
             "it can be used again when it is there",
             "What was recorded before survives no further loss until then",
             "All of it is protected from the loss of any one member",
@@ -123,6 +123,31 @@ fn a_member_that_stays_away_is_rebuilt_with_nothing_of_what_came_without_it() {
 }
 
 #[test]
+fn members_that_were_away_together_lack_nothing_of_what_could_not_have_all_its_parity() {
+    let place = Place::new();
+    let all = ["a", "b", "c", "d"];
+    create(&place, &all, "2");
+    let told = record(&place, 3_000_001, &["--degraded", "a", "b"], 0);
+    let few = "All but one of the 2 members that were there may be lost, and no more";
+    assert!(told.contains(few), "{told}");
+    for one in ["a", "b"] {
+        come_back(&place, &[one], &[3_000_001]);
+    }
+    hide(&place, "b");
+    let repair = ["repair", "a", "c", "d", "--onto", "e", "--same-disk"];
+    place.run(&repair).expect(0);
+    let now = ["a", "e", "c", "d"];
+    let told = record(&place, 2_000_001, &now, 0);
+    assert!(!told.contains("Nothing is recorded on it"), "{told}");
+    assert!(
+        told.contains("All of it is protected from the loss of any 2 members"),
+        "{told}"
+    );
+    let checked = document(&place, 0, &[&["verify"], &now[..]].concat());
+    assert_eq!(checked["ok"], true, "{checked}");
+}
+
+#[test]
 fn halves_of_a_mirror_that_recorded_apart_are_told() {
     let place = Place::new();
     create(&place, &["a", "b"], "1");
@@ -130,10 +155,10 @@ fn halves_of_a_mirror_that_recorded_apart_are_told() {
     hide(&place, "b");
     let told = record(&place, 1_000_003, &["--degraded", "a"], 0);
     assert!(
-        told.contains("so the other one will be recorded to"),
+        told.contains("the recording goes to the other one"),
         "{told}"
     );
-    let words = "Nothing protects it, because too few members of the store were there";
+    let words = "Nothing protects it, because only one member of the store was there";
     assert!(told.contains(words), "{told}");
     hide(&place, "a");
     bring_back(&place, "b");

@@ -38,6 +38,10 @@ pub struct StartNote {
     /// copies of what that had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies_of: Option<u16>,
+    /// The places in the table of members of those that were missing when it began, and are given
+    /// nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<u16>,
     /// Recordings whose own starts this one may overwrite while data of theirs is left, oldest
     /// first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -242,6 +246,7 @@ mod tests {
             follows_end: None,
             end_slot: None,
             copies_of: None,
+            absent: Vec::new(),
             earlier: Vec::new(),
         }
     }
@@ -376,6 +381,7 @@ mod tests {
                 follows_end: previous.map(|_| ring),
                 end_slot: previous.map(|_| 41),
                 copies_of: None,
+                absent: Vec::new(),
                 earlier: Vec::new(),
             };
             prop_assert_eq!(StartNote::from_json(&start.to_json()).unwrap(), start);

@@ -233,6 +233,7 @@ fn recording(
         ring: start.as_ref().is_some_and(|start| start.ring),
         parities: parities(&chapters),
         copies_of: own_start.and_then(|start| start.copies_of),
+        absent: own_start.map_or_else(Vec::new, |start| start.absent.clone()),
         streams: (0..count)
             .map(|stream| {
                 let first_ns = first_time_ns(&chapters, stream, looked_from);

@@ -23,6 +23,9 @@ pub struct Recording {
     /// The place in the table of members of one that was to be retired, if it only has copies of
     /// what that had.
     pub copies_of: Option<u16>,
+    /// The places in the table of the members that were missing when it began, as far as a start
+    /// that tells of them can be read: nothing of it was given to them.
+    pub absent: Vec<u16>,
     /// Its streams, in the order of their numbers.
     pub streams: Vec<StreamSummary>,
     /// What its end says, if that can be read.

@@ -1,6 +1,6 @@
 //! The parity that groups lack, to be made again from their data. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::copies::CopiedPart;
@@ -68,12 +68,14 @@ impl FoundGroups {
     /// no data there.
     pub(crate) fn may_lack_parity(
         &self,
-        member: usize,
-        newest_sequence: u64,
+        (member, newest_sequence): (usize, u64),
+        absent_in: &BTreeSet<u32>,
         crashed: &Crashed,
     ) -> bool {
         let is_since = |sequence: u64, recording: u32| {
-            sequence > newest_sequence && !crashed.took(recording, member as u16, sequence)
+            sequence > newest_sequence
+                && !absent_in.contains(&recording)
+                && !crashed.took(recording, member as u16, sequence)
         };
         let listed = self.listed().any(|(_, group)| {
             let mut numbers = 0..usize::from(group.list.parities);

@@ -189,6 +189,7 @@ mod tests {
             follows_end: None,
             end_slot: None,
             copies_of: None,
+            absent: Vec::new(),
             earlier: Vec::new(),
         };
         let members = [member(next_slot_serial)];

@@ -117,6 +117,7 @@ impl CopiesWriter {
             follows_end: superblock.map(|superblock| superblock.has_ended),
             end_slot: superblock.and_then(durable_end_slot),
             copies_of: Some(member as u16),
+            absent: Vec::new(),
             earlier: Vec::new(),
         }
     }

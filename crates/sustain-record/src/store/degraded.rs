@@ -23,6 +23,11 @@ pub(super) enum MayMiss {
 }
 
 impl Store {
+    /// The places in the table of the members that are missing.
+    pub fn absent(&self) -> Vec<u16> {
+        self.missing.iter().map(|one| one.index as u16).collect()
+    }
+
     /// Refuses to record to members that may lack something, if only missing ones may know what
     /// that is: what is recorded now would take its place.
     ///
@@ -154,7 +159,7 @@ pub(super) fn degraded_words(missing: &[Missing], parities: u16, there: usize) -
         ),
     };
     format!(
-        "{} {are} missing, so {others} will be recorded to. Nothing of it is given to {them}, so \
+        "{} {are} missing: the recording goes to {others}. Nothing of it is given to {them}, so \
          {can}. What was recorded before survives {survives} until then, or until `sustain repair` \
          puts {another} in {their} place",
         numbered(missing)

@@ -164,9 +164,14 @@ pub(super) fn incomplete(
         1 => ("is", "it"),
         _ => ("are", "them"),
     };
-    let meanwhile = match missing.len() <= usize::from(parities_of(members)) {
+    let parities = parities_of(members);
+    let meanwhile = match missing.len() <= usize::from(parities) {
         true => format!(
             "`sustain record` with {} records over the others meanwhile",
+            DEGRADED.flag()
+        ),
+        false if parities > 0 => format!(
+            "{} goes on without {parities} at most. To record meanwhile, use another store",
             DEGRADED.flag()
         ),
         false => "To record meanwhile, use another store".to_owned(),

@@ -306,6 +306,7 @@ pub fn start() -> StartNote {
         follows_end: None,
         end_slot: None,
         copies_of: None,
+        absent: Vec::new(),
         earlier: Vec::new(),
     }
 }

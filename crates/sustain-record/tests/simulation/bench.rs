@@ -349,6 +349,7 @@ impl Bench {
             first_sequence: store.first_sequence(),
             ring: plan.ring,
             outlasts_pins: plan.drops,
+            absent: store.absent(),
             earlier,
             durability: plan.durability,
             parity: (plan.parities > 0).then_some(ParitySetup {

@@ -228,6 +228,18 @@ pub fn record_sentence(result: &RecordResult) -> String {
     without_controls(&sentences(&parts))
 }
 
+/// What protects a recording on no more members than it has parities: all that is on one of them is
+/// on the others as well.
+fn few_members_words(members: usize) -> String {
+    match members {
+        1 => "Nothing protects it, because only one member of the store was there".to_owned(),
+        members => format!(
+            "All but one of the {members} members that were there may be lost, and no more, \
+             because they were too few for the parity"
+        ),
+    }
+}
+
 /// How much can be read although members are gone, if there is parity.
 fn protection_words(result: &RecordResult) -> Option<String> {
     let parities = usize::from(result.plan.parity);
@@ -242,9 +254,8 @@ fn protection_words(result: &RecordResult) -> Option<String> {
         let words = "More members failed than parity replaces: what they had may be lost";
         return Some(words.to_owned());
     }
-    if result.members.len() <= parities {
-        let words = "Nothing protects it, because too few members of the store were there";
-        return Some(words.to_owned());
+    if result.members.len() <= parities && failed == 0 {
+        return Some(few_members_words(result.members.len()));
     }
     let protected: u64 = streams.filter_map(|one| one.protected_bytes).sum();
     let what = match (recorded.saturating_sub(protected), result.plan.ring) {

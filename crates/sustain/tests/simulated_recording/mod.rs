@@ -163,6 +163,7 @@ impl Recording {
             first_sequence: store.first_sequence(),
             ring: false,
             outlasts_pins: false,
+            absent: Vec::new(),
             earlier: Vec::new(),
             durability: Durability::default(),
             parity,

@@ -196,6 +196,7 @@ impl Image {
             follows_end: None,
             end_slot: None,
             copies_of: None,
+            absent: Vec::new(),
             earlier: self.earlier.clone(),
         };
         self.append(member, Kind::Start, CONTROL_STREAM, &note.to_json());

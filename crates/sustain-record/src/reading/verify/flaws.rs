@@ -239,6 +239,7 @@ mod tests {
             pin: None,
             parities: None,
             copies_of: None,
+            absent: Vec::new(),
             lacks_end_of_pin: false,
             kept_from_ns: None,
         }

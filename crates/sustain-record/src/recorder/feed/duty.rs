@@ -346,6 +346,7 @@ fn start_note(setup: &RecordSetup, member: &MemberSetup) -> StartNote {
         follows_end: Some(member.follows_end),
         end_slot: member.end_slot,
         copies_of: None,
+        absent: setup.absent.clone(),
         earlier: Vec::new(),
     }
 }

@@ -78,6 +78,8 @@ pub struct RecordSetup {
     pub ring: bool,
     /// Whether it waits where pins keep all of a ring, instead of ending.
     pub outlasts_pins: bool,
+    /// The places in the table of the members that are missing.
+    pub absent: Vec<u16>,
     /// Recordings that are on the store and may lose their starts, oldest first. Empty unless this
     /// is a ring.
     pub earlier: Vec<Earlier>,

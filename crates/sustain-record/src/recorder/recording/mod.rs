@@ -424,6 +424,7 @@ fn setup(
         first_sequence: store.first_sequence(),
         ring: options.ring,
         outlasts_pins: options.outlasts_pins,
+        absent: store.absent(),
         earlier,
         durability: options.durability,
         parity,

@@ -145,8 +145,15 @@ impl Store {
         let members = self.members.iter().zip(&self.tails);
         let old = members.filter(|(member, _)| member.superblock.generation < newest);
         let old = old.filter(|(member, tail)| !got_nothing_since(member, tail, recordings));
+        let absent_in = |index: usize| {
+            let absent = recordings
+                .iter()
+                .filter(|one| one.absent.contains(&(index as u16)));
+            absent.map(|one| one.number).collect()
+        };
         let lacking = old.filter(|(member, tail)| {
-            found.may_lack_parity(member.index(), tail.max_sequence, crashed)
+            let index = member.index();
+            found.may_lack_parity((index, tail.max_sequence), &absent_in(index), crashed)
         });
         lacking.map(|(member, _)| member.index()).collect()
     }

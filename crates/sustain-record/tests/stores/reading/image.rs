@@ -289,6 +289,7 @@ impl Image {
             follows_end: self.follows_end,
             end_slot: self.end_slot,
             copies_of: None,
+            absent: Vec::new(),
             earlier: Vec::new(),
         };
         self.put(

@@ -35,6 +35,10 @@ pub struct RepairDocument {
     pub elapsed_s: f64,
     /// The members that are missing still, by their UUIDs.
     pub still_missing: Vec<String>,
+    /// What was written of the member to the others, if none took its place: it is retired. null if
+    /// one did.
+    #[serde(default)]
+    pub copies: Option<RepairCopies>,
     /// Notes for the user.
     pub notes: Vec<String>,
 }
@@ -48,6 +52,15 @@ pub struct RepairedMember {
     pub number: u64,
     /// Its UUID, which is that of the member whose place it takes.
     pub uuid: String,
+}
+
+/// Copies of what a retired member had, on the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RepairCopies {
+    /// The number of the recording that has them; null if nothing had to be copied any more.
+    pub recording: Option<u32>,
+    /// Bytes that were written to the others.
+    pub written_bytes: u64,
 }
 
 /// Appends of one kind.

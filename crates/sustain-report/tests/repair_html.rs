@@ -36,6 +36,7 @@ fn whole() -> RepairDocument {
         kept_bytes: 0,
         elapsed_s: 84.0,
         still_missing: Vec::new(),
+        copies: None,
         notes: Vec::new(),
     }
 }

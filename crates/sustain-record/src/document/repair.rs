@@ -1,6 +1,8 @@
 //! Makes the document of `sustain repair --json`.
 
-use sustain_document::repair::{REPAIR_SCHEMA, RepairDocument, RepairedAppends, RepairedMember};
+use sustain_document::repair::{
+    REPAIR_SCHEMA, RepairCopies, RepairDocument, RepairedAppends, RepairedMember,
+};
 
 use sustain_document::retire::RetireDocument;
 
@@ -45,6 +47,7 @@ pub fn repair_document(
         still_missing: still_missing
             .map(|missing| uuid_text(missing.member))
             .collect(),
+        copies: None,
         notes: notes.to_vec(),
     }
 }
@@ -72,6 +75,10 @@ pub fn spread_document(retired: &RetireDocument) -> RepairDocument {
         kept_bytes: 0,
         elapsed_s: retired.elapsed_s,
         still_missing: Vec::new(),
+        copies: Some(RepairCopies {
+            recording: retired.recording,
+            written_bytes: retired.written_bytes,
+        }),
         notes: retired.notes.clone(),
     }
 }

@@ -46,7 +46,10 @@ const LOST: &str = "lost";
 /// The title: `Member 2 rebuilt onto /dev/sdc`.
 fn name(result: &RepairDocument) -> String {
     let member = &result.member;
-    format!("Member {} rebuilt onto {}", member.number, member.name)
+    match result.copies {
+        None => format!("Member {} rebuilt onto {}", member.number, member.name),
+        Some(_) => format!("Member {} retired, and copied to the others", member.number),
+    }
 }
 
 fn overview(results: &[RepairDocument]) -> String {
@@ -86,9 +89,11 @@ fn standing(result: &RepairDocument) -> Standing {
 }
 
 fn sentence(result: &RepairDocument) -> String {
-    let rebuilt = match missing_bytes(result) {
-        0 => "All that parity protects of it was rebuilt.",
-        _ => "Not all of it could be rebuilt.",
+    let rebuilt = match (missing_bytes(result), result.copies) {
+        (0, None) => "All that parity protects of it was rebuilt.",
+        (_, None) => "Not all of it could be rebuilt.",
+        (0, Some(_)) => "All that parity protects of it is on the other members as well.",
+        (_, Some(_)) => "Not all of it could be computed.",
     };
     let groups = match result.unprotected_groups {
         1 => "1 group".to_owned(),

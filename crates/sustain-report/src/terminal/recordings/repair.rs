@@ -1,7 +1,9 @@
 //! What was rebuilt onto a new member, in words.
 
-use sustain_document::repair::{RepairDocument, RepairedAppends};
+use sustain_document::repair::{RepairCopies, RepairDocument, RepairedAppends};
+use sustain_document::retire::{RETIRE_SCHEMA, RetireDocument, RetiredMember};
 
+use super::retire::retire_text;
 use crate::format::{position, stretch};
 use crate::terminal::without_controls;
 use crate::terminal::wrapped::wrapped;
@@ -9,6 +11,9 @@ use crate::terminal::wrapped::wrapped;
 /// The result of `repair`.
 #[must_use]
 pub fn repair_text(document: &RepairDocument, width: usize) -> String {
+    if let Some(copies) = document.copies {
+        return retire_text(&retired(document, copies), width);
+    }
     let name = without_controls(&document.member.name);
     let mut lines = vec![
         format!("store {}", document.store),
@@ -58,6 +63,27 @@ pub fn repair_text(document: &RepairDocument, width: usize) -> String {
         ));
     }
     lines.iter().map(|line| wrapped(line, width)).collect()
+}
+
+/// The same as what was retired, because none took its place.
+fn retired(document: &RepairDocument, copies: RepairCopies) -> RetireDocument {
+    RetireDocument {
+        schema: RETIRE_SCHEMA.to_owned(),
+        store: document.store.clone(),
+        member: RetiredMember {
+            name: None,
+            number: document.member.number,
+            uuid: document.member.uuid.clone(),
+        },
+        recording: copies.recording,
+        data: document.data,
+        parity: document.parity,
+        written_bytes: copies.written_bytes,
+        lost_appends: document.lost.appends,
+        lost_bytes: document.lost.bytes,
+        elapsed_s: document.elapsed_s,
+        notes: document.notes.clone(),
+    }
 }
 
 fn appends(appends: RepairedAppends) -> String {

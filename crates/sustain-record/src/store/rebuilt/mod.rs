@@ -192,9 +192,9 @@ impl Store {
         let beyond = match computed.beyond_bytes.get(&index) {
             None => String::new(),
             Some(bytes) => format!(
-                ". Of {} this is not possible, because more of their groups is missing than parity \
-                 replaces: `sustain verify` names the bytes, of which `sustain list` counts only a \
-                 part",
+                ". Of at least {} this is not possible, because more of their groups is missing \
+                 than parity replaces: `sustain verify` names the bytes, of which `sustain list` \
+                 counts only a part",
                 Size(*bytes)
             ),
         };

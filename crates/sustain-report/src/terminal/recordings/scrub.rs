@@ -17,8 +17,8 @@ pub fn scrub_text(document: &ScrubDocument, width: usize) -> String {
     let found = match document.bad_places {
         0 => "nothing is damaged, and nothing was written".to_owned(),
         count if document.members.is_empty() => format!(
-            "{count} {places} bad, and nothing was written: what lay there cannot be computed as \
-             it was. If all of it is on one member, `sustain repair` with the others may still \
+            "{count} {places} bad, and nothing was written: `sustain scrub` cannot put back what \
+             lay there. If all of it is on one member, `sustain repair` with the others may still \
              rebuild that one onto itself"
         ),
         count => format!("{count} {places} bad"),

@@ -215,14 +215,20 @@ fn rest_words(document: &VerifyDocument) -> String {
     )
 }
 
-/// How to put back what parity gives, if anything of a store with parity is bad.
+/// How to put back what parity gives, if anything of recordings of a store with parity is bad.
 fn mending_words(document: &VerifyDocument) -> &'static str {
     let mut recordings = document.recordings.iter();
     let has_parity = recordings.any(|one| one.protection.is_some());
     let is_bad = document.complete && !document.ok;
+    // A copy of a superblock is none of these: its own words say what repairs it.
+    let mut bad = document.bad.iter();
+    let is_of_recordings = document.bad_unlisted > 0 || bad.any(|one| one.recording.is_some());
     match document.members.iter().all(ListedMember::is_present) {
-        _ if !has_parity || !is_bad => "",
-        true => ". `sustain scrub` puts back what parity gives, where it lay",
+        _ if !has_parity || !is_bad || !is_of_recordings => "",
+        true => {
+            ". `sustain scrub` puts back what parity gives, where it lay; where it cannot, \
+             `sustain repair` with the others rebuilds a member onto itself"
+        }
         false => {
             ". `sustain repair` puts back what a missing member had, as far as parity gives it"
         }

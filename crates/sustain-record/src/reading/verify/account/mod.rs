@@ -346,7 +346,7 @@ impl<'a> Account<'a> {
             return;
         }
         let marks_are_bad = origin.marks.is_none() || origin.marks().is_err();
-        let why_unsealed = "the seal is damaged; the bytes are whole";
+        let why_unsealed = "the seal is damaged, which alone costs no bytes";
         let is_crashed = self.recording.is_crashed();
         if is_crashed && !origin.sealed {
             self.reported = Some(id);
@@ -360,7 +360,7 @@ impl<'a> Account<'a> {
             (!is_crashed && !origin.sealed, why_unsealed),
             (
                 marks_are_bad,
-                "the frame marks are damaged; the bytes are whole",
+                "the frame marks are damaged, which alone costs no bytes",
             ),
         ];
         for (_, why) in flaws.into_iter().filter(|(is_bad, _)| *is_bad) {

@@ -293,9 +293,9 @@ pub struct TotalResult {
     /// CPU time of this process in all, from opening the store to closing it; 0 in older results.
     #[serde(default)]
     pub cpu_seconds: f64,
-    /// Bytes that were written beside payload: descriptors, what fills up whole blocks behind the
-    /// payload of each append, starts and end marks. What stays empty at the ends of slots was not
-    /// written. 0 in older results.
+    /// Bytes that were written beside payload: parity, descriptors, what fills up whole blocks
+    /// behind the payload of each append, starts and end marks. What stays empty at the ends of
+    /// slots was not written. 0 in older results.
     #[serde(default)]
     pub beside_payload_bytes: u64,
     /// The longest stall of any member.

@@ -4,14 +4,14 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use sustain::record::Mode;
-use sustain::record::format::{Descriptor, Kind, Superblock};
+use sustain::record::format::{Descriptor, Kind};
 use sustain::{RecordOptions, Recorder, Roots, Store};
 
 use crate::recorded::{AT_MOST, content, document};
@@ -924,10 +924,10 @@ fn members_are_rebuilt_one_after_the_other() {
     place
         .run(&["record", "--from", "in", "a", "b", "c"])
         .expect(0);
-    let lost = Superblock::decode(&fs::read(place.path("c")).unwrap()[..4096]).unwrap();
     fs::remove_file(place.path("c")).unwrap();
     // As another repair claims it.
-    let name = format!("sustain-repair-{}", lost.store);
+    let file = fs::metadata(place.path("b")).unwrap();
+    let name = format!("sustain-repair-file-{}-{}", file.dev(), file.ino());
     let address = SocketAddr::from_abstract_name(name).unwrap();
     let claim = UnixListener::bind_addr(&address).unwrap();
     let onto = ["repair", "a", "b", "--onto", "e", "--same-disk"];

@@ -7,32 +7,29 @@ use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use uuid::Uuid;
+use rustix::fs::{FileType, fstat};
+use sustain_disk::target::Target;
 
 use super::Store;
 use crate::error::RecordError;
 
-/// As long as it lives, no other command on this machine repairs the store. It is a socket without
-/// a file, which the kernel gives back when the process ends in any way.
+/// As long as it lives, no other command on this machine repairs a store of which it has one of
+/// these members. For each there is a socket without a file, which the kernel gives back when the
+/// process ends in any way. There is none on a simulated machine, and where the system allows none.
 #[derive(Debug)]
 pub(crate) struct RepairClaim {
-    /// None on a simulated machine, and where the system allows no sockets.
-    _socket: Option<UnixListener>,
+    _sockets: Vec<UnixListener>,
 }
 
-impl RepairClaim {
-    /// Claims a store, by its UUID; none if another command has it.
-    fn take(store: &Uuid) -> Option<RepairClaim> {
-        let name = format!("sustain-repair-{store}");
-        let address = SocketAddr::from_abstract_name(name).ok();
-        let bound = address.map(|address| UnixListener::bind_addr(&address));
-        match bound {
-            Some(Err(error)) if error.kind() == ErrorKind::AddrInUse => None,
-            bound => Some(RepairClaim {
-                _socket: bound.and_then(Result::ok),
-            }),
-        }
-    }
+/// The name of the claim on a member that is a file or a device, whatever it is called: copies of a
+/// store are stores of their own.
+fn name_of(target: &Target) -> Option<String> {
+    let found = fstat(target.file.as_ref()?).ok()?;
+    let id = match FileType::from_raw_mode(found.st_mode) {
+        FileType::BlockDevice => format!("device-{}", found.st_rdev),
+        _ => format!("file-{}-{}", found.st_dev, found.st_ino),
+    };
+    Some(format!("sustain-repair-{id}"))
 }
 
 impl Store {
@@ -41,30 +38,23 @@ impl Store {
     /// # Errors
     /// [`RecordError::Usage`] if another command has it.
     pub(crate) fn claim_repair(&self) -> Result<RepairClaim, RecordError> {
-        if !self.machines().is_empty() {
-            return Ok(RepairClaim { _socket: None });
+        let there = self.members.iter().filter(|member| member.is_there());
+        let names = there.filter_map(|member| name_of(&member.target));
+        let addresses = names.filter_map(|name| SocketAddr::from_abstract_name(name).ok());
+        let mut sockets = Vec::new();
+        for address in addresses {
+            match UnixListener::bind_addr(&address) {
+                Ok(socket) => sockets.push(socket),
+                Err(error) if error.kind() == ErrorKind::AddrInUse => {
+                    return Err(RecordError::Usage(
+                        "a member of this store is being rebuilt or retired by another command at \
+                         this moment: wait until that has ended, and look at the store again"
+                            .to_owned(),
+                    ));
+                }
+                Err(_) => {}
+            }
         }
-        RepairClaim::take(&self.id).ok_or_else(|| {
-            RecordError::Usage(
-                "a member of this store is being rebuilt or retired by another command at this \
-                 moment: wait until that has ended, and look at the store again"
-                    .to_owned(),
-            )
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_store_is_claimed_once_until_the_claim_goes() {
-        let (one, other) = (Uuid::new_v4(), Uuid::new_v4());
-        let claim = RepairClaim::take(&one).unwrap();
-        assert!(RepairClaim::take(&one).is_none());
-        assert!(RepairClaim::take(&other).is_some());
-        drop(claim);
-        assert!(RepairClaim::take(&one).is_some());
+        Ok(RepairClaim { _sockets: sockets })
     }
 }

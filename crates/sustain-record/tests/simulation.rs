@@ -198,10 +198,14 @@ const PARITY_THAT_FAILED: [u64; 65] = [
 const ADDITIONS_THAT_FAILED: [u64; 4] = [750_040, 760_225, 760_365, 950_347];
 
 /// The same where members are retired.
-const RETIREMENTS_THAT_FAILED: [u64; 21] = [
+const RETIREMENTS_THAT_FAILED: [u64; 22] = [
     166, 267, 289, 515, 518, 539, 545, 583, 638, 1169, 1223, 1339, 1521, 1559, 1647, 3433, 7209,
-    11_211, 11_695, 1_000_526, 1_003_122,
+    11_211, 11_695, 1_000_526, 1_003_122, 1_060_277,
 ];
+
+/// The same where members are missing: numbers and sequences were used twice after a crash, or half
+/// a mirror did not know that it was behind.
+const ABSENCES_THAT_FAILED: [u64; 5] = [440, 538, 1104, 1536, 1865];
 
 /// The same with parity on many members.
 const PARITY_ON_MANY_THAT_FAILED: [u64; 1] = [870_200];
@@ -368,6 +372,9 @@ fn seeds_that_once_failed_hold_it_too() {
     }
     for seed in RETIREMENTS_THAT_FAILED {
         run(&Plan::of_retirements(seed), false);
+    }
+    for seed in ABSENCES_THAT_FAILED {
+        run(&Plan::of_absences(seed), false);
     }
     for seed in PARITY_ON_MANY_THAT_FAILED {
         run(&Plan::of_parity_on_many(seed), false);

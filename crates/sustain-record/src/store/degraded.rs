@@ -118,12 +118,6 @@ pub(super) fn apart_from_absent<'a>(
     (absent.collect(), there)
 }
 
-/// The appends of parity that groups of the store of these members have by default.
-pub(super) fn parities_of(members: &[OpenMember]) -> u16 {
-    let parities = members.iter().map(|member| member.superblock.parities);
-    parities.max().unwrap_or(0)
-}
-
 /// Whether these may be missing of a store with so much parity.
 pub(super) fn is_replaced(missing: &[Missing], parities: u16, may_miss: MayMiss) -> bool {
     may_miss == MayMiss::WhatParityReplaces && missing.len() <= usize::from(parities)

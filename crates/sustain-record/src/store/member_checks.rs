@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use sustain_disk::units::Size;
 use sustain_document::setting::{DEGRADED, ONTO};
 
-use super::degraded::{numbered, parities_of};
+use super::degraded::numbered;
+use super::parity::parities_of;
 use super::{Missing, Mode, OpenMember, tables};
 use crate::error::RecordError;
 use crate::format::SuperblockError;

@@ -14,11 +14,12 @@ use uuid::Uuid;
 
 use super::bounded::Bounded;
 use super::candidate::{MemberCandidate, candidates, check_locked};
-use super::degraded::{MayMiss, apart_from_absent, degraded_words, is_replaced, parities_of};
+use super::degraded::{MayMiss, apart_from_absent, degraded_words, is_replaced};
 use super::member_checks::{
     apart_from_retired, apart_from_unfinished, check_size, check_together, end_words,
     has_lost_its_end, incomplete, unfinished_note,
 };
+use super::parity::parities_of;
 use super::read_members::read_named;
 use super::{Missing, Mode, OpenMember, Store, is_written, takes_blocks};
 use crate::error::RecordError;
@@ -45,7 +46,7 @@ impl Store {
         Store::open_with(&names, mode, OpenedBefore::default(), roots)
     }
 
-    pub(super) fn open_with(
+    fn open_with(
         names: &[String],
         mode: Mode,
         before: OpenedBefore,

@@ -1,7 +1,6 @@
 //! The parity of a store: what a recording has by default, and what its superblocks tell of it.
 
-use super::Store;
-use super::degraded::parities_of;
+use super::{OpenMember, Store};
 
 impl Store {
     /// Appends of parity that each group of a recording has by default.
@@ -42,4 +41,10 @@ impl Store {
         }
         slot_counts
     }
+}
+
+/// The appends of parity that groups of the store of these members have by default.
+pub(super) fn parities_of(members: &[OpenMember]) -> u16 {
+    let parities = members.iter().map(|member| member.superblock.parities);
+    parities.max().unwrap_or(0)
 }

@@ -273,10 +273,12 @@ mod tests {
             streams: first.streams.clone(),
         };
         let telling = StartNote {
+            absent: vec![0, 3],
             earlier: vec![told],
             ..first
         };
         let text = String::from_utf8(telling.to_json()).unwrap();
+        assert!(text.contains(r#""absent":[0,3],"#), "{text}");
         let key = r#""earlier":[{"id":"00000000-0000-0000-0123-456789abcdef","number":3,"#
             .to_owned()
             + r#""started":5,"ring":false,"streams":[{"name":"camera","framing":"none"}]}]}"#;

@@ -48,6 +48,17 @@ fn create_with_slots(
     place.run(&create).expect(0);
 }
 
+/// A store of three members of this size with one parity, and a recording of so many bytes on it.
+fn recorded_on_three(size_mib: u64, bytes: usize) -> Place {
+    let place = Place::new();
+    create_on(&place, &["a", "b", "c"], &[size_mib; 3], "1");
+    fs::write(place.path("in"), content(bytes)).unwrap();
+    place
+        .run(&["record", "--from", "in", "a", "b", "c"])
+        .expect(0);
+    place
+}
+
 /// The members but these.
 fn without(gone: &[&str]) -> Vec<&'static str> {
     let there = MEMBERS.iter().filter(|name| !gone.contains(name));
@@ -770,12 +781,7 @@ fn each_member_of_a_mirror_is_rebuilt_also_the_one_that_has_all_parity() {
 
 #[test]
 fn what_a_repair_has_rebuilt_is_reported() {
-    let place = Place::new();
-    create_on(&place, &["a", "b", "c"], &[24, 24, 24], "1");
-    fs::write(place.path("in"), content(3_000_000)).unwrap();
-    place
-        .run(&["record", "--from", "in", "a", "b", "c"])
-        .expect(0);
+    let place = recorded_on_three(24, 3_000_000);
     fs::remove_file(place.path("b")).unwrap();
     let repair = ["repair", "a", "c", "--onto", "b", "--same-disk"];
     let repaired = place.run(&[&repair[..], &["--json", "run.json"]].concat());
@@ -787,6 +793,30 @@ fn what_a_repair_has_rebuilt_is_reported() {
         .expect(0);
     let page = place.read("page.html");
     assert!(page.contains("<h1>Member 2 rebuilt onto b</h1>"), "{page}");
+}
+
+#[test]
+fn a_lost_member_that_was_copied_to_the_others_is_reported_as_retired() {
+    let place = recorded_on_three(24, 3_000_000);
+    fs::remove_file(place.path("b")).unwrap();
+    let repaired = place.run(&["repair", "a", "c", "--json", "run.json"]);
+    let words = repaired.expect(0).stdout;
+    assert!(words.contains("retired after"), "{words}");
+    let report = ["report", "run.json", "-o", "page.html"];
+    assert_eq!(place.run(&report[..2]).expect(0).stdout, words);
+    place.run(&report).expect(0);
+    let page = place.read("page.html");
+    let title = "<h1>Member 2 retired, and copied to the others</h1>";
+    assert!(page.contains(title), "{page}");
+}
+
+#[test]
+fn what_is_damaged_beside_recordings_is_no_work_for_scrub() {
+    let place = recorded_on_three(24, 3_000_000);
+    damage(&place, "a", 0, 4096);
+    let told = unwrapped(&place.run(&["verify", "a", "b", "c"]).expect(1).stdout);
+    assert!(told.contains("`sustain recover` repairs it"), "{told}");
+    assert!(!told.contains("`sustain scrub`"), "{told}");
 }
 
 #[test]
@@ -869,12 +899,7 @@ fn parity_that_protects_nothing_is_refused() {
 /// Nothing else of a slot is left where its only append has lost its first block.
 #[test]
 fn scrub_puts_back_what_was_alone_in_its_slot() {
-    let place = Place::new();
-    create_on(&place, &["a", "b", "c"], &[40, 40, 40], "1");
-    fs::write(place.path("in"), content(20_000_000)).unwrap();
-    place
-        .run(&["record", "--from", "in", "a", "b", "c"])
-        .expect(0);
+    let place = recorded_on_three(40, 20_000_000);
     // With slots of 1 MiB each has one append. The first slot begins with the start.
     let mut tried = 0;
     for name in ["a", "b", "c"] {
@@ -896,12 +921,7 @@ fn scrub_puts_back_what_was_alone_in_its_slot() {
 
 #[test]
 fn repair_destroys_nothing_but_the_new_member() {
-    let place = Place::new();
-    create_on(&place, &["a", "b", "c"], &[40, 40, 40], "1");
-    fs::write(place.path("in"), content(5_000_000)).unwrap();
-    place
-        .run(&["record", "--from", "in", "a", "b", "c"])
-        .expect(0);
+    let place = recorded_on_three(40, 5_000_000);
     let repair = [
         "repair",
         "a",
@@ -918,12 +938,7 @@ fn repair_destroys_nothing_but_the_new_member() {
 
 #[test]
 fn members_are_rebuilt_one_after_the_other() {
-    let place = Place::new();
-    create_on(&place, &["a", "b", "c"], &[40, 40, 40], "1");
-    fs::write(place.path("in"), content(5_000_000)).unwrap();
-    place
-        .run(&["record", "--from", "in", "a", "b", "c"])
-        .expect(0);
+    let place = recorded_on_three(40, 5_000_000);
     fs::remove_file(place.path("c")).unwrap();
     // As another repair claims it.
     let file = fs::metadata(place.path("b")).unwrap();

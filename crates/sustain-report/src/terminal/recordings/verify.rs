@@ -246,37 +246,24 @@ fn is_uncertain(document: &VerifyDocument) -> bool {
 }
 
 fn verdict(document: &VerifyDocument) -> String {
-    let read = read_words(document);
+    let checked = format!("{} were checked", position(document.checked_bytes));
     let flaws = document.bad.len() as u64 + document.bad_unlisted;
     match (document.complete, flaws) {
-        (false, 0) => format!("interrupted: {read} so far, and nothing bad was found"),
-        (false, flaws) => format!("interrupted: {read} so far, {}", bad_places(flaws)),
+        (false, 0) => format!("interrupted: {checked} so far, and nothing bad was found"),
+        (false, flaws) => format!("interrupted: {checked} so far, {}", bad_places(document)),
         (true, 0) if document.recordings.is_empty() => "the store has no recordings".to_owned(),
         (true, 0) if is_uncertain(document) => format!(
-            "ok: nothing that was durable is damaged or missing; {read} (the data and the store's \
+            "ok: nothing that was durable is damaged or missing; {checked} (the data and the store's \
              own blocks)"
         ),
         (true, 0) => format!(
-            "ok: every byte is accounted for{}; {read} (the data and the store's own blocks)",
+            "ok: every byte is accounted for{}; {checked} (the data and the store's own blocks)",
             without_missing(document)
         ),
         (true, flaws) => format!(
-            "not ok: {}; {read} (the data and the store's own blocks)",
-            bad_places(flaws)
+            "not ok: {}; {checked} (the data and the store's own blocks)",
+            bad_places(document)
         ),
-    }
-}
-
-/// How much was checked. What missing members had is computed and counted, too.
-fn read_words(document: &VerifyDocument) -> String {
-    let checked = position(document.checked_bytes);
-    let protected = document
-        .recordings
-        .iter()
-        .any(|one| one.protection.is_some());
-    match protected && !document.members.iter().all(ListedMember::is_present) {
-        true => format!("{checked} were read or computed"),
-        false => format!("{checked} were read"),
     }
 }
 
@@ -288,9 +275,27 @@ fn without_missing(document: &VerifyDocument) -> &'static str {
     }
 }
 
-fn bad_places(flaws: u64) -> String {
+/// How many places are bad, and how much of what was recorded is lost by them.
+fn bad_places(document: &VerifyDocument) -> String {
+    let flaws = document.bad.len() as u64 + document.bad_unlisted;
     let places = if flaws == 1 { "place is" } else { "places are" };
-    format!("{flaws} {places} bad")
+    match lost_bytes(document) {
+        0 => format!("{flaws} {places} bad, but no data was found to be damaged or missing"),
+        bytes => format!(
+            "{flaws} {places} bad: {} of data are damaged or missing",
+            position(bytes)
+        ),
+    }
+}
+
+/// Bytes of streams that are damaged or missing, and that were durable as far as the members show.
+fn lost_bytes(document: &VerifyDocument) -> u64 {
+    let of_pins = document.pins.iter().flat_map(|pin| &pin.recordings);
+    let recordings = document.recordings.iter().chain(of_pins);
+    let streams = recordings.flat_map(|recording| &recording.streams);
+    streams
+        .map(|stream| stream.hole_bytes.saturating_sub(stream.not_durable_bytes))
+        .sum()
 }
 
 /// The first flaws, a line each, and how many have been told so. Ranges of a stream that are lost

@@ -19,8 +19,8 @@ pub struct RepairDocument {
     pub data: RepairedAppends,
     /// Appends of parity that groups lacked and that were made again.
     pub parity: RepairedAppends,
-    /// Appends of data that are lost, because more of their groups is missing than parity replaces.
-    /// If there are any, the exit code is 1.
+    /// Appends of data that are lost, some in part, because more of their groups is missing than
+    /// parity replaces. If there are any, the exit code is 1.
     pub lost: RepairedAppends,
     /// Bytes of streams that should be on a member and are on none now, as far as that shows
     /// without reading all: they were in no group, or too much of that is lost. If there are any,
@@ -33,8 +33,8 @@ pub struct RepairDocument {
     pub kept_bytes: u64,
     /// How long it took, in seconds.
     pub elapsed_s: f64,
-    /// The members that are missing still, by their UUIDs.
-    pub still_missing: Vec<String>,
+    /// The members that are missing still.
+    pub still_missing: Vec<MissingMember>,
     /// What was written of the member to the others, if none took its place: it is retired. null if
     /// one did.
     #[serde(default)]
@@ -51,6 +51,15 @@ pub struct RepairedMember {
     /// Its number in the store, from 1.
     pub number: u64,
     /// Its UUID, which is that of the member whose place it takes.
+    pub uuid: String,
+}
+
+/// A member that is missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MissingMember {
+    /// Its number in the store, from 1.
+    pub number: u64,
+    /// Its UUID.
     pub uuid: String,
 }
 

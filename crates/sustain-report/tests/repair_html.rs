@@ -7,7 +7,9 @@
 
 mod sample;
 
-use sustain_document::repair::{REPAIR_SCHEMA, RepairDocument, RepairedAppends, RepairedMember};
+use sustain_document::repair::{
+    MissingMember, REPAIR_SCHEMA, RepairDocument, RepairedAppends, RepairedMember,
+};
 use sustain_report::ReportError;
 use sustain_report::html::repair_html;
 
@@ -51,7 +53,10 @@ fn lacking() -> RepairDocument {
         missing_bytes: Some(3_000_000),
         unprotected_groups: 7,
         kept_bytes: 2_097_152,
-        still_missing: vec![UUID.to_owned()],
+        still_missing: vec![MissingMember {
+            number: 3,
+            uuid: UUID.to_owned(),
+        }],
         notes: vec!["recording 4 is a ring".to_owned()],
         ..whole()
     }
@@ -87,7 +92,7 @@ fn text_from_outside_stays_text() {
     let mut result = lacking();
     result.member.name = attack.to_owned();
     (result.store, result.member.uuid) = (attack.to_owned(), attack.to_owned());
-    (result.still_missing, result.notes) = (vec![attack.to_owned()], vec![attack.to_owned()]);
+    (result.still_missing[0].uuid, result.notes) = (attack.to_owned(), vec![attack.to_owned()]);
     let page = sample::own_markup(&repair_html(&[result]).unwrap());
     assert!(
         !page.contains("<img") && !page.contains("<script>window"),

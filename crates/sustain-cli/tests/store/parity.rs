@@ -502,6 +502,7 @@ fn two_lost_members_are_rebuilt_and_the_store_is_whole_and_recorded_to_again() {
     let repaired = repair(&place, &["b", "d"], "a");
     assert_eq!(repaired["member"]["number"], 1);
     assert_eq!(repaired["still_missing"].as_array().unwrap().len(), 1);
+    assert_eq!(repaired["still_missing"][0]["number"], 3);
     let repaired = repair(&place, &["d", "a", "b"], "c");
     assert_eq!(repaired["still_missing"], json!([]));
     let bytes = |kind: &str| repaired[kind]["bytes"].as_u64().unwrap();

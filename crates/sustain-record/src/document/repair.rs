@@ -1,7 +1,7 @@
 //! Makes the document of `sustain repair --json`.
 
 use sustain_document::repair::{
-    REPAIR_SCHEMA, RepairCopies, RepairDocument, RepairedAppends, RepairedMember,
+    MissingMember, REPAIR_SCHEMA, RepairCopies, RepairDocument, RepairedAppends, RepairedMember,
 };
 
 use sustain_document::retire::RetireDocument;
@@ -45,7 +45,10 @@ pub fn repair_document(
         kept_bytes: tally.kept_bytes,
         elapsed_s,
         still_missing: still_missing
-            .map(|missing| uuid_text(missing.member))
+            .map(|missing| MissingMember {
+                number: missing.index as u64 + 1,
+                uuid: uuid_text(missing.member),
+            })
             .collect(),
         copies: None,
         notes: notes.to_vec(),

@@ -128,7 +128,8 @@ fn tiles(result: &RepairDocument) -> Tiles {
         tiles.add(&rate(bytes_per_s), "was the rate of both");
     }
     if result.lost.bytes > 0 {
-        let words = "on it are lost: more of their groups is missing than parity replaces";
+        let words = "on it are lost, some perhaps only in part: more of their groups is missing \
+                     than parity replaces";
         tiles.stand(Standing::Bad, &position(result.lost.bytes), words);
     }
     if let Some(bytes) = result.missing_bytes.filter(|bytes| *bytes > 0) {
@@ -188,8 +189,9 @@ fn identities(result: &RepairDocument) -> String {
             ),
         );
     }
-    for uuid in &result.still_missing {
-        table.pair("missing still", uuid.clone());
+    for missing in &result.still_missing {
+        let which = format!("member {}, {}", missing.number, missing.uuid);
+        table.pair("missing still", which);
     }
     table.markup()
 }

@@ -34,8 +34,8 @@ pub fn repair_text(document: &RepairDocument, width: usize) -> String {
     }
     if document.lost.appends > 0 {
         lines.push(format!(
-            "lost: {} of data, because more of their groups is missing than parity replaces. \
-             `sustain verify` names the bytes",
+            "lost: {} of data, some perhaps only in part, because more of their groups is missing \
+             than parity replaces. `sustain verify` names the bytes",
             appends(document.lost)
         ));
     }
@@ -57,9 +57,10 @@ pub fn repair_text(document: &RepairDocument, width: usize) -> String {
             document.unprotected_groups
         ));
     }
-    for uuid in &document.still_missing {
+    for missing in &document.still_missing {
         lines.push(format!(
-            "member {uuid} is missing still: repair it onto another new member"
+            "member {} (UUID {}) is missing still: repair it onto another new member",
+            missing.number, missing.uuid
         ));
     }
     lines.iter().map(|line| wrapped(line, width)).collect()

@@ -167,6 +167,12 @@ pub(super) fn incomplete(
     };
     let parities = parities_of(members);
     let meanwhile = match missing.len() <= usize::from(parities) {
+        // So few do not know by themselves what a crash has taken from them.
+        true if members.len() <= usize::from(parities) => format!(
+            "If the last recording ended in order, `sustain record` with {} records over the \
+             others meanwhile",
+            DEGRADED.flag()
+        ),
         true => format!(
             "`sustain record` with {} records over the others meanwhile",
             DEGRADED.flag()

@@ -282,3 +282,57 @@ fn a_dry_run_says_what_would_be_copied_and_writes_nothing() {
         .expect(2)
         .says("members 3 and 4 are missing");
 }
+
+#[test]
+fn a_member_of_a_ring_is_retired_when_the_ring_has_gone_over_all_that_it_has() {
+    for is_lost in [false, true] {
+        let place = Place::new();
+        let size = ["--size", "8MiB", "--slot", "64KiB", "--no-prewrite"];
+        let parity = ["--parity", "1", "--same-disk"];
+        place
+            .run(&[&["create"], &ALL[..], &parity, &size].concat())
+            .expect(0);
+        let record = |members: &[&str], bytes: usize| {
+            fs::write(place.path("in"), content(bytes)).unwrap();
+            let flags = ["record", "--ring", "--degraded", "--from", "in"];
+            place.run(&[&flags[..], members].concat()).expect(0);
+        };
+        record(&ALL, 40_000_000);
+        let left = without(&ALL, &["b"]);
+        if is_lost {
+            fs::remove_file(place.path("b")).unwrap();
+        }
+        let retire = match is_lost {
+            true => [&["retire"], &left[..], &["--member", "2"]].concat(),
+            false => [&["retire"], &ALL[..], &["--member", "b"]].concat(),
+        };
+        let refused = || {
+            let told = unwrapped(&place.refusal(&retire));
+            let way = "record over the others with --degraded until the ring has gone over all";
+            assert!(told.contains(way), "{told}");
+        };
+        refused();
+        record(&left, 3_000_000);
+        refused();
+        record(&left, 40_000_000);
+        let dry_run = [&retire[..], &["--dry-run"]].concat();
+        let told = place.run(&dry_run).expect(0).stdout;
+        assert!(told.contains("member 2 has nothing to copy"), "{told}");
+        let retired = document(&place, 0, &retire);
+        assert_eq!(retired["written_bytes"], 0, "{retired}");
+        // The others are the store, and any one of them may be lost.
+        record(&left, 5_000_001);
+        let verify = [&["verify"], &left[..]].concat();
+        let told = unwrapped(&place.run(&verify).expect(0).stdout);
+        assert!(told.contains("recording 4: protected from the loss of any one member: all of it"));
+        for gone in &left {
+            let there = without(&left, &[gone]);
+            let (code, bytes, words) =
+                extract(&place, &[&there[..], &["--recording", "4"]].concat());
+            assert!(
+                code == 0 && bytes == content(5_000_001),
+                "{there:?}: {words}"
+            );
+        }
+    }
+}

@@ -88,16 +88,6 @@ impl Store {
         if let Some(lacking) = lacking.find(|one| one.index() != member) {
             return Err(lacks_something(&lacking.name));
         }
-        let mut tails = self.members.iter().zip(&self.tails);
-        let has_lapped = tails
-            .any(|(member, tail)| tail.next_slot_serial > member.superblock.geometry.slot_count);
-        if has_lapped {
-            return Err(RecordError::Usage(
-                "a ring has gone round in the store, so no member has room for what another one \
-                 has: extract what you need, and create a store without that member"
-                    .to_owned(),
-            ));
-        }
         Ok(())
     }
 }

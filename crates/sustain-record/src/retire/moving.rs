@@ -158,6 +158,10 @@ impl<'a> Moving<'a> {
             let Some((entry, copies)) = self.listed(group, position) else {
                 continue;
             };
+            if !self.is_left(group, entry.sequence) {
+                there.remove(&entry.place);
+                continue;
+            }
             let found_there = there.get(&entry.place);
             let is_it = found_there
                 .is_some_and(|(one, _)| one.descriptor.append_bytes == entry.append_bytes);
@@ -191,6 +195,9 @@ impl<'a> Moving<'a> {
             let bytes = whole.or(damaged);
             moving.extend(bytes.map(|bytes| MovingData::whole(entry, copies, bytes)));
         }
+        let overwritten = &self.found.overwritten;
+        let is_left = |one: &Descriptor| overwritten.leaves(one.recording, one.sequence);
+        there.retain(|_, (append, _)| is_left(&append.descriptor));
         for (append, is_whole) in there.into_values() {
             if !is_whole {
                 lost.push(append.descriptor.append_bytes);
@@ -219,6 +226,13 @@ impl<'a> Moving<'a> {
         Ok(data
             .map(|(append, is_whole)| (append.descriptor.place, (append, is_whole)))
             .collect())
+    }
+
+    /// Whether an append of a group is of a time of which no ring has overwritten anything yet.
+    /// Nothing else is promised to be kept.
+    fn is_left(&self, group: u64, sequence: u64) -> bool {
+        let recording = self.found.group(group).map_or(0, |group| group.recording);
+        self.found.overwritten.leaves(recording, sequence)
     }
 
     /// An append in a group, and on how many members copies of it are wanted: one more than the
@@ -255,6 +269,10 @@ impl<'a> Moving<'a> {
                 }
             }
         }
+        let overwritten = &self.found.overwritten;
+        moving.retain(|MovingParity { lacking, .. }| {
+            overwritten.leaves(lacking.recording, lacking.last_sequence())
+        });
         // Where several are of one group, they come one behind the other.
         let part = |one: &MovingParity| (one.lacking.group, one.lacking.number);
         moving.sort_by_key(part);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use sustain_disk::units::Size;
-use sustain_document::setting::{ACCEPT_LOSS, ADD, ONTO};
+use sustain_document::setting::{ACCEPT_LOSS, ADD, DEGRADED, ONTO};
 use sustain_targets::Stop;
 
 use super::copies_writer::{CopiesWriter, CopyToWrite};
@@ -221,7 +221,9 @@ impl<'a> Retirement<'a> {
             is_enough &= self.plan_one(&mut lanes, lacking.append_bytes(), places);
             self.parities.push(moving);
         }
+        let goes_round = store.has_gone_round() && !self.planned.is_empty();
         match is_enough {
+            _ if goes_round => Err(self.is_of_ring(store)),
             true => Ok(()),
             false => Err(self.no_room(free_bytes)),
         }
@@ -400,6 +402,23 @@ impl<'a> Retirement<'a> {
                  look for the member first. With {ACCEPT_LOSS} the rest is copied"
             ),
         }))
+    }
+
+    /// Refuses because a ring goes over what would be copied, and over the copies.
+    fn is_of_ring(&self, store: &Store) -> RecordError {
+        let way = match store.parities() {
+            0 => "extract what you need, and create a store without that member".to_owned(),
+            _ => format!(
+                "leave the member out, and record over the others with {} until the ring has gone \
+                 over all that it has: nothing has to be copied then",
+                DEGRADED.flag()
+            ),
+        };
+        RecordError::Usage(format!(
+            "a ring has gone round in the store, so there is no room for copies of what member {} \
+             has: {way}. Nothing was written",
+            self.member + 1,
+        ))
     }
 
     fn no_room(&self, free_bytes: u64) -> RecordError {

@@ -78,6 +78,12 @@ impl Store {
         ))
     }
 
+    /// Whether a ring has gone round on any member that is there.
+    pub(crate) fn has_gone_round(&self) -> bool {
+        let mut tails = self.members.iter().zip(&self.tails);
+        tails.any(|(member, tail)| tail.next_slot_serial > member.superblock.geometry.slot_count)
+    }
+
     /// The groups of a store of which one member, by its place in the table, is to be retired.
     pub(crate) fn groups_to_retire(&self, member: usize) -> StoreGroups {
         let superblocks = self.members.iter().map(|one| &one.superblock);

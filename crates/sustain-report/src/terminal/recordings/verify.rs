@@ -250,7 +250,7 @@ fn verdict(document: &VerifyDocument) -> String {
     let flaws = document.bad.len() as u64 + document.bad_unlisted;
     match (document.complete, flaws) {
         (false, 0) => format!("interrupted: {checked} so far, and nothing bad was found"),
-        (false, flaws) => format!("interrupted: {checked} so far, {}", bad_places(document)),
+        (false, _) => format!("interrupted: {checked} so far, {}", bad_places(document)),
         (true, 0) if document.recordings.is_empty() => "the store has no recordings".to_owned(),
         (true, 0) if is_uncertain(document) => format!(
             "ok: nothing that was durable is damaged or missing; {checked} (the data and the store's \
@@ -260,7 +260,7 @@ fn verdict(document: &VerifyDocument) -> String {
             "ok: every byte is accounted for{}; {checked} (the data and the store's own blocks)",
             without_missing(document)
         ),
-        (true, flaws) => format!(
+        (true, _) => format!(
             "not ok: {}; {checked} (the data and the store's own blocks)",
             bad_places(document)
         ),

@@ -23,6 +23,9 @@ use crate::node::INDEX_MAX;
 /// While the store is recorded to, what is shown is no older than this; else than [`REST_NS`].
 const LIVE_NS: u64 = 500_000_000;
 const REST_NS: u64 = 1_000_000_000;
+/// What the last look found is too old to be shown when this one has come, and it is followed by
+/// another one.
+const AGED_NS: u64 = 2 * LIVE_NS;
 /// Above this part of its buffer a recorder is behind, and the store is looked at only so often.
 const BEHIND_PART: f64 = 0.04;
 const BEHIND_NS: u64 = 5_000_000_000;
@@ -151,8 +154,14 @@ impl StoreView {
             // What was shown until then is good for everybody else.
             return Ok(last);
         };
-        if state.is_due(self.clock.now()) {
+        let now = self.clock.now();
+        if state.is_due(now) {
+            let age_ns = now.since_ns(state.looked_at);
             self.look(&mut state);
+            // Of a recording that goes on, what one look finds durable only the next one shows.
+            if age_ns >= AGED_NS && state.live.is_recorded_to() {
+                self.look(&mut state);
+            }
         }
         self.last()
     }

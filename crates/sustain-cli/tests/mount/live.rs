@@ -4,11 +4,12 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 
 use rustix::fs::{FlockOperation, flock, inotify};
 
 use super::{MountPlace, noise, wait_for};
+use crate::support::Place;
 
 /// What a recorder is given soon appears soon.
 const SOON: &[&str] = &["--durable", "100ms"];
@@ -293,38 +294,64 @@ fn a_reader_of_a_mount_asks_what_a_recorder_on_its_disks_needs() {
     mounted.unmount();
 }
 
+/// Begins to record on three members with parity, and gives a recording of so many bytes.
+fn recorder_with_parity(place: &Place, bytes: &[u8]) -> (Child, ChildStdin) {
+    let members = ["a", "b", "c"];
+    let parity = ["--parity", "1", "--same-disk"];
+    let size = ["--size", "64MiB", "--slot", "1MiB"];
+    place
+        .run(&[&["create"], &members[..], &parity, &size].concat())
+        .expect(0);
+    let record = ["record", "a", "b", "c", "--from", "-", "--stream", "log"];
+    let mut recorder = place.command(&[&record, SOON].concat());
+    let mut recorder = recorder.stdin(Stdio::piped()).spawn().unwrap();
+    let mut source = recorder.stdin.take().unwrap();
+    source.write_all(bytes).unwrap();
+    // Until then the store may have no recording.
+    wait_for("the recording", || {
+        let listed = place.run(&["list", "a", "b", "c"]).stdout;
+        listed.contains(" log ").then_some(())
+    });
+    (recorder, source)
+}
+
+#[test]
+fn a_mount_without_a_member_follows_what_is_recorded_on_it() {
+    let Some(mounted) = MountPlace::new() else {
+        return;
+    };
+    let bytes = noise(10, 30_000_000);
+    let (mut recorder, mut source) = recorder_with_parity(&mounted.place, &bytes[..4_000_000]);
+    mounted.mount_members(&["a", "c"], &[]);
+    let path = mounted.path("recording-1/log");
+    for (given, next) in [(4_000_000, 12_000_000), (12_000_000, bytes.len())] {
+        wait_for("what was recorded", || {
+            // As long as a group is open, what comes last cannot be computed.
+            let read = fs::read(&path).ok()?;
+            assert!(bytes.starts_with(&read), "{} bytes", read.len());
+            (read.len() == given).then_some(())
+        });
+        source.write_all(&bytes[given..next]).unwrap();
+    }
+    drop(source);
+    assert!(recorder.wait().unwrap().success());
+    wait_for("the end", || {
+        let read = fs::read(&path).ok()?;
+        (read == bytes).then_some(())
+    });
+    mounted.unmount();
+}
+
 /// The mount has the file open, and it is no member any more.
 #[test]
 fn a_mount_goes_on_without_a_member_that_is_cut_off_and_protected() {
     let Some(mounted) = MountPlace::new() else {
         return;
     };
-    let place = &mounted.place;
-    let members = ["a", "b", "c"];
-    let create = [
-        "--parity",
-        "1",
-        "--same-disk",
-        "--size",
-        "64MiB",
-        "--slot",
-        "1MiB",
-    ];
-    place
-        .run(&[&["create"], &members[..], &create].concat())
-        .expect(0);
-    let record = ["record", "a", "b", "c", "--from", "-", "--stream", "log"];
-    let mut recorder = place.command(&[&record, SOON].concat());
-    let mut recorder = recorder.stdin(Stdio::piped()).spawn().unwrap();
-    let mut source = recorder.stdin.take().unwrap();
     let bytes = noise(9, 30_000_000);
-    source.write_all(&bytes[..10_000_000]).unwrap();
-    // Until then the store may have no recording.
-    wait_for("the recording", || {
-        let listed = place.run(&["list", "a", "b", "c"]).stdout;
-        listed.contains(" log ").then_some(())
-    });
-    mounted.mount_members(&members, &[]);
+    let place = &mounted.place;
+    let (mut recorder, mut source) = recorder_with_parity(place, &bytes[..10_000_000]);
+    mounted.mount_members(&["a", "b", "c"], &[]);
     let path = mounted.path("recording-1/log");
     let shown = |count: usize| {
         wait_for("what was recorded", || {

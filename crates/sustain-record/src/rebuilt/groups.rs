@@ -68,7 +68,7 @@ pub(super) struct BrokenGroup {
 pub(crate) struct Computed {
     pub(super) groups: Arc<Vec<BrokenGroup>>,
     /// By member: group, position in it, and what the list says.
-    lost: BTreeMap<usize, Vec<(usize, usize, GroupEntry)>>,
+    pub(super) lost: BTreeMap<usize, Vec<(usize, usize, GroupEntry)>>,
     /// By member: bytes of appends that groups name, and that cannot be computed.
     pub(crate) beyond_bytes: BTreeMap<usize, u64>,
 }

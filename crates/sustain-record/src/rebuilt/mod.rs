@@ -16,6 +16,7 @@ mod engine;
 mod found;
 mod groups;
 mod lacking;
+mod look;
 mod overwritten;
 mod parity;
 mod piece;
@@ -43,6 +44,7 @@ pub(crate) use drive::{Driven, DrivenMember};
 pub(crate) use found::{FoundData, FoundMark, FoundParity, MemberThere, StoreShape, group_of_data};
 pub(crate) use groups::{Computed, FoundGroups, computed, grouped};
 pub(crate) use lacking::LackingParity;
+pub(crate) use look::{Look, LookedState};
 pub(crate) use overwritten::Overwritten;
 pub(crate) use parity::{MadeParity, WantedParity};
 pub(crate) use pins::KnownPin;
@@ -75,6 +77,8 @@ pub struct RebuiltMember {
     stand_ins: Vec<StandIn>,
     /// The member itself, if it is there and lacks only a part of what it was given.
     own: Option<OwnPart>,
+    /// The look that has found it, if that can be followed on.
+    look: Option<Arc<Look>>,
 }
 
 /// What a member that is there has of itself.
@@ -128,7 +132,21 @@ impl RebuiltMember {
             groups: Arc::clone(&computed.groups),
             appends,
             own: None,
+            look: None,
         }
+    }
+
+    /// The same, found by this look.
+    pub(crate) fn found_by(self, look: Arc<Look>) -> Self {
+        RebuiltMember {
+            look: Some(look),
+            ..self
+        }
+    }
+
+    /// The look that has found it, if that can be followed on.
+    pub(crate) fn look(&self) -> Option<&Arc<Look>> {
+        self.look.as_ref()
     }
 
     /// The same for a member that is there, at this index among the sources. `last` is its last

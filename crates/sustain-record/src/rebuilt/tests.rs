@@ -177,6 +177,7 @@ fn member(appends: &[(AppendPlace, u32)]) -> RebuiltMember {
         groups: Arc::new(groups),
         stand_ins: stand_ins(&geometry, &[], &appends),
         own: None,
+        look: None,
         appends,
     }
 }

@@ -2,6 +2,7 @@
 //! the members that are there, to be read through these.
 
 mod crashed;
+mod followed;
 mod lacking_members;
 mod pins;
 
@@ -16,7 +17,7 @@ use super::{Missing, Mode, OpenMember, Store};
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Geometry, Pin, Superblock};
 use crate::opening::{Opening, Recording};
-use crate::rebuilt::{Computed, Crashed, RebuiltMember, Source, computed};
+use crate::rebuilt::{Computed, Crashed, Look, RebuiltMember, Source, computed};
 use crate::walk::AppendIdentity;
 
 impl Store {
@@ -66,8 +67,7 @@ impl Store {
     }
 
     /// Adds what can be computed of the members that are missing. `known` are those that were added
-    /// when the store was opened before: while it is recorded to, they stay as they were, because
-    /// looking through it takes long, and the members that are there tell what came since.
+    /// when the store was opened before.
     fn add_rebuilt(
         &mut self,
         table: &Superblock,
@@ -77,10 +77,7 @@ impl Store {
         if self.missing.is_empty() && self.retired.is_empty() {
             return Ok(());
         }
-        let rebuilt = match self.was_written && !known.is_empty() {
-            true => known,
-            false => self.look_for_rebuilt(table, groups)?,
-        };
+        let rebuilt = self.rebuilt_now(table, groups, known)?;
         if rebuilt.is_empty() {
             return Ok(());
         }
@@ -110,24 +107,31 @@ impl Store {
             1 => "a member is missing, and is computed from the others".to_owned(),
             count => format!("{count} members are missing, and are computed from the others"),
         };
-        let mut is_there = vec![false; table.members.len()];
-        for member in &self.members {
-            is_there[member.index()] = true;
-        }
+        let begun_at = self.clock.now();
         let found = groups.find(&why)?;
-        let computed = computed(&found, &is_there, &Crashed::default());
-        let missing: Vec<Missing> = self.missing.iter().chain(&self.retired).copied().collect();
+        let computed = Arc::new(computed(
+            &found,
+            &self.are_there(table),
+            &Crashed::default(),
+        ));
+        let look = Arc::new(Look {
+            state: self.looked_state(),
+            seen_sequence: self.seen_sequence(),
+            ended_at: self.clock.now(),
+            took_ns: self.clock.now().since_ns(begun_at),
+            whole_appends: computed.appends(),
+            computed,
+        });
         let mut rebuilt = Vec::new();
-        for missing in missing {
+        for missing in self.not_there() {
             let Some(geometry) = groups.geometry(missing.index) else {
                 continue;
             };
             let pins = self.pins_of_missing(missing, geometry, &found)?;
-            let with = (geometry, pins);
-            if let Some(member) = self.rebuilt(table, missing, with, &computed) {
+            if let Some(member) = self.rebuilt(table, missing, (geometry, pins), &look) {
                 let words = match self.is_retired(missing.index) {
-                    true => retired_words(missing, &computed),
-                    false => Some(self.rebuilt_words(missing, &computed)),
+                    true => retired_words(missing, &look.computed),
+                    false => Some(self.rebuilt_words(missing, &look.computed)),
                 };
                 self.notes.extend(words);
                 rebuilt.push(member);
@@ -142,7 +146,7 @@ impl Store {
         table: &Superblock,
         missing: Missing,
         (geometry, pins): (Geometry, Vec<Pin>),
-        computed: &Computed,
+        look: &Arc<Look>,
     ) -> Option<OpenMember> {
         let identity = AppendIdentity {
             store: self.id,
@@ -151,7 +155,9 @@ impl Store {
         };
         let sources = self.members.iter().map(source_of);
         let identity = (identity, &pins[..]);
-        let rebuilt = RebuiltMember::new(identity, sources.collect(), computed, missing.index);
+        let computed = &look.computed;
+        let rebuilt = RebuiltMember::new(identity, sources.collect(), computed, missing.index)
+            .found_by(Arc::clone(look));
         let newest_serial = rebuilt.newest_serial()?;
         let whence = match self.is_retired(missing.index) {
             true => "retired",

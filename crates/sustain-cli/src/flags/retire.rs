@@ -22,8 +22,9 @@ ended. Nothing on the member itself is deleted.
 
 Where a ring has gone round, there is no room for copies. Leave the member out there and record over
 the others, with --degraded, until the ring has gone over all that it has: then nothing has to be
-copied. Not yet: a store with pins. Exit codes: 0 the member can be taken away; 1 so it can, but something that it had is lost, as the result says; or a member could
-not be read or written; 2 usage error, no room, or refused member; 130 interrupted.";
+copied. Not yet: a store with pins. Exit codes: 0 the member can be taken away; 1 so it can, but
+something that it had is lost, as the result says; or a member could not be read or written; 2 usage
+error, no room, or refused member; 130 interrupted.";
 
 const OUTPUT: &str = "\
 What the output means:

@@ -1,13 +1,15 @@
 //! What pins keep of a ring comes back by the commands when the ring has gone round, however often.
 
+use std::fs;
+
 use sustain::record::PinWish;
 
-use crate::recorded::{self, content, document, extract};
+use crate::recorded::{self, FIRST_SLOT, SLOT_BYTES, content, document, extract};
 use crate::ring::{
     ALL_BYTES, CUT_LINE, CUT_NOTICE, EVENT, EVENT_LINES, MEMBERS, RunningRing, freed, lines,
     pin_in_ring_with_cut_line, pinned, ring_with_pin,
 };
-use crate::support::{Place, unwrapped};
+use crate::support::{Place, json_of, unwrapped};
 
 #[test]
 fn extract_gives_what_arrived_in_the_time_that_was_pinned() {
@@ -534,4 +536,51 @@ fn a_pin_that_is_set_beside_a_member_that_failed_is_whole_without_that() {
     let (code, bytes, words) = extract(&place, &["a", "c", "--pin", "1", "--stream", "main"]);
     let is_event = bytes == content(ALL_BYTES)[EVENT];
     assert!(code == 0 && is_event, "{words}");
+}
+
+/// Puts back what a member was before it was recorded to.
+fn put_back(before: &[u8], _: &[u8]) -> Vec<u8> {
+    before.to_vec()
+}
+
+fn cut_off(_: &[u8], now: &[u8]) -> Vec<u8> {
+    now[..1 << 20].to_vec()
+}
+
+/// Clears many slots, those that a pin keeps among them.
+fn clear_slots(_: &[u8], now: &[u8]) -> Vec<u8> {
+    let mut cleared = now.to_vec();
+    let slots = FIRST_SLOT as usize + SLOT_BYTES as usize..now.len() / 4 * 3;
+    cleared[slots].fill(0);
+    cleared
+}
+
+#[test]
+fn what_a_pin_keeps_is_whole_where_a_member_that_is_given_lacks_it() {
+    let place = Place::new();
+    let members = ["a", "b", "c"];
+    let create = ["--parity", "1", "--same-disk", "--no-prewrite"];
+    let size = ["--size", "2MiB", "--slot", "64KiB"];
+    let create = [&["create"], &members[..], &create, &size].concat();
+    place.run(&create).expect(0);
+    recorded::record_main(&place, &members, &content(100_000));
+    let before = members.map(|name| fs::read(place.path(name)).unwrap());
+    let mut ring = RunningRing::begin_on(&place, &members, 32 << 10);
+    ring.pin_event();
+    ring.go_round();
+    ring.end();
+    for (member, before) in members.iter().zip(&before) {
+        let now = fs::read(place.path(member)).unwrap();
+        for damage in [put_back, cut_off, clear_slots] {
+            fs::write(place.path(member), damage(before, &now)).unwrap();
+            let event = ["a", "b", "c", "--pin", "1", "--stream", "main"];
+            let (code, bytes, words) = extract(&place, &event);
+            let is_event = bytes == content(ALL_BYTES)[EVENT];
+            assert!(code == 0 && is_event, "{member}: {words}");
+            let told = place.run(&["verify", "a", "b", "c", "--json", "-"]);
+            let checked = json_of(&told.stdout);
+            assert_eq!(checked["pins"][0]["whole"], true, "{member}: {checked}");
+        }
+        fs::write(place.path(member), now).unwrap();
+    }
 }

@@ -17,7 +17,7 @@ const FOLLOWED_MIN: usize = 10_000;
 
 /// What a look has found.
 #[derive(Debug)]
-pub(crate) struct Look {
+pub(crate) struct RebuiltLook {
     pub(crate) computed: Arc<Computed>,
     /// What the members that are there were like.
     pub(crate) state: LookedState,
@@ -40,7 +40,7 @@ pub(crate) struct LookedState {
     pub(crate) was_written: bool,
 }
 
-impl Look {
+impl RebuiltLook {
     /// Whether nothing can have come since.
     pub(crate) fn is_still(&self, state: &LookedState) -> bool {
         self.state == *state && !state.was_written

@@ -44,7 +44,7 @@ pub(crate) use drive::{Driven, DrivenMember};
 pub(crate) use found::{FoundData, FoundMark, FoundParity, MemberThere, StoreShape, group_of_data};
 pub(crate) use groups::{Computed, FoundGroups, computed, grouped};
 pub(crate) use lacking::LackingParity;
-pub(crate) use look::{Look, LookedState};
+pub(crate) use look::{LookedState, RebuiltLook};
 pub(crate) use overwritten::Overwritten;
 pub(crate) use parity::{MadeParity, WantedParity};
 pub(crate) use pins::KnownPin;
@@ -78,7 +78,7 @@ pub struct RebuiltMember {
     /// The member itself, if it is there and lacks only a part of what it was given.
     own: Option<OwnPart>,
     /// The look that has found it, if that can be followed on.
-    look: Option<Arc<Look>>,
+    look: Option<Arc<RebuiltLook>>,
 }
 
 /// What a member that is there has of itself.
@@ -137,7 +137,7 @@ impl RebuiltMember {
     }
 
     /// The same, found by this look.
-    pub(crate) fn found_by(self, look: Arc<Look>) -> Self {
+    pub(crate) fn found_by(self, look: Arc<RebuiltLook>) -> Self {
         RebuiltMember {
             look: Some(look),
             ..self
@@ -145,7 +145,7 @@ impl RebuiltMember {
     }
 
     /// The look that has found it, if that can be followed on.
-    pub(crate) fn look(&self) -> Option<&Arc<Look>> {
+    pub(crate) fn look(&self) -> Option<&Arc<RebuiltLook>> {
         self.look.as_ref()
     }
 
@@ -161,10 +161,11 @@ impl RebuiltMember {
         let lacking: HashSet<u64> = places.clone().collect();
         let stand_ins = self.stand_ins.iter().copied().filter(|one| {
             let slot = one.place.slot_serial;
-            let is_behind_end = Some(slot) > last_slot && Some(slot) >= first;
-            is_behind_end || Some(slot) < last_slot && lacking.contains(&slot)
+            Some(slot) > last_slot || Some(slot) < last_slot && lacking.contains(&slot)
         });
         let stand_ins: Vec<StandIn> = stand_ins.collect();
+        let begun = stand_ins.iter().map(|one| one.place.slot_serial);
+        let first_slot = begun.chain(first).min();
         let mut superseded: Vec<Range<u64>> = places
             .chain(stand_ins.iter().map(|one| one.place.slot_serial))
             .map(|slot_serial| {
@@ -186,7 +187,7 @@ impl RebuiltMember {
             own: Some(OwnPart {
                 source,
                 superseded,
-                first_slot: first,
+                first_slot,
             }),
             stand_ins,
             ..self

@@ -121,6 +121,8 @@ pub struct Store {
     was_written: bool,
     /// Whether it was looked for what members lack that are there.
     has_looked_for_lacking: bool,
+    /// The same of what pins keep.
+    has_looked_for_pins: bool,
     /// Members that lack what an earlier recording gave them, by their places in the table. A store
     /// that is open for reading has what it knows of them with its members.
     left_alone: BTreeSet<usize>,

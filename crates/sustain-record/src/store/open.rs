@@ -205,6 +205,7 @@ impl Store {
             mode,
             was_written,
             has_looked_for_lacking: false,
+            has_looked_for_pins: false,
             left_alone: BTreeSet::new(),
             lacks_durable: false,
             openings: members

@@ -168,12 +168,7 @@ impl Store {
         let all = self.ask(Opening::chapters)?;
         let pinned = self.ask(|opening| opening.pinned(number))?;
         let (mut pinned, all) = (self.by_index(pinned), self.by_index(all));
-        let rebuilt: Vec<usize> = self
-            .members
-            .iter()
-            .filter(|member| !member.is_there())
-            .map(OpenMember::index)
-            .collect();
+        let rebuilt = self.computed_at_begin(number);
         // Parity, starts, and what is in no group may come before what is computed first. Whatever
         // it was, a pin has kept it, too.
         for index in &rebuilt {
@@ -199,8 +194,26 @@ impl Store {
         };
         let merged = merge_pinned(&kept, &pinned, &all);
         let mut recordings = merged.map_err(|apart| self.recorded_apart(apart))?;
+        let seems_to_lack = recordings.iter().any(seems_to_lack);
+        if (seems_to_lack || self.lacks_slot_of_pin(number)?) && self.add_what_pin_lacks()? {
+            return self.pinned(number);
+        }
         self.note_ends_of_rebuilt(&mut recordings);
         Ok(recordings)
+    }
+
+    /// The members, by their places in the table, of which what they had where a pin begins is
+    /// computed, or would be.
+    fn computed_at_begin(&self, number: u32) -> Vec<usize> {
+        let is_computed = |member: &&OpenMember| {
+            let may_compute = |pin: Pin| {
+                let rebuilt = member.rebuilt.as_ref();
+                rebuilt.is_some_and(|rebuilt| rebuilt.may_compute_in(pin.from_slot))
+            };
+            !member.is_there() || pin_of(member, number).is_some_and(may_compute)
+        };
+        let computed = self.members.iter().filter(is_computed);
+        computed.map(OpenMember::index).collect()
     }
 
     /// Whether members are missing, or were repaired where a pin keeps what they had, and parity
@@ -214,8 +227,8 @@ impl Store {
         let chapters = all.iter().flatten().flatten();
         let starts = chapters.filter_map(|chapter| chapter.start.as_ref());
         let parities = starts.map(|start| usize::from(start.parities)).min();
-        let computed = self.members.iter().filter(|member| !member.is_there());
-        let computed = computed.filter(|member| !self.is_retired(member.index()));
+        let computed = self.computed_at_begin(pin.number).into_iter();
+        let computed = computed.filter(|member| !self.is_retired(*member));
         let lost_count = self.missing.len() + computed.count();
         let is_any_computed = lost_count > 0 || self.members.iter().any(is_repaired);
         is_any_computed
@@ -409,6 +422,14 @@ fn has_all_of_groups(member: &OpenMember, number: u32, chapter: &Chapter) -> boo
     });
     let first = begin.first.as_ref().map_or(behind, |first| first.place);
     !rebuilt.computes_between(behind_last.unwrap_or(start)..first)
+}
+
+/// Whether anything of what a pin keeps of a recording seems to be missing.
+fn seems_to_lack(pinned: &Recording) -> bool {
+    let mut streams = pinned.streams.iter();
+    pinned.kept_from_ns.is_none()
+        || pinned.lacks_end_of_pin
+        || streams.any(|stream| stream.hole_bytes > 0)
 }
 
 /// A pin as it lies on one member, if it is set there.

@@ -2,7 +2,7 @@
 //! where it may begin.
 
 use crate::error::RecordError;
-use crate::format::{AppendPlace, BLOCK_BYTES, Descriptor, Pin};
+use crate::format::{AppendPlace, BLOCK_BYTES, Descriptor, Pin, SlotCourse};
 use crate::member_io::{MemberIo, ReadOrder};
 use crate::opening::PATIENCE_SLOTS;
 use crate::walk::{AppendIdentity, Head};
@@ -26,6 +26,14 @@ pub(super) struct ScannedMember {
 }
 
 impl ScannedMember {
+    /// The serial of a slot as it was written last: in the last lap, or before, if a pin has kept
+    /// it since; none if it was not begun.
+    fn last_serial_in(&self, slot: u64) -> Option<u64> {
+        let newest = self.newest_serial_in(slot)?;
+        let course = SlotCourse::new(self.identity.geometry.slot_count, &self.pins);
+        Some(course.kept_in_place_of(newest).unwrap_or(newest))
+    }
+
     /// The serial of a slot in the last lap; none if it was not begun.
     pub(super) fn newest_serial_in(&self, slot: u64) -> Option<u64> {
         let slot_count = self.identity.geometry.slot_count;
@@ -134,8 +142,7 @@ fn slot_head(member: &ScannedMember, slot: u64, bytes: Option<Vec<u8>>) -> SlotH
     SlotHead {
         serial: match &head {
             Some(head) => Some(head.place().slot_serial),
-            // Where it is damaged, the slot is one of the last lap.
-            None => member.newest_serial_in(slot),
+            None => member.last_serial_in(slot),
         },
         sequence: descriptor.map(|descriptor| descriptor.sequence),
         has_bytes_before: descriptor.is_some_and(has_bytes_before),

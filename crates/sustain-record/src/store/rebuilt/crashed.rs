@@ -12,7 +12,8 @@ use crate::rebuilt::{Crashed, FoundGroups, WantedAppend};
 use crate::store::groups::StoreGroups;
 use crate::store::{Mode, Store, is_full};
 
-const WHY: &str = "a member may lack what it was given, and that is computed from the others";
+pub(super) const WHY: &str =
+    "a member may lack what it was given, and that is computed from the others";
 
 impl Store {
     /// The groups that tell what members may lack, and what crashes took, if they may lack any of
@@ -66,7 +67,7 @@ impl Store {
     /// For reading, a crash has taken nothing that can be computed: whoever is given a member gets
     /// at least what he gets without it. Of a ring it may have, because what is put in there hides
     /// the lap before; and of a recording that `recover` has ended, which has found it lost.
-    fn crashed(
+    pub(super) fn crashed(
         &self,
         recordings: &[Recording],
         groups: &StoreGroups,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::RecordError;
 use crate::format::Superblock;
-use crate::rebuilt::{Crashed, Look, LookedState, computed};
+use crate::rebuilt::{Crashed, LookedState, RebuiltLook, computed};
 use crate::store::groups::StoreGroups;
 use crate::store::{Missing, OpenMember, Store};
 
@@ -38,7 +38,7 @@ impl Store {
     /// Looks for what came since a look.
     fn follow(
         &self,
-        last: &Look,
+        last: &RebuiltLook,
         table: &Superblock,
         groups: &StoreGroups,
         known: &[OpenMember],
@@ -46,7 +46,7 @@ impl Store {
         let begun_at = self.clock.now();
         let newer = groups.find_behind(last.seen_sequence, WHY)?;
         let newer = computed(&newer, &self.are_there(table), &Crashed::default());
-        let look = Arc::new(Look {
+        let look = Arc::new(RebuiltLook {
             computed: Arc::new(last.computed.followed_by(&newer)),
             state: self.looked_state(),
             seen_sequence: self.seen_sequence(),
@@ -93,7 +93,7 @@ impl Store {
         }
     }
 
-    /// The largest sequence up to which all appends are found by now, on all members that are there.
+    /// The largest sequence up to which all appends were found on every member that is there.
     pub(super) fn seen_sequence(&self) -> u64 {
         let sequences = self.tails.iter().map(|tail| tail.max_sequence);
         sequences.min().unwrap_or(0)

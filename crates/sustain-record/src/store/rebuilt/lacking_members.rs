@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use sustain_document::setting::ONTO;
 
+use super::crashed::WHY;
 use super::source_of;
 use crate::error::RecordError;
 use crate::format::Kind;
@@ -23,15 +24,33 @@ impl Store {
         let Some((found, crashed)) = self.look_for_lacking(recordings)? else {
             return Ok(false);
         };
-        let mut lacking = found.members_that_lack(&crashed);
-        lacking.extend(found.members_with_gone_slots(&crashed));
+        self.add_lacking(&found, &crashed)
+    }
+
+    /// Adds what members lack of what a pin keeps, of which something seems to be missing. Returns
+    /// whether anything was added.
+    pub(in crate::store) fn add_what_pin_lacks(&mut self) -> Result<bool, RecordError> {
+        let groups = self.members.iter().find_map(|member| member.groups.clone());
+        let Some(groups) = groups.filter(|_| !self.was_written && !self.has_looked_for_pins) else {
+            return Ok(false);
+        };
+        self.has_looked_for_pins = true;
+        let recordings = self.recordings()?;
+        let found = groups.find(WHY)?;
+        let crashed = self.crashed(&recordings, &groups, &found)?;
+        self.add_lacking(&found, &crashed)
+    }
+
+    fn add_lacking(&mut self, found: &FoundGroups, crashed: &Crashed) -> Result<bool, RecordError> {
+        let mut lacking = found.members_that_lack(crashed);
+        lacking.extend(found.members_with_gone_slots(crashed));
         if lacking.is_empty() {
             return Ok(false);
         }
         let mut is_there = vec![false; self.member_count()];
         let there = self.members.iter().filter(|member| member.is_there());
         there.for_each(|member| is_there[member.index()] = true);
-        let computed = computed(&found, &is_there, &crashed);
+        let computed = computed(found, &is_there, crashed);
         let sources: Vec<&OpenMember> = self
             .members
             .iter()
@@ -55,8 +74,13 @@ impl Store {
                 let start_bytes = member.superblock.geometry.offset_of(last.place);
                 (last.place, start_bytes + u64::from(last.append_bytes))
             });
-            let identity = member.identity();
-            let identity = (identity, &member.superblock.pins[..]);
+            let is_old = member.superblock.generation < newest_generation;
+            // An old state does not know where it was given what a pin keeps.
+            let pins = match is_old {
+                true => self.pins_of_old(position, found)?,
+                false => member.superblock.pins.clone(),
+            };
+            let identity = (member.identity(), &pins[..]);
             let rebuilt = RebuiltMember::new(identity, sources.clone(), &computed, index);
             let (Some(newest_serial), Some(own)) = (rebuilt.newest_serial(), own) else {
                 continue;
@@ -71,8 +95,9 @@ impl Store {
             member.rebuilt = Some(Arc::new(rebuilt.beside_own(own, last)));
             let superblock = &mut member.superblock;
             superblock.slots_begun = slots_begun;
+            superblock.pins = pins;
             // What an old state tells of its last end says nothing of what came since.
-            if superblock.generation < newest_generation {
+            if is_old {
                 superblock.has_ended = false;
                 superblock.end_slot = None;
             }

@@ -17,7 +17,7 @@ use super::{Missing, Mode, OpenMember, Store};
 use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Geometry, Pin, Superblock};
 use crate::opening::{Opening, Recording};
-use crate::rebuilt::{Computed, Crashed, Look, RebuiltMember, Source, computed};
+use crate::rebuilt::{Computed, Crashed, RebuiltLook, RebuiltMember, Source, computed};
 use crate::walk::AppendIdentity;
 
 impl Store {
@@ -114,7 +114,7 @@ impl Store {
             &self.are_there(table),
             &Crashed::default(),
         ));
-        let look = Arc::new(Look {
+        let look = Arc::new(RebuiltLook {
             state: self.looked_state(),
             seen_sequence: self.seen_sequence(),
             ended_at: self.clock.now(),
@@ -146,7 +146,7 @@ impl Store {
         table: &Superblock,
         missing: Missing,
         (geometry, pins): (Geometry, Vec<Pin>),
-        look: &Arc<Look>,
+        look: &Arc<RebuiltLook>,
     ) -> Option<OpenMember> {
         let identity = AppendIdentity {
             store: self.id,

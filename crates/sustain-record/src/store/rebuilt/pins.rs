@@ -2,9 +2,14 @@
 
 use crate::error::RecordError;
 use crate::format::{AppendPlace, BLOCK_BYTES, Geometry, Pin};
+use crate::member_io::ReadOrder;
 use crate::rebuilt::{FoundGroups, KnownPin};
 use crate::store::pin_tables::{ended_somewhere, is_same, set_somewhere};
+use crate::store::slot_heads::slot_start;
 use crate::store::{FREE_SLOTS_MIN, Missing, Store};
+
+/// Slots of which the first blocks are read at once.
+const HEADS_AT_ONCE: usize = 256;
 
 impl Store {
     /// The table of pins of a member that is not there, as far as they are set.
@@ -17,17 +22,78 @@ impl Store {
         geometry: Geometry,
         found: &FoundGroups,
     ) -> Result<Vec<Pin>, RecordError> {
+        let known = self.known_pins()?;
+        let known = known.iter();
+        Ok(known
+            .map(|pin| pin_on(missing.index, geometry, pin, found))
+            .collect())
+    }
+
+    /// The same of a member that is there with an old state, which does not know where it was given
+    /// what pins keep.
+    pub(super) fn pins_of_old(
+        &self,
+        position: usize,
+        found: &FoundGroups,
+    ) -> Result<Vec<Pin>, RecordError> {
+        let (member, tail) = (&self.members[position], &self.tails[position]);
         let known = self.known_pins()?.into_iter();
-        // Any member of a ring has some slots that no pin keeps.
-        let slots_max = geometry.slot_count.saturating_sub(FREE_SLOTS_MIN).max(1);
-        let on_member = known.map(|pin| {
-            let pin = KnownPin {
-                slots_max: pin.slots_max.min(slots_max),
-                ..pin
+        let pins = known.map(|known| {
+            let geometry = member.superblock.geometry;
+            let pin = pin_on(member.index(), geometry, &known, found);
+            let mut entered = member.superblock.pins.iter();
+            let entered = entered.find(|entered| is_same(entered, &pin));
+            let from_slot = match entered {
+                // What it has itself goes on into the time that is pinned.
+                Some(entered) if tail.max_sequence >= known.from_sequence => entered.from_slot,
+                _ => pin.from_slot.max(tail.next_slot_serial),
             };
-            found.pin_on(missing.index, geometry.slot_count, &pin)
+            Pin {
+                from_slot,
+                end_slot: pin.end_slot.map(|end| {
+                    let own = entered.and_then(|entered| entered.end_slot);
+                    end.max(from_slot + 1).max(own.unwrap_or(0))
+                }),
+                ..pin
+            }
         });
-        Ok(on_member.collect())
+        Ok(pins.collect())
+    }
+
+    /// Whether a slot that a pin keeps on a member that is there does not begin as it did.
+    pub(in crate::store) fn lacks_slot_of_pin(&self, number: u32) -> Result<bool, RecordError> {
+        let mut wanted = Vec::new();
+        for (position, (member, tail)) in self.members.iter().zip(&self.tails).enumerate() {
+            let mut pins = member.superblock.pins.iter().filter(|pin| pin.is_set());
+            let Some(pin) = pins.find(|pin| pin.number == number && member.is_there()) else {
+                continue;
+            };
+            let end_slot = pin.end_slot.unwrap_or(tail.next_slot_serial);
+            wanted.extend((pin.from_slot..end_slot).map(|slot| (position, slot_start(slot))));
+        }
+        let order = |(position, place): &(usize, AppendPlace)| ReadOrder {
+            member: *position,
+            offset_bytes: self.members[*position]
+                .superblock
+                .geometry
+                .offset_of(*place),
+            length_bytes: BLOCK_BYTES,
+        };
+        let mut io = self.io()?;
+        for wanted in wanted.chunks(HEADS_AT_ONCE) {
+            let orders: Vec<ReadOrder> = wanted.iter().map(order).collect();
+            let read = io.read_all(&orders);
+            io.check_engine()?;
+            let is_there =
+                |((position, place), block): (&(usize, AppendPlace), Result<Vec<u8>, _>)| {
+                    let identity = self.members[*position].identity();
+                    block.is_ok_and(|block: Vec<u8>| identity.head_at(*place, &block).is_some())
+                };
+            if !wanted.iter().zip(read).all(is_there) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn known_pins(&self) -> Result<Vec<KnownPin>, RecordError> {
@@ -96,4 +162,15 @@ impl Store {
         io.check_engine()?;
         Ok(known.or(repaired).unwrap_or(0))
     }
+}
+
+/// A pin as it lies on a member, as groups tell.
+fn pin_on(member: usize, geometry: Geometry, pin: &KnownPin, found: &FoundGroups) -> Pin {
+    // Any member of a ring has some slots that no pin keeps.
+    let slots_max = geometry.slot_count.saturating_sub(FREE_SLOTS_MIN).max(1);
+    let pin = KnownPin {
+        slots_max: pin.slots_max.min(slots_max),
+        ..*pin
+    };
+    found.pin_on(member, geometry.slot_count, &pin)
 }

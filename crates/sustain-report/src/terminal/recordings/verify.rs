@@ -253,8 +253,8 @@ fn verdict(document: &VerifyDocument) -> String {
         (false, _) => format!("interrupted: {checked} so far, {}", bad_places(document)),
         (true, 0) if document.recordings.is_empty() => "the store has no recordings".to_owned(),
         (true, 0) if is_uncertain(document) => format!(
-            "ok: nothing that was durable is damaged or missing; {checked} (the data and the store's \
-             own blocks)"
+            "ok: nothing that was durable is damaged or missing; {checked} (the data and the \
+             store's own blocks)"
         ),
         (true, 0) => format!(
             "ok: every byte is accounted for{}; {checked} (the data and the store's own blocks)",

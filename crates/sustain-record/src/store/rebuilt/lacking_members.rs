@@ -24,6 +24,21 @@ impl Store {
         let Some((found, crashed)) = self.look_for_lacking(recordings)? else {
             return Ok(false);
         };
+        let old = self.old_without_parity(recordings, &found, &crashed);
+        let lacking = found.members_that_lack(&crashed);
+        let old = old.into_iter().filter(|member| !lacking.contains(member));
+        let members = old.filter_map(|old| self.members.iter().find(|one| one.index() == old));
+        let notes = members.map(|member| {
+            format!(
+                "{} has an old state: parity that it was given since is not there, so that some of \
+                 what was recorded is protected against fewer losses. `sustain repair` with the \
+                 other members and {} makes it again",
+                member.name,
+                ONTO.to(&member.name)
+            )
+        });
+        let notes: Vec<String> = notes.collect();
+        self.notes.extend(notes);
         self.add_lacking(&found, &crashed)
     }
 

@@ -221,3 +221,18 @@ fn what_cannot_be_added_is_refused_and_nothing_is_changed() {
     }
     assert!(!place.path("c").exists());
 }
+
+#[test]
+fn a_member_that_was_added_before_is_not_called_missing() {
+    let place = Place::new();
+    recorded::create(&place, &["a", "b"], "1MiB");
+    let add = ["create", "a", "b", "--add", "c", "--size", "1MiB"];
+    place.run(&add).expect(0);
+    let before = ["a", "b", "c"].map(|name| fs::read(place.path(name)).unwrap());
+    place
+        .run(&add)
+        .expect(2)
+        .says("c is a member of the store already: there is nothing to add");
+    let after = ["a", "b", "c"].map(|name| fs::read(place.path(name)).unwrap());
+    assert!(before == after, "nothing was written");
+}

@@ -65,7 +65,8 @@ pub fn add(
     let all: Vec<String> = plan.members.iter().chain(&plan.added).cloned().collect();
     let paths = candidates(&all, Direction::Write, roots)?.into_iter();
     let paths: Vec<(String, PathBuf)> = paths.map(|one| (one.name.to_owned(), one.path)).collect();
-    let mut store = Store::open(plan.members.clone(), Mode::Record, roots)?;
+    let opened = Store::open(plan.members.clone(), Mode::Record, roots);
+    let mut store = opened.map_err(|error| already_added(plan, roots).unwrap_or(error))?;
     check_count(store.member_count() + plan.added.len())?;
     let create = plan.as_create(&store);
     let (mut created, mut notes) = (CreatedFiles::default(), std::mem::take(&mut store.notes));
@@ -283,4 +284,23 @@ impl Store {
         })
         .collect()
     }
+}
+
+/// Why nothing is to be added, if the store has these members already: the same command was given
+/// before.
+fn already_added(plan: &AddPlan, roots: &Roots) -> Option<RecordError> {
+    let all: Vec<String> = plan.members.iter().chain(&plan.added).cloned().collect();
+    let store = Store::open(&all, Mode::Read, roots).ok()?;
+    let is_member = |name: &String| store.members.iter().any(|member| member.name == *name);
+    let is_done = store.not_given().is_empty() && plan.added.iter().all(is_member);
+    is_done.then(|| {
+        let are = match plan.added.len() {
+            1 => "is a member",
+            _ => "are members",
+        };
+        RecordError::Usage(format!(
+            "{} {are} of the store already: there is nothing to add, and nothing was written",
+            plan.added.join(", ")
+        ))
+    })
 }

@@ -478,9 +478,19 @@ fn check_holds(store: &Store, found: &FoundGroups, member: usize) -> Result<(), 
         0 => "a store needs one member".to_owned(),
         _ => format!("parity {parities} needs {} members", parities + 1),
     };
+    let is_there = store.members.iter().any(|one| one.index() == member);
+    let way = match is_there {
+        true => format!(
+            "make the store larger first, by `sustain create` with {}",
+            ADD.flag()
+        ),
+        // All members are needed to add another one.
+        false => format!(
+            "rebuild the lost member on a new disk, by `sustain repair` with {}",
+            ONTO.flag()
+        ),
+    };
     Err(RecordError::Usage(format!(
-        "{needed}, and {staying} would stay: make the store larger first, by `sustain create` \
-         with {}",
-        ADD.flag()
+        "{needed}, and {staying} would stay: {way}"
     )))
 }

@@ -28,7 +28,8 @@ pub fn repair_text(document: &RepairDocument, width: usize) -> String {
     ];
     if document.kept_bytes > 0 {
         lines.push(format!(
-            "{} in slots that were whole there already stayed as they were",
+            "slots of {} in all, with what is free in them, were whole there already and stayed as \
+             they were",
             position(document.kept_bytes)
         ));
     }

@@ -26,7 +26,15 @@ pub fn scrub_text(document: &ScrubDocument, width: usize) -> String {
     let members = document.members.iter().map(put_back);
     let lines = [found].into_iter().chain(members);
     let lines = lines.map(|line| wrapped(&line, width));
-    lines.collect::<String>() + &checked_text(&document.check, "", width)
+    let is_bad = document.check.complete && !document.check.ok && !document.members.is_empty();
+    let mending = match is_bad {
+        true => {
+            ". What could not be put back is bad still: if all of it is on one member, `sustain \
+             repair` with the others may rebuild that one onto itself"
+        }
+        false => "",
+    };
+    lines.collect::<String>() + &checked_text(&document.check, mending, width)
 }
 
 fn put_back(scrubbed: &ScrubbedMemberResult) -> String {

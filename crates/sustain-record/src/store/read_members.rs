@@ -22,7 +22,26 @@ pub(super) fn read_members(
 ) -> Result<Vec<OpenMember>, RecordError> {
     read_each(targets, mode, machines, clock)?
         .into_iter()
+        .map(|read| read.map_err(|refused| refused.why(mode)))
         .collect()
+}
+
+/// A target that is no member.
+struct RefusedMember {
+    name: String,
+    why: String,
+    /// Whether it cannot be read, so that it may be one all the same.
+    is_unreadable: bool,
+}
+
+impl RefusedMember {
+    fn why(self, mode: Mode) -> RecordError {
+        let why = match self.is_unreadable && mode == Mode::Read {
+            true => format!("{}. To read the other members, leave it out", self.why),
+            false => self.why,
+        };
+        RecordError::member(&self.name, why)
+    }
 }
 
 /// Reads the superblocks of members. Each may be refused.
@@ -31,7 +50,7 @@ fn read_each(
     mode: Mode,
     machines: &[SharedMachine],
     clock: &Clock,
-) -> Result<Vec<Result<OpenMember, RecordError>>, RecordError> {
+) -> Result<Vec<Result<OpenMember, RefusedMember>>, RecordError> {
     let borrowed: Vec<_> = targets
         .iter()
         .map(|(target, simulated)| (target, *simulated))
@@ -47,12 +66,13 @@ fn read_each(
         .into_iter()
         .zip(findings)
         .map(|((target, simulated), finding)| {
-            let superblock = finding.superblock.map_err(|error| {
-                let why = match finding.unreadable {
+            let superblock = finding.superblock.map_err(|error| RefusedMember {
+                name: target.name.clone(),
+                why: match finding.unreadable {
                     Some(errno) => format!("its superblock cannot be read: {errno}"),
                     None => not_a_member(error),
-                };
-                RecordError::member(&target.name, why)
+                },
+                is_unreadable: finding.unreadable.is_some(),
             })?;
             Ok(OpenMember {
                 name: target.name.clone(),
@@ -79,11 +99,23 @@ pub(super) fn read_named(
     (machines, clock): (&[SharedMachine], &Clock),
 ) -> Result<(Vec<OpenMember>, Vec<String>), RecordError> {
     let mut members = Vec::new();
-    for read in read_each(targets, mode, machines, clock)? {
+    let all = read_each(targets, mode, machines, clock)?;
+    // Who reads gets from the others what parity gives of one that cannot be read.
+    let has_parity = |read: &Result<OpenMember, RefusedMember>| {
+        read.as_ref().is_ok_and(|one| one.superblock.has_parity())
+    };
+    let may_lack_unreadable = mode == Mode::Read && all.iter().any(has_parity);
+    for read in all {
         match read {
             Ok(member) => members.push(member),
-            Err(error) if may_miss == MayMiss::WhatParityReplaces => absent.push(error),
-            Err(error) => return Err(error),
+            Err(refused) => {
+                let is_absent = may_miss == MayMiss::WhatParityReplaces
+                    || refused.is_unreadable && may_lack_unreadable;
+                match is_absent {
+                    true => absent.push(RecordError::member(&refused.name, refused.why)),
+                    false => return Err(refused.why(mode)),
+                }
+            }
         }
     }
     let left_out = absent.iter().map(left_out_words).collect();

@@ -375,6 +375,22 @@ fn what_a_survivor_cannot_read_is_computed_from_another_parity() {
 }
 
 #[test]
+fn a_member_whose_superblock_cannot_be_read_is_left_out_by_who_reads() {
+    let mut image = recorded(4, 1, 2, 40);
+    let bytes = &mut image.members[2].bytes;
+    let length = bytes.len();
+    for copies in [0..128 << 10, length - (128 << 10)..length] {
+        bytes[copies].fill(0);
+    }
+    // Nothing is left out by whoever names the members.
+    let rest = without_simulated(&image, usize::MAX, 2, 10);
+    let mut notes = rest.store.notes.iter();
+    let is_told = |note: &String| note.contains("d2 is left out: its superblock cannot be read");
+    assert!(notes.any(is_told), "{:?}", rest.store.notes);
+    check_whole(&image, &rest);
+}
+
+#[test]
 fn a_recording_that_was_broken_off_is_read_as_far_as_its_groups_have_parity() {
     let mut image = protected(3, 1, 2, false);
     for round in 0..40 {

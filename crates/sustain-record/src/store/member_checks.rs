@@ -58,8 +58,13 @@ pub(super) fn apart_from_retired(
     }
 }
 
-pub(super) fn unfinished_note(member: &OpenMember) -> String {
+pub(super) fn unfinished_note(member: &OpenMember, is_under_way: bool) -> String {
     let name = &member.name;
+    if is_under_way {
+        return format!(
+            "{name} is left out: another command is rebuilding a lost member onto it at this moment"
+        );
+    }
     format!(
         "{name} is left out: it takes the place of a lost member, and its repair was interrupted. \
          Repair the store onto {name} again, which goes on where that ended"

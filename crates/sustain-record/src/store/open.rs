@@ -21,6 +21,7 @@ use super::member_checks::{
 };
 use super::parity::parities_of;
 use super::read_members::read_named;
+use super::repair_claim::is_repair_under_way;
 use super::{Missing, Mode, OpenMember, Store, is_written, takes_blocks};
 use crate::error::RecordError;
 use crate::format::Superblock;
@@ -181,7 +182,9 @@ impl Store {
         notes.extend_from_slice(&left_out);
         let (unfinished, whole) = apart_from_unfinished(members, mode)?;
         let mut members = whole;
-        notes.extend(unfinished.iter().map(unfinished_note));
+        let is_under_way = !unfinished.is_empty() && is_repair_under_way(&members);
+        let of_unfinished = unfinished.iter();
+        notes.extend(of_unfinished.map(|one| unfinished_note(one, is_under_way)));
         check_together(&mut members)?;
         let mut members = apart_from_retired(members, mode, &mut notes)?;
         members.sort_by_key(OpenMember::index);

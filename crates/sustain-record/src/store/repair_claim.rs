@@ -3,6 +3,7 @@
 //! thing twice and leave another. The members that are there are only read by a repair, so nothing
 //! on them could be locked.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -10,7 +11,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use rustix::fs::{FileType, fstat};
 use sustain_disk::target::Target;
 
-use super::Store;
+use super::{OpenMember, Store};
 use crate::error::RecordError;
 
 /// As long as it lives, no other command on this machine repairs a store of which it has one of
@@ -30,6 +31,19 @@ fn name_of(target: &Target) -> Option<String> {
         _ => format!("file-{}-{}", found.st_dev, found.st_ino),
     };
     Some(format!("sustain-repair-{id}"))
+}
+
+/// Whether another command on this machine repairs a store of which it has one of these members, as
+/// far as the kernel tells of its claim.
+pub(super) fn is_repair_under_way(members: &[OpenMember]) -> bool {
+    let sockets = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let claimed: BTreeSet<&str> = sockets
+        .lines()
+        .filter_map(|line| line.rsplit_once('@'))
+        .map(|(_, name)| name)
+        .collect();
+    let mut names = members.iter().filter_map(|member| name_of(&member.target));
+    names.any(|name| claimed.contains(name.as_str()))
 }
 
 impl Store {

@@ -9,7 +9,7 @@ use sustain::record::RecordError;
 use sustain::record::document::{repair_document, spread_document};
 use sustain::record::opening::Recording;
 use sustain::record::repair::{RecordingBeside, Repair, RepairEvent, Repaired, SETTLED_AFTER_NS};
-use sustain::record::store::{Mode, Onto, Store};
+use sustain::record::store::{Mode, Onto, RepairClaim, Store};
 use sustain::report::terminal::{repair_text, retire_text};
 
 use super::progress::ProgressLine;
@@ -42,6 +42,7 @@ pub(crate) fn run(flags: &RepairFlags) -> anyhow::Result<Exit> {
         stop: &stop,
         progress: ProgressLine::new("rebuilding"),
         notes: Vec::new(),
+        claim: store.claim_repair()?,
     };
     let rebuilt = rebuilding.run(store);
     rebuilding.progress.finish();
@@ -114,6 +115,8 @@ struct Rebuilding<'a> {
     stop: &'a Stop,
     progress: ProgressLine,
     notes: Vec<String>,
+    /// It lasts while the end of a recording is waited for, too.
+    claim: RepairClaim,
 }
 
 impl Rebuilding<'_> {
@@ -192,6 +195,7 @@ impl Rebuilding<'_> {
             destroy: self.flags.destroy.clone(),
             same_disk: self.flags.same_disk,
             accept_loss: self.flags.accept_loss,
+            claim: Some(self.claim.clone()),
         }
     }
 

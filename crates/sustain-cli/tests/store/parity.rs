@@ -234,6 +234,13 @@ fn a_member_is_rebuilt_beside_a_recording_and_complete_when_that_has_ended() {
     assert!(told.any(|line| line.contains("being recorded to")));
     assert!(told.any(|line| line.contains("waiting for the recording to end")));
     assert!(recorder.try_wait().unwrap().is_none(), "it goes on");
+    let other = [&["repair"], &there[..], &["--onto", "other", "--same-disk"]].concat();
+    let refused = unwrapped(&place.run(&other).expect(2).stderr);
+    assert!(refused.contains("is being rebuilt"), "{refused}");
+    assert!(!place.path("other").exists());
+    let listed = place.run(&["list", "a", "b", "new", "d"]).expect(0).stderr;
+    let under_way = "new is left out: another command is rebuilding a lost member onto it";
+    assert!(unwrapped(&listed).contains(under_way), "{listed}");
     pieces.for_each(|piece| source.write_all(piece).unwrap());
     drop(source);
     let recorded = ran(recorder.wait_with_output().unwrap()).expect(1);

@@ -66,6 +66,7 @@ pub use pins::StorePin;
 pub(crate) use pins::{FREE_SLOTS_MIN, next_slot};
 pub use renewal::Renewal;
 pub(crate) use renewal::slots_begun_for;
+pub use repair_claim::RepairClaim;
 pub use replacement::Onto;
 pub(crate) use replacement::Replacement;
 

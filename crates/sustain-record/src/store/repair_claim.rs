@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
+use std::sync::Arc;
 
 use rustix::fs::{FileType, fstat};
 use sustain_disk::target::Target;
@@ -17,9 +18,9 @@ use crate::error::RecordError;
 /// As long as it lives, no other command on this machine repairs a store of which it has one of
 /// these members. For each there is a socket without a file, which the kernel gives back when the
 /// process ends in any way. There is none on a simulated machine, and where the system allows none.
-#[derive(Debug)]
-pub(crate) struct RepairClaim {
-    _sockets: Vec<UnixListener>,
+#[derive(Debug, Clone)]
+pub struct RepairClaim {
+    _sockets: Arc<Vec<UnixListener>>,
 }
 
 /// The name of the claim on a member that is a file or a device, whatever it is called: copies of a
@@ -47,11 +48,11 @@ pub(super) fn is_repair_under_way(members: &[OpenMember]) -> bool {
 }
 
 impl Store {
-    /// Claims the store for a repair.
+    /// Claims the store for a repair, which may open it several times.
     ///
     /// # Errors
     /// [`RecordError::Usage`] if another command has it.
-    pub(crate) fn claim_repair(&self) -> Result<RepairClaim, RecordError> {
+    pub fn claim_repair(&self) -> Result<RepairClaim, RecordError> {
         let there = self.members.iter().filter(|member| member.is_there());
         let names = there.filter_map(|member| name_of(&member.target));
         let addresses = names.filter_map(|name| SocketAddr::from_abstract_name(name).ok());
@@ -69,6 +70,8 @@ impl Store {
                 Err(_) => {}
             }
         }
-        Ok(RepairClaim { _sockets: sockets })
+        Ok(RepairClaim {
+            _sockets: Arc::new(sockets),
+        })
     }
 }

@@ -30,7 +30,7 @@ use uuid::Uuid;
 const WHY: &str = "a member is rebuilt from the others";
 
 /// The request to put a new member in the place of a lost one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Onto {
     /// The block device, file or directory, as typed.
     pub name: String,
@@ -40,6 +40,9 @@ pub struct Onto {
     pub same_disk: bool,
     /// Whether to go on although more members are missing than parity replaces.
     pub accept_loss: bool,
+    /// The claim on the repair, by [`Store::claim_repair`], where the caller holds it from one call
+    /// to the next; otherwise each call claims the store for itself.
+    pub claim: Option<RepairClaim>,
 }
 
 /// A member that takes the place of a lost one.
@@ -69,7 +72,10 @@ impl Store {
         observer: &mut dyn FnMut(CreateEvent),
     ) -> Result<Replacement, RecordError> {
         sustain_targets::check_destroy(&onto.destroy, std::slice::from_ref(&onto.name))?;
-        let claim = self.claim_repair()?;
+        let claim = match &onto.claim {
+            Some(claim) => claim.clone(),
+            None => self.claim_repair()?,
+        };
         let missing = self.not_given();
         let begun = self.begun_before(onto, roots)?;
         self.check_unfinished(onto, begun.as_ref())?;

@@ -26,6 +26,7 @@ fn onto(name: &str) -> Onto {
         destroy: Vec::new(),
         same_disk: true,
         accept_loss: true,
+        claim: None,
     }
 }
 

@@ -416,7 +416,8 @@ fn a_check_shows_some_flaws_and_counts_the_others() {
     bad: recording 3, stream camera, bytes 1900 to 1950, member /dev/sdb at byte 77824: the checksum is wrong
     bad: 35 more, which --json lists
     recording 3, stream camera: 20.0 MB = 17.0 MB whole + 2.00 MB lost before they reached a member + 1.00 MB damaged or missing; open end
-    not ok: 55 places are bad: 1.00 MB of data are damaged or missing; 24.2 MB were checked (the data and the store's own blocks). `sustain extract --recording 3 --holes fill` returns the rest of recording 3, with zeros in the place of what is bad
+    not ok: 55 places are bad: 1.00 MB of data are damaged or missing; 24.2 MB were checked (the data and the store's own blocks). `sustain extract --recording 3 --holes fill` returns the rest of
+      recording 3, with zeros in the place of what is bad
     ");
     assert!(widest(&verify_text(&document, 80)) <= 80);
 }
@@ -462,8 +463,8 @@ fn what_a_crash_took_before_it_was_durable_is_told_and_no_fault() {
     not durable: recording 3, stream camera, bytes 700 to 750, member /dev/sdb at byte 28672: the checksum is wrong
     recording 3, stream camera: 20.0 MB = 17.6 MB whole + 2.00 MB lost before they reached a member + 400 kB lost in the
       crash, or damaged since; open end
-    ok: nothing that was durable is damaged or missing; 24.2 MB were checked (the data and the store's own blocks); 400 kB that
-      were not known to be durable were lost in the crash or damaged since: which of the two cannot be told
+    ok: nothing that was durable is damaged or missing; 24.2 MB were checked (the data and the store's own blocks); 400 kB
+      that were not known to be durable were lost in the crash or damaged since: which of the two cannot be told
     ");
     document.recordings[0].open_end = false;
     insta::assert_snapshot!(verify_text(&document, 120), @"

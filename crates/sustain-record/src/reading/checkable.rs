@@ -151,6 +151,10 @@ impl<'a> Checkable<'a> {
                 "pin {pin} may keep more of it than is on the members that are here. What came \
                  last, if they lack it, is {missing}"
             ),
+            None if recording.under_way => format!(
+                "it is being recorded. What came last, if the members that are here lack it, is \
+                 {missing}"
+            ),
             None => format!(
                 "no end mark of it is on the members that are here. What came last, if they lack \
                  it, is {missing}"

@@ -195,7 +195,8 @@ impl Store {
         let merged = merge_pinned(&kept, &pinned, &all);
         let mut recordings = merged.map_err(|apart| self.recorded_apart(apart))?;
         let seems_to_lack = recordings.iter().any(seems_to_lack);
-        if (seems_to_lack || self.lacks_slot_of_pin(number)?) && self.add_what_pin_lacks()? {
+        if self.may_look_for_pins() && (seems_to_lack || self.lacks_slot_of_pin(number)?) {
+            self.add_what_pin_lacks()?;
             return self.pinned(number);
         }
         self.note_ends_of_rebuilt(&mut recordings);
@@ -227,10 +228,15 @@ impl Store {
         let chapters = all.iter().flatten().flatten();
         let starts = chapters.filter_map(|chapter| chapter.start.as_ref());
         let parities = starts.map(|start| usize::from(start.parities)).min();
-        let computed = self.computed_at_begin(pin.number).into_iter();
-        let computed = computed.filter(|member| !self.is_retired(*member));
+        // What a member lacks behind the beginning may have come before the pin's time, too.
+        let computed = self
+            .members
+            .iter()
+            .filter(|member| member.rebuilt.is_some());
+        let computed = computed.filter(|member| !self.is_retired(member.index()));
         let lost_count = self.missing.len() + computed.count();
-        let is_any_computed = lost_count > 0 || self.members.iter().any(is_repaired);
+        let is_any_computed =
+            lost_count > 0 || self.has_looked_for_pins || self.members.iter().any(is_repaired);
         is_any_computed
             && pin.is_end_told
             && parities.is_some_and(|parities| lost_count <= parities)

@@ -42,20 +42,27 @@ impl Store {
         self.add_lacking(&found, &crashed)
     }
 
-    /// Adds what members lack of what a pin keeps, of which something seems to be missing. Returns
-    /// whether anything was added.
-    pub(in crate::store) fn add_what_pin_lacks(&mut self) -> Result<bool, RecordError> {
-        let groups = self.members.iter().find_map(|member| member.groups.clone());
-        let Some(groups) = groups.filter(|_| !self.was_written && !self.has_looked_for_pins) else {
-            return Ok(false);
-        };
+    /// Whether members may lack something of what pins keep that was not looked for yet.
+    pub(in crate::store) fn may_look_for_pins(&self) -> bool {
+        let has_groups = self.members.iter().any(|member| member.groups.is_some());
+        has_groups && !self.was_written && !self.has_looked_for_pins
+    }
+
+    /// Adds what members lack of what pins keep.
+    pub(in crate::store) fn add_what_pin_lacks(&mut self) -> Result<(), RecordError> {
         self.has_looked_for_pins = true;
+        let groups = self.members.iter().find_map(|member| member.groups.clone());
+        let Some(groups) = groups else {
+            return Ok(());
+        };
         let recordings = self.recordings()?;
         let found = groups.find(WHY)?;
         let crashed = self.crashed(&recordings, &groups, &found)?;
-        self.add_lacking(&found, &crashed)
+        self.add_lacking(&found, &crashed)?;
+        Ok(())
     }
 
+    /// Returns whether anything was added.
     fn add_lacking(&mut self, found: &FoundGroups, crashed: &Crashed) -> Result<bool, RecordError> {
         let mut lacking = found.members_that_lack(crashed);
         lacking.extend(found.members_with_gone_slots(crashed));

@@ -486,14 +486,19 @@ fn recover_leaves_alone_what_a_pin_keeps() {
     assert_eq!(again["recording"], serde_json::Value::Null, "{again}");
 }
 
+/// Makes a store with parity of members of this size.
+fn create_with_parity(place: &Place, members: &[&str], size: &str) {
+    let parity = ["--parity", "1", "--same-disk", "--no-prewrite"];
+    let size = ["--size", size, "--slot", "64KiB"];
+    let create = [&["create"], members, &parity, &size].concat();
+    place.run(&create).expect(0);
+}
+
 #[test]
 fn what_a_pin_keeps_is_whole_without_any_one_member() {
     let place = Place::new();
     let members = ["a", "b", "c"];
-    let create = ["--parity", "1", "--same-disk", "--no-prewrite"];
-    let size = ["--size", "2MiB", "--slot", "64KiB"];
-    let create = [&["create"], &members[..], &create, &size].concat();
-    place.run(&create).expect(0);
+    create_with_parity(&place, &members, "2MiB");
     let mut ring = RunningRing::begin_on(&place, &members, 32 << 10);
     ring.pin_event();
     ring.go_round();
@@ -524,10 +529,7 @@ fn what_a_pin_keeps_is_whole_without_any_one_member() {
 fn a_pin_that_is_set_beside_a_member_that_failed_is_whole_without_that() {
     let place = Place::new();
     let members = ["a", "b", "c"];
-    let create = ["--parity", "1", "--same-disk", "--no-prewrite"];
-    let size = ["--size", "4MiB", "--slot", "64KiB"];
-    let create = [&["create"], &members[..], &create, &size].concat();
-    place.run(&create).expect(0);
+    create_with_parity(&place, &members, "4MiB");
     let mut ring = RunningRing::begin_on(&place, &members, 32 << 10);
     ring.lose(1);
     ring.pin_event();
@@ -559,10 +561,7 @@ fn clear_slots(_: &[u8], now: &[u8]) -> Vec<u8> {
 fn what_a_pin_keeps_is_whole_where_a_member_that_is_given_lacks_it() {
     let place = Place::new();
     let members = ["a", "b", "c"];
-    let create = ["--parity", "1", "--same-disk", "--no-prewrite"];
-    let size = ["--size", "2MiB", "--slot", "64KiB"];
-    let create = [&["create"], &members[..], &create, &size].concat();
-    place.run(&create).expect(0);
+    create_with_parity(&place, &members, "2MiB");
     recorded::record_main(&place, &members, &content(100_000));
     let before = members.map(|name| fs::read(place.path(name)).unwrap());
     let mut ring = RunningRing::begin_on(&place, &members, 32 << 10);

@@ -52,7 +52,7 @@ impl Store {
                 from_slot,
                 end_slot: pin.end_slot.map(|end| {
                     let own = entered.and_then(|entered| entered.end_slot);
-                    end.max(from_slot + 1).max(own.unwrap_or(0))
+                    end.max(from_slot.saturating_add(1)).max(own.unwrap_or(0))
                 }),
                 ..pin
             }
@@ -68,7 +68,11 @@ impl Store {
             let Some(pin) = pins.find(|pin| pin.number == number && member.is_there()) else {
                 continue;
             };
-            let end_slot = pin.end_slot.unwrap_or(tail.next_slot_serial);
+            // A pin keeps a lap at most, whatever a damaged superblock tells.
+            let lap_end = pin
+                .from_slot
+                .saturating_add(member.superblock.geometry.slot_count);
+            let end_slot = pin.end_slot.unwrap_or(tail.next_slot_serial).min(lap_end);
             wanted.extend((pin.from_slot..end_slot).map(|slot| (position, slot_start(slot))));
         }
         let order = |(position, place): &(usize, AppendPlace)| ReadOrder {

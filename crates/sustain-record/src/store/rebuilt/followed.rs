@@ -45,7 +45,7 @@ impl Store {
     ) -> Result<Vec<OpenMember>, RecordError> {
         let begun_at = self.clock.now();
         let newer = groups.find_behind(last.seen_sequence, WHY)?;
-        let newer = computed(&newer, &self.are_there(table), &Crashed::default());
+        let newer = computed(&newer, &self.are_there(), &Crashed::default());
         let look = Arc::new(RebuiltLook {
             computed: Arc::new(last.computed.followed_by(&newer)),
             state: self.looked_state(),
@@ -73,11 +73,10 @@ impl Store {
     }
 
     /// By the place in the table, whether a member is there.
-    pub(super) fn are_there(&self, table: &Superblock) -> Vec<bool> {
-        let mut are_there = vec![false; table.members.len()];
-        for member in &self.members {
-            are_there[member.index()] = true;
-        }
+    pub(super) fn are_there(&self) -> Vec<bool> {
+        let mut are_there = vec![false; self.member_count()];
+        let there = self.members.iter().filter(|member| member.is_there());
+        there.for_each(|member| are_there[member.index()] = true);
         are_there
     }
 

@@ -69,10 +69,7 @@ impl Store {
         if lacking.is_empty() {
             return Ok(false);
         }
-        let mut is_there = vec![false; self.member_count()];
-        let there = self.members.iter().filter(|member| member.is_there());
-        there.for_each(|member| is_there[member.index()] = true);
-        let computed = computed(found, &is_there, crashed);
+        let computed = computed(found, &self.are_there(), crashed);
         let sources: Vec<&OpenMember> = self
             .members
             .iter()

@@ -109,11 +109,7 @@ impl Store {
         };
         let begun_at = self.clock.now();
         let found = groups.find(&why)?;
-        let computed = Arc::new(computed(
-            &found,
-            &self.are_there(table),
-            &Crashed::default(),
-        ));
+        let computed = Arc::new(computed(&found, &self.are_there(), &Crashed::default()));
         let look = Arc::new(RebuiltLook {
             state: self.looked_state(),
             seen_sequence: self.seen_sequence(),

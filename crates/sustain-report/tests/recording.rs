@@ -79,6 +79,26 @@ fn a_fault_that_the_kernel_tells_for_each_request_is_told_once() {
 }
 
 #[test]
+fn errors_that_the_kernel_logs_and_no_request_meets_are_worth_a_check() {
+    let mut result = whole();
+    let without = record_sentence(&result);
+    result.system.kernel_messages = troubled().system.kernel_messages;
+    result.system.kernel_messages[0].level = 4;
+    assert_eq!(record_sentence(&result), without, "a warning is none");
+    result.system.kernel_messages[0].level = 3;
+    assert_eq!(
+        record_sentence(&result),
+        without.replace(
+            "99.9 %",
+            "The kernel logged errors of the disks meanwhile: `sustain verify` reads everything back \
+             and tells what is damaged. 99.9 %"
+        )
+    );
+    result.members[0].error = troubled().members.iter().find_map(|one| one.error.clone());
+    assert!(!record_sentence(&result).contains("The kernel logged"));
+}
+
+#[test]
 fn of_nothing_there_are_no_rates_and_no_times() {
     let mut result = whole();
     for stream in &mut result.streams {

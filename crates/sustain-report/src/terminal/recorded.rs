@@ -212,6 +212,7 @@ pub fn record_sentence(result: &RecordResult) -> String {
         };
         parts.push(format!("{} failed{then}", failed.join(" and ")));
     }
+    parts.extend(kernel_error_words(result).map(str::to_owned));
     let durable = result.streams.iter().filter(|one| one.recorded_bytes > 0);
     if let Some(longest_ns) = durable.map(|one| one.durable_latency_ns.p99_9).max() {
         parts.push(format!(
@@ -226,6 +227,17 @@ pub fn record_sentence(result: &RecordResult) -> String {
     }
     parts.push(ending_words(result).to_owned());
     without_controls(&sentences(&parts))
+}
+
+/// What to do where the kernel logged errors of the disks, and no request of the recorder failed: what
+/// was written may be damaged all the same, or what was recorded before.
+fn kernel_error_words(result: &RecordResult) -> Option<&'static str> {
+    let mut messages = result.system.kernel_messages.iter();
+    let has_errors = messages.any(|message| message.level <= KERNEL_ERROR_LEVEL);
+    let has_failed = result.members.iter().any(|member| member.error.is_some());
+    let words = "The kernel logged errors of the disks meanwhile: `sustain verify` reads everything \
+                 back and tells what is damaged";
+    (has_errors && !has_failed).then_some(words)
 }
 
 /// What protects a recording on no more members than it has parities: all that is on one of them is
@@ -294,6 +306,9 @@ fn full_words(result: &RecordResult) -> &'static str {
         _ => "",
     }
 }
+
+/// The level from which down the kernel logs errors, as syslog counts: 3 is an error, 2 to 0 are worse.
+const KERNEL_ERROR_LEVEL: u8 = 3;
 
 /// What a ring keeps, whether it was filled or not.
 const RING: &str = "The store is a ring: once it is full, the newest data overwrites the oldest, \

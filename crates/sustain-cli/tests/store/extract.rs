@@ -11,7 +11,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::Value;
 
 use crate::create::interrupt;
-use crate::devices::becomes;
+use crate::devices::{Mount, becomes};
 use crate::recorded::{
     self, End, Offered, Stream, assert_published, content, damage, extract, payload_of_slot,
 };
@@ -298,6 +298,21 @@ fn an_output_that_is_full_is_told_and_no_success() {
     assert_eq!(output.status.code(), Some(1));
     let words = String::from_utf8(output.stderr).unwrap();
     assert!(words.contains("cannot write standard output"), "{words}");
+}
+
+#[test]
+fn a_file_system_that_becomes_full_has_as_many_bytes_as_are_told() {
+    let content = content(600_000);
+    let place = store_of(&[Stream::plain("main", &content)]);
+    let Some(small) = Mount::try_new(&place, &["-t", "tmpfs", "-o", "size=100k", "tmpfs"]) else {
+        return;
+    };
+    let run = place.run(&["extract", "a", "b", "-o", &small.path("out")]);
+    let written = std::fs::read(small.path("out")).unwrap();
+    assert!(!written.is_empty());
+    assert_eq!(written, content[..written.len()]);
+    let told = format!("out beyond its first {} bytes", written.len());
+    run.expect(1).says(&told).says("No space left on device");
 }
 
 #[test]

@@ -290,14 +290,28 @@ impl Output {
     }
 
     fn put(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        let mut left = bytes;
         let written = self
             .watch
-            .during(WriteCall::Write, || self.file.write_all(bytes));
+            .during(WriteCall::Write, || write_all(&self.file, &mut left));
+        // A file system that becomes full takes a part.
+        self.written_bytes += (bytes.len() - left.len()) as u64;
         written.with_context(|| {
             let (name, written_bytes) = (&self.name, self.written_bytes);
             format!("cannot write {name} beyond its first {written_bytes} bytes")
-        })?;
-        self.written_bytes += bytes.len() as u64;
-        Ok(())
+        })
     }
+}
+
+/// Writes all of `left`, which is what is left to write if it fails.
+fn write_all(mut file: &File, left: &mut &[u8]) -> std::io::Result<()> {
+    while !left.is_empty() {
+        match file.write(left) {
+            Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
+            Ok(count) => *left = &left[count..],
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }

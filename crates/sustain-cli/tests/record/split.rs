@@ -1,14 +1,19 @@
 //! `sustain control split`: the recordings of one run, joined, are what the sources gave, whatever
 //! sources these are and whatever else is going on.
 
+use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use sustain::record::format::Superblock;
 
 use crate::MIB;
 use crate::check::{assert_reads_back, extract};
 use crate::control::{Commanded, answer_to};
-use crate::members::{Members, stream, whole};
+use crate::members::{Made, Members, stream, whole};
 use crate::support::json_of;
 
 impl Commanded {
@@ -306,4 +311,41 @@ fn a_split_is_told_in_words_and_refused_when_the_recording_ends() {
     let (members, result) = commanded.finish(0);
     assert_before(&members, &result, 2, &["main"]);
     members.verify(0);
+}
+
+/// A power cut behind the failure of a member leaves superblocks that say so. Until that member is
+/// there again, nothing else tells what it lacks from what the power cut took.
+#[test]
+fn a_missing_member_is_still_told_to_lack_something_when_recordings_are_split() {
+    let mut members = Members::new(Made::Files, &[8 * MIB; 4]).unwrap();
+    let flags = [
+        "--parity",
+        "1",
+        "--same-disk",
+        "--slot",
+        "256KiB",
+        "--no-prewrite",
+    ];
+    let destroy = members.names.iter().flat_map(|name| ["--destroy", name]);
+    let flags: Vec<&str> = flags.into_iter().chain(destroy).collect();
+    members.run("create", &flags).expect(0);
+    members.record(0, &["--from", "test:1MB/s", "--bytes", "100kB"]);
+    let superblock = |image: &PathBuf| Superblock::decode(&std::fs::read(image).unwrap()).unwrap();
+    for image in &members.images[..3] {
+        let file = File::options().write(true).open(image).unwrap();
+        let mut superblock = superblock(image);
+        superblock.behind = BTreeSet::from([3]);
+        for (copy, offset_bytes) in (0..).zip(superblock.geometry.superblock_offsets()) {
+            file.write_all_at(&superblock.encode(copy), offset_bytes)
+                .unwrap();
+        }
+    }
+    members.names.pop();
+    let from = ["--degraded", "--from", "test:1MB/s"];
+    let commanded = Commanded::start_on(members, &from);
+    assert_eq!(commanded.split(), 3);
+    let (members, _) = commanded.stop(0);
+    for image in &members.images[..3] {
+        assert_eq!(superblock(image).behind, BTreeSet::from([3]));
+    }
 }

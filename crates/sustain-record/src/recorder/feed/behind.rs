@@ -60,20 +60,24 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     /// Begins to write superblocks that say which members are behind, beside those that were so
-    /// before this recording, and that it leaves alone.
+    /// before this recording, and are given nothing by it: those that it leaves alone, those that
+    /// are not there, and those that failed before.
     pub(super) fn note_behind(&mut self) {
         if self.protection.is_none() {
             return;
         }
         let behind = self.behind();
-        let left_alone = self.members.iter().filter(|one| one.setup.is_left_alone);
-        let left_alone: BTreeSet<u16> = left_alone
+        let given = self.members.iter().filter(|member| {
+            let has_failed = member.state == MemberState::Failed;
+            !member.setup.is_left_alone && (!has_failed || was_given(member))
+        });
+        let given: BTreeSet<u16> = given
             .map(|member| member.setup.superblock.member_index)
             .collect();
         let members = self.members.iter_mut();
         for member in members.filter(|one| one.renews_superblock()) {
             let mut superblock = member.superblock_to_be().clone();
-            let before = superblock.behind.intersection(&left_alone);
+            let before = superblock.behind.difference(&given);
             let behind: BTreeSet<u16> = before.chain(&behind).copied().collect();
             if superblock.behind == behind {
                 continue;
@@ -92,9 +96,7 @@ impl<I: Inlet> RecordFeed<I> {
     fn behind(&self) -> BTreeSet<u16> {
         let members = self.members.iter().enumerate();
         let behind = members.filter(|(queue, member)| {
-            // One that was left out from the beginning was given nothing.
-            let was_given = member.previous != member.setup.previous;
-            let has_failed = member.state == MemberState::Failed && was_given;
+            let has_failed = member.state == MemberState::Failed && was_given(member);
             has_failed || member.works() && self.is_hedged(*queue)
         });
         behind
@@ -140,4 +142,10 @@ impl<I: Inlet> RecordFeed<I> {
             self.take_changes(changes, now);
         }
     }
+}
+
+/// Whether a member was given anything by the recording. One that was left out from its beginning was
+/// not.
+fn was_given(member: &MemberWriter) -> bool {
+    member.previous != member.setup.previous
 }

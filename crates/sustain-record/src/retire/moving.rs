@@ -2,7 +2,6 @@
 //! of data, and the parity that groups have there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::RecordError;
@@ -46,8 +45,8 @@ pub(super) struct Moving<'a> {
     /// Where it is driven, and its identity; none if it has nothing that can be read.
     own: Option<(usize, AppendIdentity)>,
     slot_bytes: u32,
-    /// The slots that it has begun.
-    pub(super) slots: Range<u64>,
+    /// The slots of which anything may be left, in order.
+    pub(super) slots: Vec<u64>,
 }
 
 impl MovingData {
@@ -129,9 +128,16 @@ impl<'a> Moving<'a> {
     ) -> Moving<'a> {
         let position = store.members.iter().position(|one| one.index() == member);
         let own = position.map(|position| (position, store.members[position].identity()));
-        let end = position.map_or(0, |position| store.tails[position].next_slot_serial);
+        // Laps before the last one are overwritten.
+        let lap = own.map_or(0..0, |(position, identity)| {
+            let end = store.tails[position].next_slot_serial;
+            end.saturating_sub(identity.geometry.slot_count)..end
+        });
         // Nothing of it may be there, and yet groups tell of it.
-        let listed = found.newest_slot(member).map_or(0, |newest| newest + 1);
+        let listed = found
+            .data_on(member)
+            .map(|(_, entry)| entry.place.slot_serial);
+        let slots: BTreeSet<u64> = lap.chain(listed).collect();
         Moving {
             old: OldMembers::new(store, (Arc::clone(&groups), Arc::clone(&found)), None),
             found,
@@ -139,7 +145,7 @@ impl<'a> Moving<'a> {
             member,
             own,
             slot_bytes: store.slot_bytes,
-            slots: 0..end.max(listed),
+            slots: slots.into_iter().collect(),
         }
     }
 

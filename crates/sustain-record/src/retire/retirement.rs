@@ -197,8 +197,9 @@ impl<'a> Retirement<'a> {
             lane.take(START_BYTES);
         }
         let slots = self.moving.slots.clone();
+        let all = slots.len() as u64;
         let mut is_enough = true;
-        for slot in slots.clone() {
+        for (done, slot) in (1..).zip(slots) {
             check_stop(stop)?;
             let (data, lost) = self.moving.data_in(io, slot)?;
             self.tally.lost_appends += lost.len() as u64;
@@ -210,7 +211,7 @@ impl<'a> Retirement<'a> {
                 let places = self.moving.places_of_data(&lanes, data);
                 is_enough &= self.plan_one(&mut lanes, bytes, places);
             }
-            progress(slot + 1 - slots.start, 2 * (slots.end - slots.start));
+            progress(done, 2 * all);
         }
         let mut placed = JustPlaced::default();
         for moving in std::mem::take(&mut self.parities) {
@@ -253,14 +254,14 @@ impl<'a> Retirement<'a> {
         (stop, progress): (&Stop, &mut Progress<'_>),
     ) -> Result<(), RecordError> {
         let slots = self.moving.slots.clone();
-        let all = slots.end - slots.start;
-        for slot in slots.clone() {
+        let all = slots.len() as u64;
+        for (done, slot) in (1..).zip(slots) {
             check_stop(stop)?;
             let (data, _) = self.moving.data_in(io, slot)?;
             for data in &data {
                 self.copy_data(io, writer, data)?;
             }
-            progress(all + slot + 1 - slots.start, 2 * all);
+            progress(all + done, 2 * all);
         }
         let mut placed = JustPlaced::default();
         for moving in std::mem::take(&mut self.parities) {

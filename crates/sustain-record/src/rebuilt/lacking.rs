@@ -7,7 +7,9 @@ use super::copies::CopiedPart;
 use super::crashed::Crashed;
 use super::found::{FoundData, GroupPart};
 use super::groups::{FoundGroup, FoundGroups};
-use crate::format::{Geometry, GroupEntry, GroupList, append_bytes_for};
+use crate::format::{
+    Geometry, GroupEntry, GroupList, SLOT_BYTES_MAX, append_bytes_for, payload_room,
+};
 
 /// One append of parity that a group lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -219,7 +221,12 @@ fn unlisted(
             length_bytes: one.append_bytes,
         })
     };
-    let fits = is_once && (1..=GroupList::ENTRIES_MAX).contains(&data.len());
+    let list_bytes = GroupList::bytes_of(data.len());
+    let room_bytes = payload_room(SLOT_BYTES_MAX as usize).saturating_sub(list_bytes);
+    let has_room = |(_, one): &(usize, FoundData)| one.append_bytes as usize <= room_bytes;
+    // Descriptors that no recorder wrote may tell anything.
+    let fits =
+        is_once && (1..=GroupList::ENTRIES_MAX).contains(&data.len()) && data.iter().all(has_room);
     fits.then(|| LackingParity {
         group: id,
         recording: data[0].1.recording,
@@ -231,4 +238,34 @@ fn unlisted(
         is_copy: false,
         data: data.iter().enumerate().map(part).collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::AppendPlace;
+
+    #[test]
+    fn parity_that_no_slot_has_room_for_is_not_made() {
+        let lacking = |append_bytes| {
+            let data = FoundData {
+                group: 7,
+                source: 0,
+                recording: 1,
+                place: AppendPlace {
+                    slot_serial: 0,
+                    slot_offset_bytes: 0,
+                },
+                append_bytes,
+                sequence: 7,
+                descriptor_crc: 1,
+            };
+            unlisted(7, &[(0, data)], &[None], 1)
+        };
+        let fits = lacking(SLOT_BYTES_MAX - 8192).expect("it has room beside its list");
+        assert_eq!(fits.append_bytes(), SLOT_BYTES_MAX);
+        // A recorder makes no such append, but bytes on a disk may say so.
+        assert!(lacking(SLOT_BYTES_MAX).is_none());
+        assert!(lacking(SLOT_BYTES_MAX - 4096).is_none());
+    }
 }

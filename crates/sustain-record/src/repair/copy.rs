@@ -128,6 +128,7 @@ impl<'a> SlotCopy<'a> {
         let computed = appends_in(of_member, slot_serial, read.unwrap_or_default());
         let mut in_part = Vec::new();
         for (append, is_whole) in computed {
+            let content_bytes = append.descriptor.payload_bytes + append.descriptor.marks_bytes;
             match append.descriptor.kind {
                 Kind::Data if is_whole && !is_superseded_by(&append.descriptor, &own) => {
                     if self.is_left(append.descriptor.sequence) {
@@ -135,7 +136,7 @@ impl<'a> SlotCopy<'a> {
                     }
                 }
                 Kind::Data if !is_whole => in_part.push(append),
-                Kind::Parity if append.descriptor.payload_bytes == 0 => {
+                Kind::Parity if content_bytes == 0 => {
                     draft.set_stand_in(append.descriptor);
                 }
                 Kind::Data | Kind::Start | Kind::End | Kind::Parity => {}

@@ -1,7 +1,9 @@
 //! The starts and end marks of recordings, as other members have them, for a member that has lost
 //! its own. Pure.
 
-use crate::format::{AppendPlace, Descriptor, EndNote, Kind, StartNote};
+use crate::format::{
+    AppendPlace, Descriptor, EndNote, Kind, SLOT_BYTES_MAX, StartNote, payload_room,
+};
 use crate::rebuilt::{FoundGroups, FoundMark};
 use crate::store::SEQUENCE_STEP;
 
@@ -58,7 +60,7 @@ pub(super) fn start_note(of_other: &[u8], before: Option<&Descriptor>) -> Option
         end_slot,
         ..note
     };
-    Some(note.to_json())
+    fitting(note.to_json())
 }
 
 /// The note of an end mark on this member, made of that of another one.
@@ -69,5 +71,10 @@ pub(super) fn end_note(of_other: &[u8]) -> Option<Vec<u8>> {
         start_was_whole: note.start_was_whole.map(|_| true),
         ..note
     };
-    Some(note.to_json())
+    fitting(note.to_json())
+}
+
+/// A note, if any slot may have it: what it names here may be longer than there.
+fn fitting(note: Vec<u8>) -> Option<Vec<u8>> {
+    (note.len() <= payload_room(SLOT_BYTES_MAX as usize)).then_some(note)
 }

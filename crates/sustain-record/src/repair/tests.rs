@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use super::append::DraftAppend;
 use super::draft::SlotDraft;
+use super::marks::{end_note, start_note};
 use super::replacement_writer::ReadStretch;
-use crate::format::BLOCK_BYTES;
+use crate::format::{BLOCK_BYTES, EndNote, SLOT_BYTES_MAX, StartNote, payload_room};
 use crate::opening::tests::image::Image;
 
 const SLOT_BYTES: u32 = 64 << 10;
@@ -76,4 +77,50 @@ fn a_new_member_gets_the_whole_slot_and_nothing_for_an_empty_one() {
     assert_eq!((whole[0].0, whole[0].1.len()), (0, SLOT_BYTES as usize));
     let empty = SlotDraft::new(uuid::Uuid::nil(), 3, SLOT_BYTES);
     assert!(empty.to_write().is_empty());
+}
+
+/// The length of what `note` makes of a note whose text in the place of a `#` makes it so long.
+fn note_bytes(
+    note: impl Fn(&[u8]) -> Option<Vec<u8>>,
+    json: &[u8],
+    of_other_bytes: usize,
+) -> Option<usize> {
+    let json = std::str::from_utf8(json).expect("JSON is UTF-8");
+    let padding = "x".repeat(of_other_bytes + 1 - json.len());
+    note(json.replace('#', &padding).as_bytes()).map(|note| note.len())
+}
+
+#[test]
+fn a_note_that_no_slot_would_have_here_is_left_out() {
+    let start = StartNote {
+        started_ns: 0,
+        tool: "#".to_owned(),
+        ring: false,
+        parities: 1,
+        streams: Vec::new(),
+        previous_start: None,
+        follows_end: None,
+        end_slot: None,
+        copies_of: None,
+        absent: Vec::new(),
+        earlier: Vec::new(),
+    };
+    let end = EndNote {
+        ended: "#".to_owned(),
+        streams: Vec::new(),
+        torn: Vec::new(),
+        follows_end: None,
+        start_was_whole: None,
+        protected_bytes: None,
+    };
+    let start_bytes = |bytes| note_bytes(|one| start_note(one, None), &start.to_json(), bytes);
+    let end_bytes = |bytes| note_bytes(end_note, &end.to_json(), bytes);
+    let room_bytes = payload_room(SLOT_BYTES_MAX as usize);
+    // It says here whether it follows an end mark.
+    let longer_bytes = start_bytes(1000).expect("it fits") - 1000;
+    assert!(longer_bytes > 0);
+    assert_eq!(start_bytes(room_bytes - longer_bytes), Some(room_bytes));
+    assert_eq!(start_bytes(room_bytes), None);
+    assert_eq!(end_bytes(room_bytes), Some(room_bytes));
+    assert_eq!(end_bytes(room_bytes + 1), None);
 }

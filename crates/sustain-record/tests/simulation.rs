@@ -146,7 +146,7 @@ const RINGS: Family = Family {
 };
 
 /// Others that have found what none of those does.
-const SEEDS_THAT_FAILED: [u64; 25] = [
+const SEEDS_THAT_FAILED: [u64; 26] = [
     2357,
     6234,
     8320,
@@ -172,6 +172,7 @@ const SEEDS_THAT_FAILED: [u64; 25] = [
     190_000_736,
     825_542,
     230_001_719,
+    1_208_532,
 ];
 /// The same of rings that are cut.
 const RINGS_THAT_FAILED: [u64; 11] = [

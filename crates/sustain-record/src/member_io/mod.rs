@@ -19,6 +19,7 @@ mod orders;
 mod patience;
 mod queued_writes;
 mod steps;
+mod stretch;
 
 use ahead::Ahead;
 pub(crate) use ahead::AheadId;
@@ -31,6 +32,7 @@ pub(crate) use patience::{
 };
 pub(crate) use queued_writes::QueuedWrites;
 pub(crate) use steps::{MemberStep, StepsEnd, StepsPatience};
+pub(crate) use stretch::ReadStretch;
 
 const IN_FLIGHT_PER_MEMBER: usize = 4;
 const IN_FLIGHT_MAX: usize = 64;

@@ -10,11 +10,11 @@ use super::marks::mark_of;
 use super::old_members::OldMembers;
 use super::parity_queue::ParityQueue;
 use super::protected_slots::ProtectedSlots;
-use super::replacement_writer::{OwnHead, ReadStretch, ReplacementWriter};
+use super::replacement_writer::{OwnHead, ReplacementWriter};
 use super::tally::RepairTally;
 use crate::error::RecordError;
 use crate::format::{AppendPlace, Descriptor, GroupEntry, Kind};
-use crate::member_io::MemberIo;
+use crate::member_io::{MemberIo, ReadStretch};
 use crate::opening::Recording;
 
 /// What the member has in a slot already.

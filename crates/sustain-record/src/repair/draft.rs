@@ -9,10 +9,10 @@ use uuid::Uuid;
 
 use super::append::{Beside, DraftAppend, begins_with, end_of, has_bytes_between, start_of};
 use super::marks::begins_recording;
-use super::replacement_writer::ReadStretch;
 use crate::format::{
     AppendPlace, BLOCK_BYTES, Descriptor, Kind, Position, SEAL_BYTES, encode_append,
 };
+use crate::member_io::ReadStretch;
 use crate::rebuilt::MadeParity;
 
 /// The shortest append.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::RecordError;
 use crate::format::{AppendPlace, BLOCK_BYTES, SlotCourse};
-use crate::member_io::{MemberIo, QueuedWrites, ReadOrder};
+use crate::member_io::{MemberIo, QueuedWrites, ReadOrder, ReadStretch};
 use crate::opening::PATIENCE_SLOTS;
 use crate::walk::AppendIdentity;
 
@@ -17,15 +17,6 @@ pub(super) struct OwnHead {
     pub(super) sequence: u64,
     /// The append before it on the member.
     pub(super) previous: Option<AppendPlace>,
-}
-
-/// A stretch of the member, as it was read.
-#[derive(Debug, Clone, Default)]
-pub(super) struct ReadStretch {
-    /// Where it cannot be read there are zeros.
-    pub(super) bytes: Vec<u8>,
-    /// The blocks that cannot be read, by where they begin.
-    pub(super) unreadable: BTreeSet<usize>,
 }
 
 /// The member that is written.
@@ -123,33 +114,11 @@ impl ReplacementWriter {
     ) -> Result<ReadStretch, RecordError> {
         let end_bytes = offset_bytes + length_bytes as u64;
         self.writes.settle_within(io, offset_bytes..end_bytes)?;
-        let whole = io.read(self.position, offset_bytes, length_bytes);
-        io.check_engine()?;
-        if let Ok(bytes) = whole {
-            let unreadable = BTreeSet::new();
-            return Ok(ReadStretch { bytes, unreadable });
-        }
-        let starts = (0..length_bytes).step_by(BLOCK_BYTES);
-        let orders = starts.map(|start| ReadOrder {
+        io.read_stretch(ReadOrder {
             member: self.position,
-            offset_bytes: offset_bytes + start as u64,
-            length_bytes: BLOCK_BYTES.min(length_bytes - start),
-        });
-        let orders: Vec<ReadOrder> = orders.collect();
-        let blocks = io.read_all(&orders);
-        io.check_engine()?;
-        let mut read = ReadStretch::default();
-        for (block, order) in blocks.into_iter().zip(&orders) {
-            let start = read.bytes.len();
-            match block {
-                Ok(block) => read.bytes.extend(block),
-                Err(_) => {
-                    read.unreadable.insert(start);
-                    read.bytes.resize(start + order.length_bytes, 0);
-                }
-            }
-        }
-        Ok(read)
+            offset_bytes,
+            length_bytes,
+        })
     }
 
     /// Begins to write whole blocks. A few writes go on beside what follows.

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::append::DraftAppend;
 use super::draft::SlotDraft;
 use super::marks::{end_note, start_note};
-use super::replacement_writer::ReadStretch;
 use crate::format::{BLOCK_BYTES, EndNote, SLOT_BYTES_MAX, StartNote, payload_room};
+use crate::member_io::ReadStretch;
 use crate::opening::tests::image::Image;
 
 const SLOT_BYTES: u32 = 64 << 10;

@@ -226,8 +226,16 @@ impl<'a> Moving<'a> {
         let Some((position, identity)) = self.own else {
             return Ok(BTreeMap::new());
         };
-        let bytes = slot_bytes(io, position, &identity, slot_serial)?;
-        let appends = appends_in((self.member, &identity), slot_serial, bytes).into_iter();
+        let start = AppendPlace {
+            slot_serial,
+            slot_offset_bytes: 0,
+        };
+        let read = io.read_stretch(ReadOrder {
+            member: position,
+            offset_bytes: identity.geometry.offset_of(start),
+            length_bytes: identity.geometry.slot_bytes as usize,
+        })?;
+        let appends = appends_in((self.member, &identity), slot_serial, read.bytes).into_iter();
         let data = appends.filter(|(append, _)| append.descriptor.kind == Kind::Data);
         Ok(data
             .map(|(append, is_whole)| (append.descriptor.place, (append, is_whole)))
@@ -322,35 +330,4 @@ fn moving_parity(lacking: LackingParity) -> MovingParity {
         false => lacking.list.parities + 1,
     };
     MovingParity { lacking, copies }
-}
-
-/// The bytes of a slot. What cannot be read of it are zeros.
-fn slot_bytes(
-    io: &mut MemberIo,
-    position: usize,
-    identity: &AppendIdentity,
-    slot_serial: u64,
-) -> Result<Vec<u8>, RecordError> {
-    let start = AppendPlace {
-        slot_serial,
-        slot_offset_bytes: 0,
-    };
-    let offset_bytes = identity.geometry.offset_of(start);
-    let length = identity.geometry.slot_bytes as usize;
-    let whole = io.read(position, offset_bytes, length);
-    io.check_engine()?;
-    if let Ok(bytes) = whole {
-        return Ok(bytes);
-    }
-    let blocks = (0..length).step_by(BLOCK_BYTES).map(|start| ReadOrder {
-        member: position,
-        offset_bytes: offset_bytes + start as u64,
-        length_bytes: BLOCK_BYTES,
-    });
-    let blocks = io.read_all(&blocks.collect::<Vec<_>>());
-    io.check_engine()?;
-    let blocks = blocks.into_iter();
-    Ok(blocks
-        .flat_map(|block| block.unwrap_or_else(|_| vec![0; BLOCK_BYTES]))
-        .collect())
 }

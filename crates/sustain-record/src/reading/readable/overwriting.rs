@@ -12,12 +12,12 @@ use super::lost::Doubt;
 use super::reach::CutReach;
 use super::readable_start::ReadableStart;
 use crate::error::RecordError;
-use crate::format::{AppendPlace, Descriptor, Kind, Position};
-use crate::member_io::MemberIo;
+use crate::format::{AppendPlace, BLOCK_BYTES, Descriptor, Kind, Position};
+use crate::member_io::{MemberIo, ReadOrder};
 use crate::opening::{Recording, durable_beginning, was_durable, was_durable_in_part};
 use crate::reading::bytes::SharedBytes;
 use crate::reading::checkable::Checkable;
-use crate::reading::examine::{Slot, examine};
+use crate::reading::examine::{Slot, Unreadable, examine};
 use crate::reading::merge::CheckedPart;
 use crate::reading::part::{HoleReason, Origin};
 use crate::reading::scope::open_io;
@@ -80,10 +80,9 @@ pub(super) fn traces(
                 suspects: Vec::new(),
             };
             let of_member = suspects_of_member(&mut io, (target, member), seeker, observer);
-            suspects.push(of_member);
+            suspects.push(of_member?);
         }
     }
-    io.check_engine()?;
     drop(io);
     let mut traces = Vec::new();
     let mut left = Vec::new();
@@ -138,7 +137,7 @@ fn suspects_of_member(
     (target, member): (usize, &OpenMember),
     mut seeker: Seeker<'_>,
     observer: &mut dyn FnMut(u64),
-) -> Vec<SuspectBytes> {
+) -> Result<Vec<SuspectBytes>, RecordError> {
     let identity = member.identity();
     for serial in seeker.reach.slots_to_read() {
         let place = AppendPlace {
@@ -146,23 +145,34 @@ fn suspects_of_member(
             slot_offset_bytes: 0,
         };
         let offset_bytes = identity.geometry.offset_of(place);
+        // The appends around a block that cannot be read are there all the same.
+        let read = io.read_stretch(ReadOrder {
+            member: target,
+            offset_bytes,
+            length_bytes: identity.geometry.slot_bytes as usize,
+        })?;
+        observer(read.bytes.len() as u64);
         // What cannot be read is named by whoever reads it.
-        let Ok(bytes) = io.read(target, offset_bytes, identity.geometry.slot_bytes as usize) else {
-            continue;
-        };
-        observer(bytes.len() as u64);
+        let unreadable = read.unreadable.into_iter().map(|start| {
+            let start_bytes = offset_bytes + start as u64;
+            Unreadable {
+                member: member.index(),
+                range: start_bytes..start_bytes + BLOCK_BYTES as u64,
+                errno: None,
+            }
+        });
         let slot = Slot {
             member: member.index(),
             serial,
-            bytes: &SharedBytes::from(bytes),
-            unreadable: &[],
+            bytes: &SharedBytes::from(read.bytes),
+            unreadable: &unreadable.collect::<Vec<_>>(),
             restored_at_bytes: &[],
         };
         for append in examine(&identity, slot) {
             seeker.take(&append);
         }
     }
-    seeker.suspects
+    Ok(seeker.suspects)
 }
 
 /// Looks for appends that are not whole, although they were durable.

@@ -226,3 +226,18 @@ fn more_members_than_parity_replaces_may_not_be_missing() {
     let told = record(&place, 1, &["--degraded", "a"], 2);
     assert!(told.contains("member 2"), "{told}");
 }
+
+#[test]
+fn a_repair_onto_the_member_itself_makes_the_others_no_older() {
+    let place = Place::new();
+    let all = ["a", "b", "c"];
+    create(&place, &all, "1");
+    record(&place, 3_000_000, &all, 0);
+    for _ in 0..2 {
+        let repair = ["repair", "a", "c", "--onto", "b", "--same-disk"];
+        place.run(&repair).expect(0);
+    }
+    hide(&place, "a");
+    record(&place, 2_000_000, &["b", "c", "--degraded"], 0);
+    come_back(&place, &["b", "c"], &[3_000_000, 2_000_000]);
+}

@@ -284,9 +284,10 @@ impl Store {
         let newest = there.max_by_key(|member| member.superblock.generation);
         let own = begun.superblock;
         let pins = self.pins_of_begun(&own)?;
+        let own_generation = own.generation - u64::from(own.is_being_repaired);
         let superblock = match newest.map(|newest| &newest.superblock) {
             Some(newest) => Superblock {
-                generation: newest.generation.max(own.generation) + 1,
+                generation: newest.generation.max(own_generation) + 1,
                 recordings_begun: newest.recordings_begun.max(own.recordings_begun),
                 parities: newest.parities,
                 // Members may have been added meanwhile.

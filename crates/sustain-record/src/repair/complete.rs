@@ -220,8 +220,11 @@ impl SlotCopy<'_> {
         // Of what a ring had passed on the member itself, it had no parity any more.
         let left = self.parity.iter_from(recording, self.left_from);
         let left = left.take(CHOICES_MAX);
-        let mut candidates = left.chain(self.parity.iter().take(CHOICES_MAX));
-        candidates.find_map(|lacking| {
+        let candidates = left.chain(self.parity.iter().take(CHOICES_MAX));
+        // What never had any must not take the place of what had.
+        let (new, lost): (Vec<_>, Vec<_>) =
+            candidates.partition(|lacking| self.from.found.is_lone(lacking.group));
+        lost.into_iter().chain(new).find_map(|lacking| {
             let sequence = lacking.last_sequence().max(before.unwrap_or(0)) + 1;
             let is_in_order = after.is_none_or(|after| sequence < after);
             let is_of_slot = lacking.recording == recording;

@@ -95,10 +95,13 @@ impl Store {
                     .saturating_sub(recording.crash_bytes(number)),
             });
         let mut lost_bytes: Vec<u64> = by_sums.collect();
-        // What a member that failed lacks is on no member, and parity may give it all the same.
+        // What a member that failed lacks is on no member, and parity may give it all the same. So do
+        // copies of what a retired one had.
         let mut superblocks = self.members.iter().map(|member| &member.superblock);
         let is_any_behind = superblocks.any(|one| !one.behind.is_empty());
-        if recording.parities.unwrap_or(0) > 0 && (self.leaves_any_alone() || is_any_behind) {
+        let may_be_computed =
+            recording.parities.unwrap_or(0) > 0 && (is_any_behind || self.leaves_any_alone());
+        if may_be_computed || self.has_retired_any() {
             recovered.notes.extend(parity_note(recording, &lost_bytes));
             recovered.lost_bytes += unreadable_bytes;
             return Ok(());

@@ -19,6 +19,11 @@ impl Store {
         self.retired.iter().any(|retired| retired.index == member)
     }
 
+    /// Whether any member was retired.
+    pub(crate) fn has_retired_any(&self) -> bool {
+        !self.retired.is_empty()
+    }
+
     /// Whether no member is missing. Nobody misses those that were retired.
     pub fn has_all_members(&self) -> bool {
         let mut members = self.members.iter();

@@ -90,7 +90,7 @@ fn errors_that_the_kernel_logs_and_no_request_meets_are_worth_a_check() {
         record_sentence(&result),
         without.replace(
             "99.9 %",
-            "The kernel logged errors of the disks meanwhile: `sustain verify` reads everything back \
+            "The kernel logged errors of the disks meanwhile: `sustain verify` reads all of it back \
              and tells what is damaged. 99.9 %"
         )
     );

@@ -95,8 +95,8 @@ impl Store {
                     .saturating_sub(recording.crash_bytes(number)),
             });
         let mut lost_bytes: Vec<u64> = by_sums.collect();
-        // What a member that failed lacks is on no member, and parity may give it all the same. So do
-        // copies of what a retired one had.
+        // What a member that failed lacks is on no member, and parity may give it all the same. So
+        // do copies of what a retired one had.
         let mut superblocks = self.members.iter().map(|member| &member.superblock);
         let is_any_behind = superblocks.any(|one| !one.behind.is_empty());
         let may_be_computed =

@@ -229,13 +229,13 @@ pub fn record_sentence(result: &RecordResult) -> String {
     without_controls(&sentences(&parts))
 }
 
-/// What to do where the kernel logged errors of the disks, and no request of the recorder failed: what
-/// was written may be damaged all the same, or what was recorded before.
+/// What to do where the kernel logged errors of the disks, and no request of the recorder failed:
+/// what was written may be damaged all the same, or what was recorded before.
 fn kernel_error_words(result: &RecordResult) -> Option<&'static str> {
     let mut messages = result.system.kernel_messages.iter();
     let has_errors = messages.any(|message| message.level <= KERNEL_ERROR_LEVEL);
     let has_failed = result.members.iter().any(|member| member.error.is_some());
-    let words = "The kernel logged errors of the disks meanwhile: `sustain verify` reads everything \
+    let words = "The kernel logged errors of the disks meanwhile: `sustain verify` reads all of it \
                  back and tells what is damaged";
     (has_errors && !has_failed).then_some(words)
 }
@@ -307,7 +307,8 @@ fn full_words(result: &RecordResult) -> &'static str {
     }
 }
 
-/// The level from which down the kernel logs errors, as syslog counts: 3 is an error, 2 to 0 are worse.
+/// The level from which down the kernel logs errors, as syslog counts: 3 is an error, and 2 to 0
+/// are worse.
 const KERNEL_ERROR_LEVEL: u8 = 3;
 
 /// What a ring keeps, whether it was filled or not.

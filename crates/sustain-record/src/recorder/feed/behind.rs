@@ -144,8 +144,8 @@ impl<I: Inlet> RecordFeed<I> {
     }
 }
 
-/// Whether a member was given anything by the recording. One that was left out from its beginning was
-/// not.
+/// Whether a member was given anything by the recording. One that was left out from its beginning
+/// was not.
 fn was_given(member: &MemberWriter) -> bool {
     member.previous != member.setup.previous
 }

@@ -157,9 +157,9 @@ fn below_readable(stream: &CheckedStream) -> Option<String> {
     let end = stream.readable_from_byte;
     (stream.below_readable_bytes > 0).then(|| {
         format!(
-            "readable from byte {end} on; below it {} are still there, between bytes that the ring \
-             has overwritten: `sustain extract --from-byte 0 --to-byte {end} --holes fill` returns \
-             them",
+            "readable from byte {end} on; below it {} are still there, and the ring may have \
+             overwritten some between them: `sustain extract --from-byte 0 --to-byte {end} --holes \
+             fill` returns them",
             position(stream.below_readable_bytes)
         )
     })

@@ -282,13 +282,21 @@ fn check_are_there(members: &[String]) -> Result<(), UsageError> {
         let found = Path::new(name.as_str()).symlink_metadata();
         !name.starts_with("/dev/") && found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
     };
-    match members.iter().find(is_gone) {
-        None => Ok(()),
-        Some(name) => Err(UsageError(format!(
-            "{name} does not exist: to record into a new store there, make the directory first \
-             (mkdir {name}), or use `sustain create`"
-        ))),
-    }
+    let Some(name) = members.iter().find(is_gone) else {
+        return Ok(());
+    };
+    let if_lost = match members.iter().all(|name| is_gone(&name)) {
+        true => "",
+        false => {
+            "If it was a member of the store of the others and is lost, leave it out: with parity, \
+             a recording with --degraded goes to the others, and `sustain repair` puts a new \
+             member in its place. "
+        }
+    };
+    Err(UsageError(format!(
+        "{name} does not exist. {if_lost}To record into a new store there, make the directory \
+         first (mkdir {name}), or use `sustain create`"
+    )))
 }
 
 /// Puts sources, streams and framings together by their order.

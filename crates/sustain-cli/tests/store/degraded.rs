@@ -241,3 +241,22 @@ fn a_repair_onto_the_member_itself_makes_the_others_no_older() {
     record(&place, 2_000_000, &["b", "c", "--degraded"], 0);
     come_back(&place, &["b", "c"], &[3_000_000, 2_000_000]);
 }
+
+#[test]
+fn a_lost_member_that_is_named_leads_to_degraded_and_repair() {
+    let place = Place::new();
+    create(&place, &["a", "b", "c"], "1");
+    hide(&place, "b");
+    fs::write(place.path("in"), content(1000)).unwrap();
+    let record = ["record", "--from", "in", "a", "b", "c"];
+    for is_directory in [false, true] {
+        if is_directory {
+            fs::create_dir(place.path("b")).unwrap();
+        }
+        let told = unwrapped(&place.refusal(&record));
+        let advice = "with --degraded goes to the others, and `sustain repair` puts a new member";
+        assert!(told.contains(advice), "{told}");
+    }
+    let told = unwrapped(&place.refusal(&["record", "--from", "in", "x"]));
+    assert!(!told.contains("--degraded"), "{told}");
+}

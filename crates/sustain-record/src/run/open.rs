@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use sustain_disk::engine::EngineChoice;
 use sustain_disk::target::{DataPath, PASSED_THROUGH};
-use sustain_document::setting::{BUFFER, ENGINE, PATH};
+use sustain_document::setting::{BUFFER, DEGRADED, ENGINE, PATH};
 use sustain_host::Roots;
 use sustain_targets::{Stop, check_memory, neighbour_cautions, shared_disks};
 
@@ -191,8 +191,10 @@ fn members_without_store(plan: &RecordPlan) -> Result<Vec<String>, RecordError> 
     let new: Vec<String> = plan.members.iter().filter(lacks_store).cloned().collect();
     if !new.is_empty() && new.len() < plan.members.len() {
         return Err(RecordError::Usage(format!(
-            "{} has no store yet, but other members have one: create one store of all members with \
-             `sustain create`",
+            "{} has no store yet, but other members have one. If it is there in the place of a \
+             member that was lost, leave it out: with parity, a recording with {DEGRADED} goes to \
+             the others, and `sustain repair` puts a new member in its place. For a new store, \
+             create one of all members with `sustain create`",
             new[0]
         )));
     }

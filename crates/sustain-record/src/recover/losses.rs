@@ -101,7 +101,7 @@ impl Store {
         let is_any_behind = superblocks.any(|one| !one.behind.is_empty());
         let may_be_computed =
             recording.parities.unwrap_or(0) > 0 && (is_any_behind || self.leaves_any_alone());
-        if may_be_computed || self.has_retired_any() {
+        if may_be_computed || self.has_retired_members() {
             recovered.notes.extend(parity_note(recording, &lost_bytes));
             recovered.lost_bytes += unreadable_bytes;
             return Ok(());
@@ -172,7 +172,7 @@ fn parity_note(recording: &Recording, lost_bytes: &[u64]) -> Option<String> {
     (bytes > 0).then(|| {
         format!(
             "recording {}: {} of it are on no member that has all it was given. `sustain verify` \
-             tells whether parity gives them",
+             tells whether parity or copies give them",
             recording.number,
             Size(bytes)
         )

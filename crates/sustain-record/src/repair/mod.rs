@@ -235,7 +235,8 @@ impl Store {
         superblock.repaired_slots = behind;
         superblock.is_being_repaired = false;
         // Members that are older than any other seem to lack something.
-        superblock.generation -= u64::from(replacement.is_continued);
+        let was_raised = replacement.is_continued;
+        superblock.generation = superblock.generation.saturating_sub(was_raised.into());
         superblock.has_ended = end_slot.is_some_and(|slot| slot + 1 == superblock.slots_begun);
         superblock.end_slot = end_slot;
         replacement.write_superblock(self)?;

@@ -284,7 +284,8 @@ impl Store {
         let newest = there.max_by_key(|member| member.superblock.generation);
         let own = begun.superblock;
         let pins = self.pins_of_begun(&own)?;
-        let own_generation = own.generation - u64::from(own.is_being_repaired);
+        // Its repair has made it newer already.
+        let own_generation = own.generation.saturating_sub(own.is_being_repaired.into());
         let superblock = match newest.map(|newest| &newest.superblock) {
             Some(newest) => Superblock {
                 generation: newest.generation.max(own_generation) + 1,

@@ -20,7 +20,7 @@ impl Store {
     }
 
     /// Whether any member was retired.
-    pub(crate) fn has_retired_any(&self) -> bool {
+    pub(crate) fn has_retired_members(&self) -> bool {
         !self.retired.is_empty()
     }
 

@@ -192,13 +192,15 @@ mod tests {
             let is_aligned = region.address().addr().is_multiple_of(HUGE_PAGE_BYTES);
             assert!(is_aligned || length < HUGE_PAGE_BYTES, "{length}");
             region.populate(0, length).unwrap();
-            // SAFETY: both are within the region, which nothing else uses.
-            let ends = unsafe {
-                region.at(0).write(1);
-                region.at(length - 1).write(2);
-                (region.at(0).read(), region.at(length - 1).read())
+            for (start, byte) in [(0, 1), (length - 1, 2)] {
+                // SAFETY: it is within the region, which nothing else uses.
+                unsafe { region.at(start).write(byte) };
+            }
+            let read = |start| {
+                // SAFETY: as above.
+                unsafe { region.at(start).read() }
             };
-            assert_eq!(ends, (1, 2));
+            assert_eq!((read(0), read(length - 1)), (1, 2));
         }
     }
 

@@ -42,6 +42,8 @@ mod recorded;
 #[path = "store/refused.rs"]
 mod refused;
 #[allow(dead_code, reason = "some of it is for the tests of a mount")]
+#[path = "store/repaired.rs"]
+mod repaired;
 #[path = "store/retired.rs"]
 mod retired;
 #[path = "store/ring.rs"]

@@ -81,6 +81,7 @@ fn spread(flags: &RepairFlags) -> anyhow::Result<Exit> {
     let read = stores::open(&flags.members, Mode::Read)?;
     let missing = read.not_given();
     let Some(lost) = missing.first() else {
+        read.check_sizes()?;
         let why = "no member of the store is missing, so there is nothing to repair: `sustain \
                    retire` takes out one that is there, and `sustain scrub` puts back what is \
                    damaged";

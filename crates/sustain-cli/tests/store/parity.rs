@@ -17,15 +17,15 @@ use sustain::{RecordOptions, Recorder, Roots, Store};
 use crate::recorded::{AT_MOST, content, document};
 use crate::support::{Place, json_of, ran, unwrapped};
 
-const MEMBERS: [&str; 4] = ["a", "b", "c", "d"];
+pub const MEMBERS: [&str; 4] = ["a", "b", "c", "d"];
 
 /// Makes a store of members of these sizes with parity.
-fn create(place: &Place, sizes_mib: [u64; 4], parity: &str) {
+pub fn create(place: &Place, sizes_mib: [u64; 4], parity: &str) {
     create_on(place, &MEMBERS, &sizes_mib, parity);
 }
 
 /// The same of these members.
-fn create_on(place: &Place, members: &[&'static str], sizes_mib: &[u64], parity: &str) {
+pub fn create_on(place: &Place, members: &[&'static str], sizes_mib: &[u64], parity: &str) {
     create_with_slots(place, (members, sizes_mib), parity, "1MiB");
 }
 
@@ -60,13 +60,13 @@ fn recorded_on_three(size_mib: u64, bytes: usize) -> Place {
 }
 
 /// The members but these.
-fn without(gone: &[&str]) -> Vec<&'static str> {
+pub fn without(gone: &[&str]) -> Vec<&'static str> {
     let there = MEMBERS.iter().filter(|name| !gone.contains(name));
     there.copied().collect()
 }
 
 /// Extracts everything from these members.
-fn extracted(place: &Place, members: &[&str]) -> Vec<u8> {
+pub fn extracted(place: &Place, members: &[&str]) -> Vec<u8> {
     let _ = fs::remove_file(place.path("out"));
     let extract = [&["extract"], members, &["-o", "out"]].concat();
     place.run(&extract).expect(0);
@@ -565,7 +565,7 @@ fn a_rebuilt_member_alone_gives_every_recording() {
 }
 
 /// Turns every byte of a stretch of a member over.
-fn damage(place: &Place, name: &str, offset_bytes: u64, length_bytes: usize) {
+pub fn damage(place: &Place, name: &str, offset_bytes: u64, length_bytes: usize) {
     let mut bytes = vec![0; length_bytes];
     let file = File::options()
         .read(true)

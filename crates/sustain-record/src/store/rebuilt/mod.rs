@@ -12,6 +12,7 @@ use sustain_disk::target::{Target, TargetKind};
 use sustain_disk::units::Size;
 
 use super::groups::{StoreGroups, StoreTail};
+use super::member_checks::check_size;
 use super::retired::retired_words;
 use super::{Missing, Mode, OpenMember, Store};
 use crate::error::RecordError;
@@ -33,6 +34,16 @@ impl Store {
         let mut all: Vec<Missing> = self.missing.iter().copied().chain(rebuilt).collect();
         all.sort_by_key(|missing| missing.index);
         all
+    }
+
+    /// Refuses members that have become smaller and so lost their end, which nothing can be written
+    /// to.
+    ///
+    /// # Errors
+    /// The error names the first one, and the way to rebuild it.
+    pub fn check_sizes(&self) -> Result<(), RecordError> {
+        let mut there = self.members.iter().filter(|member| member.is_there());
+        there.try_for_each(check_size)
     }
 
     /// Prepares a store with parity for reading what its members lack. `known` are the members that

@@ -88,6 +88,7 @@ mod tests {
         let member = |(bytes, free_bytes): &(u64, Option<u64>)| MemberStanding {
             name: "disk".to_owned(),
             bytes: *bytes,
+            written_bytes: *bytes,
             state: MemberState::Active,
             rate_bytes_per_s: 0.0,
             free_bytes: *free_bytes,

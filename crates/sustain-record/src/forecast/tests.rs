@@ -98,6 +98,7 @@ fn member(name: &str, slots_end_bytes: u64, free_bytes: Option<u64>) -> MemberSt
     MemberStanding {
         name: name.to_owned(),
         bytes: 0,
+        written_bytes: 0,
         state: MemberState::Active,
         rate_bytes_per_s: 0.0,
         free_bytes,

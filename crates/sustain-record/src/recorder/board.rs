@@ -84,6 +84,8 @@ pub struct MemberStanding {
     pub name: String,
     /// Payload written to it.
     pub bytes: u64,
+    /// All that was written to it: payload, parity, and the descriptors and marks of both.
+    pub written_bytes: u64,
     /// Whether it works.
     pub state: MemberState,
     /// Its recent rate.

@@ -94,8 +94,8 @@ pub(super) fn not_before(standing: RecordingProgress, reported_s: f64) -> Record
 fn report_written(monitor: &mut Monitor, standing: &RecordingProgress, reported: &mut Vec<u64>) {
     reported.resize(standing.members.len(), 0);
     for (member, reported) in standing.members.iter().zip(reported) {
-        let before = std::mem::replace(reported, member.bytes);
-        let more = member.bytes.saturating_sub(before);
+        let before = std::mem::replace(reported, member.written_bytes);
+        let more = member.written_bytes.saturating_sub(before);
         monitor.drove(&member.name, Direction::Write, more);
     }
 }

@@ -106,6 +106,7 @@ pub fn standing() -> RecordingProgress {
     let member = |index: usize| MemberStanding {
         name: MEMBERS[index].to_owned(),
         bytes: 1_000_000_000,
+        written_bytes: 1_000_000_000,
         state: MemberState::Active,
         rate_bytes_per_s: 1.0e8,
         free_bytes: Some(200_000_000_000),

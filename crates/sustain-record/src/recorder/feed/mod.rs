@@ -134,6 +134,8 @@ pub struct RecordFeed<I: Inlet> {
     pub(super) ledgers: Vec<Ledger>,
     /// Why members are not written any more, in words.
     pub(super) errors: Vec<Option<String>>,
+    /// All that was written to each member.
+    pub(super) completed_bytes: Vec<u64>,
     inlet: I,
     pending: VecDeque<Filled>,
     /// Gaps that are still to be accounted for on a member.
@@ -216,6 +218,7 @@ impl<I: Inlet> RecordFeed<I> {
             .collect();
         RecordFeed {
             errors: members.iter().map(|_| None).collect(),
+            completed_bytes: vec![0; members.len()],
             longest_returned_ns: 0,
             ledgers: vec![Ledger::default(); streams],
             written_latency: (0..streams).map(|_| LatencyMeter::new()).collect(),
@@ -371,6 +374,9 @@ impl<I: Inlet> Feed for RecordFeed<I> {
     fn complete(&mut self, queue: usize, completion: Completion) {
         self.has_changed = true;
         let now = completion.completed_at;
+        if completion.request.operation == Operation::Write {
+            self.completed_bytes[queue] += completion.bytes;
+        }
         if let Some(completion) = self.try_again(queue, completion) {
             self.settle(queue, completion);
         }

@@ -41,6 +41,7 @@ pub(super) fn first(setup: &RecordSetup) -> RecordingProgress {
             .map(|member| MemberStanding {
                 name: member.name.clone(),
                 bytes: 0,
+                written_bytes: 0,
                 state: MemberState::Active,
                 rate_bytes_per_s: 0.0,
                 free_bytes: None,
@@ -97,6 +98,7 @@ pub(super) fn of<I: Inlet>(feed: &RecordFeed<I>, now: Timestamp) -> RecordingPro
             .map(|(queue, (member, error))| MemberStanding {
                 name: member.setup.name.clone(),
                 bytes: member.written_bytes,
+                written_bytes: feed.completed_bytes[queue],
                 state: shown_state(member),
                 rate_bytes_per_s: member.rate.bytes_per_s(),
                 free_bytes: member.free_bytes(),

@@ -101,6 +101,7 @@ mod tests {
             members: vec![MemberStanding {
                 name: "disk".to_owned(),
                 bytes: recorded_bytes,
+                written_bytes: recorded_bytes,
                 state: MemberState::Active,
                 rate_bytes_per_s: 0.0,
                 free_bytes: None,

@@ -175,6 +175,7 @@ fn the_status_line_says_first_what_must_not_be_cut_off() {
         in_bytes_per_s: 300e6,
         out_bytes_per_s: 298e6,
         room_bytes_per_s: 298e6,
+        ..RecordRates::default()
     };
     insta::assert_snapshot!(record_line(&standing(), &rates), @"  10 s  in  300 MB/s  out  298 MB/s  buffer  7 %  nothing lost  full in 33.6 min  limit: source  slowest append 41.2 ms");
     let mut standing = standing();
@@ -192,6 +193,7 @@ fn a_ring_that_goes_on_behind_its_pins_is_not_said_to_become_full() {
         in_bytes_per_s: 300e6,
         out_bytes_per_s: 298e6,
         room_bytes_per_s: 298e6,
+        ..RecordRates::default()
     };
     // Full in 33.6 min, if the end of the pin does not come before.
     let says_so = |ends_in_s: Option<i64>| {

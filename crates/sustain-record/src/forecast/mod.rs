@@ -4,7 +4,8 @@
 //!
 //! The slots of a store lie at known places of its members, and the profile has the rate of each
 //! place. The forecast fills the members as the recorder does: each in proportion to its free
-//! space, as far as it is fast enough, and otherwise as fast as it is.
+//! space, as far as it is fast enough, and otherwise as fast as it is. With parity a group has one
+//! append on each of its members, so those that are faster than most give no more than others do.
 
 mod curve;
 mod space;
@@ -68,9 +69,9 @@ pub struct Coming {
 pub struct Shortfall {
     /// The time until it is reached.
     pub in_s: f64,
-    /// Free space that is filled before.
+    /// Data of the sources that is recorded before.
     pub after_bytes: f64,
-    /// The lowest rate of all members together from there on.
+    /// The lowest rate at which all members together take data from there on.
     pub least_bytes_per_s: f64,
     /// The part of the free space that is left there, 0 to 1.
     pub part_left: f64,
@@ -162,6 +163,7 @@ impl Forecast {
         space_per_byte: f64,
     ) -> Option<Coming> {
         let mut left = self.left(standing)?;
+        let parities = standing.parities_now();
         let all_bytes: f64 = left.iter().map(|one| one.bytes).sum();
         if in_rate <= 0.0 || all_bytes <= 0.0 {
             return None;
@@ -175,19 +177,20 @@ impl Forecast {
         // The end of a member ends a step, too.
         for _ in 0..STEPS as usize + left.len() {
             let left_bytes = all_bytes - done_bytes;
-            let rates = self.rates(&left, step_bytes.min(left_bytes));
+            let rates = capped(self.rates(&left, step_bytes.min(left_bytes)), parities);
             let given: f64 = rates.iter().sum();
             if left_bytes < 1.0 || given <= 0.0 {
                 break;
             }
-            if given < ENOUGH * in_rate {
+            let takes_bytes_per_s = given / space_per_byte;
+            if takes_bytes_per_s < ENOUGH * in_rate {
                 let found = coming.short.get_or_insert(Shortfall {
                     in_s: coming.full_in_s,
-                    after_bytes: done_bytes,
-                    least_bytes_per_s: given,
+                    after_bytes: done_bytes / space_per_byte,
+                    least_bytes_per_s: takes_bytes_per_s,
                     part_left: left_bytes / all_bytes,
                 });
-                found.least_bytes_per_s = found.least_bytes_per_s.min(given);
+                found.least_bytes_per_s = found.least_bytes_per_s.min(takes_bytes_per_s);
             }
             let taken = given.min(in_rate * space_per_byte);
             let passed_s = fill(&mut left, &rates, taken, step_bytes / taken);
@@ -197,20 +200,25 @@ impl Forecast {
         Some(coming)
     }
 
-    /// The free space of the members that still take data.
+    /// The free space of the members that still take data, as far as it is of use.
     fn left(&self, standing: &RecordingProgress) -> Option<Vec<Left<'_>>> {
         let members = standing.members.iter();
         let active = members.filter(|member| member.state == MemberState::Active);
-        active
-            .map(|member: &MemberStanding| {
-                let free_bytes = member.free_bytes?;
-                Some(Left {
-                    known: self.known(&member.name)?,
-                    at_byte: member.slots_end_bytes.saturating_sub(free_bytes) as f64,
-                    bytes: free_bytes as f64,
-                })
+        let left = active.map(|member: &MemberStanding| {
+            let free_bytes = member.free_bytes?;
+            Some(Left {
+                known: self.known(&member.name)?,
+                at_byte: member.slots_end_bytes.saturating_sub(free_bytes) as f64,
+                bytes: free_bytes as f64,
             })
-            .collect()
+        });
+        let mut left = left.collect::<Option<Vec<Left<'_>>>>()?;
+        let free_bytes = left.iter().map(|one| one.bytes).collect();
+        let usable_bytes = capped(free_bytes, standing.parities_now());
+        for (one, bytes) in left.iter_mut().zip(usable_bytes) {
+            one.bytes = bytes;
+        }
+        Some(left)
     }
 
     /// The rate of each member for the next so many bytes of all members.
@@ -257,6 +265,15 @@ impl Forecast {
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         })
     }
+}
+
+/// What members give where a group has one append on each of some of them, so many of which are
+/// parity: none gives more than the one that only so many others are above.
+fn capped(of_members: Vec<f64>, parities: usize) -> Vec<f64> {
+    let mut most_first = of_members.clone();
+    most_first.sort_by(|one, other| other.total_cmp(one));
+    let most = most_first.get(parities).copied().unwrap_or(0.0);
+    of_members.into_iter().map(|one| one.min(most)).collect()
 }
 
 fn lacks(name: &str, members: &[ForecastMember<'_>]) -> String {

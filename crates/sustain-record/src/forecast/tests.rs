@@ -241,6 +241,37 @@ fn members_are_full_together_as_long_as_the_source_lets_them() {
 }
 
 #[test]
+fn with_parity_a_fast_source_leaves_space_on_the_slower_member() {
+    let names = ["/dev/sdb", "/dev/sdc", "/dev/sdd", "/dev/sde"];
+    let mut targets = names.map(target);
+    for zone in &mut targets[1].zones {
+        zone.rate_bytes_per_s /= 3.0;
+    }
+    let profile = profile(targets.to_vec(), None);
+    let forecast = Forecast::new(&profile, &names.map(named), &no_alias).unwrap();
+    let store = names.map(|name| member(name, 60 * GB, Some(60 * GB)));
+    let mut store = standing_of(store.to_vec());
+    store.parities = 1;
+    // Four appends for three of data: all take 6.7 MB/s, or each as much as it can.
+    let space_per_byte = 4.0 / 3.0;
+    assert_full_in(forecast.coming(&store, 20e6, space_per_byte), 9000.0);
+    let coming = forecast.coming(&store, 500e6, space_per_byte);
+    assert_full_in(coming, 1500.0);
+    let short = coming.unwrap().short.unwrap();
+    // At the end, 30 MB/s of each of three and 10 MB/s of one.
+    assert!(
+        (short.least_bytes_per_s / 75e6 - 1.0).abs() < 0.03,
+        "{short:?}"
+    );
+    // A larger member, or a faster one, helps only as far as others take the rest.
+    store.members.truncate(2);
+    let forecast = Forecast::new(&profile, &[names[0], names[1]].map(named), &no_alias).unwrap();
+    assert_full_in(forecast.coming(&store, 500e6, 2.0), 4500.0);
+    store.members[0].free_bytes = Some(6 * GB);
+    assert_full_in(forecast.coming(&store, 2e6, 2.0), 3000.0);
+}
+
+#[test]
 fn what_all_give_at_once_counts_as_long_as_all_are_at_work() {
     let names = ["/dev/sdb", "/dev/sdc"];
     let mut profile = profile(names.map(target).to_vec(), None);

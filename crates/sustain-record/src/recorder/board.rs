@@ -157,10 +157,18 @@ impl RecordingProgress {
         });
         let mut free = free.collect::<Option<Vec<u64>>>()?;
         free.sort_unstable_by(|one, other| other.cmp(one));
-        // As soon as too few members work for all its parity, a group has less.
-        let parities = self.parities.min(free.len().saturating_sub(1));
-        let most = free.get(parities).copied().unwrap_or(0);
+        let most = free.get(self.parities_now()).copied().unwrap_or(0);
         Some(free.into_iter().map(|bytes| bytes.min(most)).sum())
+    }
+
+    /// How many appends of parity a group gets now: as soon as too few members work for all, it has
+    /// less.
+    pub(crate) fn parities_now(&self) -> usize {
+        let is_working = |member: &&MemberStanding| {
+            matches!(member.state, MemberState::Active | MemberState::Full)
+        };
+        let working = self.members.iter().filter(is_working).count();
+        self.parities.min(working.saturating_sub(1))
     }
 
     /// Whether the longest write so far has not returned, and takes so long that this is worth

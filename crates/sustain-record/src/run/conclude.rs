@@ -12,6 +12,7 @@ use sustain_document::system::System;
 use sustain_targets::others_deeds;
 
 use super::frames::{histogram, latency};
+use super::left_free::left_free;
 use super::{RecordPlan, SourcePlan, frames, note_words};
 use crate::recorder::{
     LimitedBy, MarksStanding, MemberStanding, MemberState, OnFull, Recorded, RecordedBefore,
@@ -320,6 +321,8 @@ fn remarks(plan: &RecordPlan, recorded: &Recorded, taken: &[Taken]) -> Vec<Strin
         remarks.push(note_words::kept_by_pins(&pins.numbers));
     } else if recorded.ended == Ending::Full {
         remarks.push(note_words::full());
+        let left = left_free(&recorded.standing);
+        remarks.extend(left.as_ref().map(note_words::left_free));
     }
     remarks
 }

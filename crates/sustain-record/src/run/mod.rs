@@ -8,6 +8,7 @@ mod follow;
 mod frames;
 mod hold_back;
 mod host;
+mod left_free;
 mod need;
 mod note_words;
 mod open;

@@ -1,9 +1,10 @@
 //! All English of a recording's notes. Functions of data only.
 
 use sustain_disk::error::IoFault;
-use sustain_disk::units::{Duration, Size};
+use sustain_disk::units::{Duration, Rate, Size};
 use sustain_document::setting::{ADD, ALIGN_FRAMES, APPEND_SIZE, DESTROY, PARITY, PIN, RING, SIZE};
 
+use super::left_free::LeftFree;
 use crate::best_size::APPEND_BYTES_LEAST;
 use crate::recorder::{AppendSize, RecordingProgress, Slowness};
 use crate::source::framing::Framing;
@@ -17,6 +18,26 @@ pub(super) fn full() -> String {
         RING.the(),
         ADD.the(),
         DESTROY.the()
+    )
+}
+
+/// What a full store has left free on slower members.
+pub(super) fn left_free(left: &LeftFree<'_>) -> String {
+    let members = left.members.join(" and ");
+    let is_slower = match left.members.len() {
+        1 => "is slower",
+        _ => "are slower",
+    };
+    let evenly = left.evenly_up_to_bytes_per_s.map(|bytes_per_s| {
+        let rate = Rate(bytes_per_s);
+        format!("; sources of up to about {rate} together fill all members evenly")
+    });
+    format!(
+        "{} are left free on {members}, which {is_slower}: with {} an append needs others on other \
+         members, and too few of those have space{}",
+        Size(left.bytes),
+        PARITY.of(left.parities),
+        evenly.unwrap_or_default()
     )
 }
 

@@ -53,6 +53,8 @@ pub struct RecordRates {
     /// The rate at which free space on the members is used up: more than the payload, and for slow
     /// streams many times more.
     pub room_bytes_per_s: f64,
+    /// The time after which too few members have space for data and its parity, if that is known.
+    pub too_few_in_s: Option<f64>,
 }
 
 /// The counts from which rates are taken.
@@ -113,6 +115,7 @@ impl RecordView {
         }
         self.space.see(standing);
         self.rates.room_bytes_per_s = self.space.bytes_per_s();
+        self.rates.too_few_in_s = self.space.too_few_in_s(standing);
         let in_rate = self.rates.in_bytes_per_s;
         let forecast = self.forecast.as_ref();
         let is_first = !std::mem::replace(&mut self.is_limit_said, true);
@@ -296,7 +299,8 @@ fn time_until_full_s(standing: &RecordingProgress, rates: &RecordRates) -> Optio
     active.peek()?;
     let free = standing.usable_free_bytes()?;
     let used = rates.room_bytes_per_s;
-    let full_in_s = (used > 0.0).then(|| free as f64 / used)?;
+    let evenly_in_s = (used > 0.0).then(|| free as f64 / used)?;
+    let full_in_s = rates.too_few_in_s.unwrap_or(f64::INFINITY).min(evenly_in_s);
     // A ring goes on when the ends of its pins have come.
     let ends_in_ns = standing.pins.as_ref().and_then(|pins| pins.ends_in_ns);
     let goes_on = ends_in_ns.is_some_and(|ends_in_ns| full_in_s * 1e9 > ends_in_ns as f64);

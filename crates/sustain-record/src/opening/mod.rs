@@ -5,6 +5,7 @@
 //! is what must be read first, and then the caller asks again. This must come to an end and never
 //! panic whatever lies on the medium, and what cannot be read counts as empty.
 
+mod boundary;
 mod catalog;
 mod chapters;
 mod durable;

@@ -54,7 +54,7 @@ pub(super) fn chapters(
         let next = match known.last() {
             Some(newer) => newer.before.clone(),
             None if is_open => tail.last.clone(),
-            None => last_below(facts, pin, end_slot)?,
+            None => last_below(facts, pin, end_slot, tail)?,
         };
         let is_kept = |last: &Descriptor| last.place.slot_serial >= pin.from_slot;
         let Some(last) = next.filter(is_kept) else {
@@ -131,8 +131,18 @@ fn lies_in(append: &Descriptor, chapter: &Chapter) -> bool {
 }
 
 /// The last append of the pin's slots that was made before its end was known.
-fn last_below(facts: &MemberEvidence, pin: Pin, end_slot: u64) -> Asked<Option<Descriptor>> {
+fn last_below(
+    facts: &MemberEvidence,
+    pin: Pin,
+    end_slot: u64,
+    tail: &MemberTail,
+) -> Asked<Option<Descriptor>> {
     let mut last = last_before(facts, end_slot.saturating_sub(1))?;
+    // Of a member that is computed from others, or was rebuilt, nothing may be known for long
+    // before the end of a pin: what lay there was parity.
+    if last.is_none() && tail.next_slot_serial < end_slot {
+        last = last_before(facts, tail.next_slot_serial.saturating_sub(1))?;
+    }
     for _ in 0..STEPS_MAX {
         let Some(found) = last.filter(|found| found.sequence >= pin.end_sequence) else {
             return Ok(last.cloned());

@@ -74,6 +74,34 @@ fn where_the_first_slot_of_a_pin_has_nothing_of_it_the_slot_in_front_is_looked_a
     assert_eq!(last_kept(&image), Some(sequence - 1));
 }
 
+/// Of a member that was rebuilt, or is computed from others, nothing may be known for long at
+/// either end of what a pin keeps: it had parity there.
+#[test]
+fn a_pin_may_have_nothing_in_many_slots_at_its_ends() {
+    for (begins_at, ends_at) in [(1, 40), (2, 59), (20, 40), (30, 31)] {
+        let mut image = Image::new(&[8 * MIB], SLOT);
+        image.ring = true;
+        image.begin(1);
+        image.members[0].medium.blocks.clear();
+        for slot_serial in begins_at..ends_at {
+            image.members[0].next = place(slot_serial, 0);
+            image.put(0, 0, &[0x5A; 100]);
+        }
+        let superblock = &mut image.members[0].superblock;
+        superblock.slots_begun = ends_at;
+        superblock.pins = vec![Pin::open(1, 0, (0, 1)).closed_at(60, u64::MAX)];
+        let member = &image.members[0];
+        let mut opening = Opening::new(&member.superblock);
+        let (chapters, _) = ask(&mut opening, |opening| opening.pinned(1), read_of(member));
+        let found = chapters.iter().map(|one| {
+            let (first, last) = (one.first.place, one.last.place);
+            (first.slot_serial, last.slot_serial)
+        });
+        let found: Vec<(u64, u64)> = found.collect();
+        assert_eq!(found, [(begins_at, ends_at - 1)]);
+    }
+}
+
 /// A ring in its second lap, with a pin of slots of the first one, and the first append of each
 /// slot that is there.
 fn lapped() -> (Image, Vec<Descriptor>) {

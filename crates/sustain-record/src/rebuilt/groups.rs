@@ -9,8 +9,8 @@ use super::found::{
     FoundData, FoundMark, FoundParity, GroupPart, MemberThere, StoreShape, group_of_data,
 };
 use super::overwritten::Overwritten;
-use super::pins::KnownPin;
-use crate::format::{AppendPlace, GroupEntry, GroupList, Pin};
+use super::pins::{KnownPin, PinOnMember};
+use crate::format::{AppendPlace, GroupEntry, GroupList};
 
 /// A group of which at least one parity is found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -435,8 +435,14 @@ impl FoundGroups {
         parities.max().unwrap_or(0)
     }
 
-    /// A pin as it lies on a member of so many slots that is not there.
-    pub(crate) fn pin_on(&self, member: usize, slot_count: u64, pin: &KnownPin) -> Pin {
+    /// A pin as it lies on a member of so many slots that is not there. It spans so many stretches
+    /// at most that were left out.
+    pub(crate) fn pin_on(
+        &self,
+        (member, slot_count): (usize, u64),
+        pin: &KnownPin,
+        left_out_max: usize,
+    ) -> PinOnMember {
         let places = self.places.get(&member).map_or(&[][..], Vec::as_slice);
         let slots = places.chunk_by(|(one, ..), (other, ..)| one.slot_serial == other.slot_serial);
         let first = slots.map(|of_slot| {
@@ -444,7 +450,7 @@ impl FoundGroups {
             let entry = &self.groups[&id].list.entries[position];
             (place.slot_serial, entry.sequence)
         });
-        pin.on_member(&first.collect::<Vec<_>>(), slot_count)
+        pin.on_member(&first.collect::<Vec<_>>(), slot_count, left_out_max)
     }
 
     /// The appends of data that groups have on a member, in the order of their places, with the

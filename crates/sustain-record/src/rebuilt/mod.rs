@@ -47,7 +47,7 @@ pub(crate) use lacking::LackingParity;
 pub(crate) use look::{LookedState, RebuiltLook};
 pub(crate) use overwritten::Overwritten;
 pub(crate) use parity::{MadeParity, WantedParity};
-pub(crate) use pins::KnownPin;
+pub(crate) use pins::{KnownPin, PinOnMember};
 
 use groups::BrokenGroup;
 

@@ -17,14 +17,29 @@ pub(crate) struct KnownPin {
     pub(crate) slots_max: u64,
 }
 
+/// A pin as it lies on a member that is not there.
+#[derive(Debug, Clone)]
+pub(crate) struct PinOnMember {
+    pub(crate) pin: Pin,
+    /// Serials that it spans, and that were never written: an earlier pin had left them out, and
+    /// was freed since.
+    pub(crate) left_out: Vec<Range<u64>>,
+}
+
 /// Where a slot lies, and the first sequence that is known of it.
 pub(super) type SlotSequence = (u64, u64);
 
 impl KnownPin {
     /// The same pin as it lies on a member of so many slots, of which these are known, in their
     /// order. Slots of which nothing is known have parity, and count with those around them. It
-    /// keeps at least one slot: a pin that a member does not have is freed.
-    pub(super) fn on_member(&self, slots: &[SlotSequence], slot_count: u64) -> Pin {
+    /// keeps at least one slot: a pin that a member does not have is freed. It spans so many
+    /// stretches at most that were left out.
+    pub(super) fn on_member(
+        &self,
+        slots: &[SlotSequence],
+        slot_count: u64,
+        left_out_max: usize,
+    ) -> PinOnMember {
         let count_below = |sequence: u64| slots.partition_point(|(_, own)| *own < sequence);
         let (before, behind) = match self.pin.end_slot {
             Some(_) => slots.split_at(count_below(self.pin.end_sequence)),
@@ -39,52 +54,106 @@ impl KnownPin {
         let end_slot = most
             .min(begun.saturating_add(self.slots_max.min(slot_count)))
             .max(behind_last);
-        let spanned = begun.max(end_slot.saturating_sub(slot_count))..end_slot;
-        let again = written_again(&spanned, slots, slot_count);
+        let spanned = Spanned::of(
+            begun.max(end_slot.saturating_sub(slot_count))..end_slot,
+            slots,
+            slot_count,
+        );
         let own = before.iter().rev().map(|(serial, _)| *serial);
-        let mut own = own.take_while(|serial| *serial >= spanned.start);
-        let kept = match own.find(|serial| !again.contains(serial)) {
-            Some(own) => stretch_around(own, &spanned, &again),
-            None => longest_stretch(&spanned, &again),
+        let mut own = own.take_while(|serial| *serial >= spanned.slots.start);
+        let own = own.find(|serial| !spanned.again.contains(serial));
+        let (kept, left_out) = match own {
+            Some(own) => spanned.kept_up_to(own, slots, left_out_max),
+            None => (spanned.longest_stretch(), Vec::new()),
         };
         let newest = slots.last().map_or(0, |(serial, _)| *serial);
         let kept = kept.unwrap_or(newest..newest + 1);
-        Pin {
-            from_slot: kept.start,
-            end_slot: self.pin.end_slot.map(|_| kept.end),
-            ..self.pin
+        PinOnMember {
+            pin: Pin {
+                from_slot: kept.start,
+                end_slot: self.pin.end_slot.map(|_| kept.end),
+                ..self.pin
+            },
+            left_out,
         }
     }
 }
 
-/// Those of some slots, at most a lap, that were written again since.
-fn written_again(spanned: &Range<u64>, slots: &[SlotSequence], slot_count: u64) -> BTreeSet<u64> {
-    let again = slots.iter().filter_map(|(serial, _)| {
-        let laps_behind = serial.checked_sub(spanned.start)? / slot_count;
-        let lay_there = serial - laps_behind * slot_count;
-        (laps_behind > 0 && lay_there < spanned.end).then_some(lay_there)
-    });
-    again.collect()
+/// The slots that a pin may keep, at most a lap.
+struct Spanned {
+    slots: Range<u64>,
+    /// Those whose places have something of a later lap.
+    again: BTreeSet<u64>,
+    slot_count: u64,
 }
 
-/// The slots around this one that were not written again.
-fn stretch_around(slot: u64, spanned: &Range<u64>, again: &BTreeSet<u64>) -> Option<Range<u64>> {
-    let before = again.range(..slot).next_back();
-    let behind = again.range(slot..).next().copied();
-    Some(before.map_or(spanned.start, |before| before + 1)..behind.unwrap_or(spanned.end))
-}
+impl Spanned {
+    fn of(spanned: Range<u64>, slots: &[SlotSequence], slot_count: u64) -> Spanned {
+        let again = slots.iter().filter_map(|(serial, _)| {
+            let laps_behind = serial.checked_sub(spanned.start)? / slot_count;
+            let lay_there = serial - laps_behind * slot_count;
+            (laps_behind > 0 && lay_there < spanned.end).then_some(lay_there)
+        });
+        Spanned {
+            again: again.collect(),
+            slots: spanned,
+            slot_count,
+        }
+    }
 
-/// The longest stretch of slots that were not written again.
-fn longest_stretch(spanned: &Range<u64>, again: &BTreeSet<u64>) -> Option<Range<u64>> {
-    let mut from_slot = spanned.start;
-    let ends = again.iter().copied().chain([spanned.end]);
-    let stretches = ends.map(|end| {
-        let stretch = from_slot..end;
-        from_slot = end + 1;
-        stretch
-    });
-    let longest = stretches.max_by_key(|stretch| stretch.end.saturating_sub(stretch.start));
-    longest.filter(|stretch| !stretch.is_empty())
+    /// What the pin keeps if this is the last slot that it is known to keep, and which stretches of
+    /// that were left out, the last one first.
+    fn kept_up_to(
+        &self,
+        own: u64,
+        slots: &[SlotSequence],
+        left_out_max: usize,
+    ) -> (Option<Range<u64>>, Vec<Range<u64>>) {
+        let mut kept = self.stretch_around(own);
+        let mut left_out = Vec::new();
+        while left_out.len() < left_out_max
+            && let Some(own) = self.known_before(kept.start, slots)
+        {
+            let stretch = self.stretch_around(own);
+            // Only what lies a lap behind something can have been left out.
+            if stretch.end < self.slot_count {
+                break;
+            }
+            left_out.push(stretch.end..kept.start);
+            kept.start = stretch.start;
+        }
+        (Some(kept), left_out)
+    }
+
+    /// The last slot before this one of which something is known, unless that was written again:
+    /// the pin began behind it then. Where a later lap has written slots of which nothing is known,
+    /// and not the known ones before, these were kept, and an earlier pin had left out the others.
+    fn known_before(&self, slot: u64, slots: &[SlotSequence]) -> Option<u64> {
+        let before = slots.partition_point(|(serial, _)| *serial < slot);
+        let (serial, _) = slots[..before].last()?;
+        let is_kept = *serial >= self.slots.start && !self.again.contains(serial);
+        is_kept.then_some(*serial)
+    }
+
+    /// The slots around this one that were not written again.
+    fn stretch_around(&self, slot: u64) -> Range<u64> {
+        let before = self.again.range(..slot).next_back();
+        let behind = self.again.range(slot..).next().copied();
+        before.map_or(self.slots.start, |before| before + 1)..behind.unwrap_or(self.slots.end)
+    }
+
+    /// The longest stretch of slots that were not written again.
+    fn longest_stretch(&self) -> Option<Range<u64>> {
+        let mut from_slot = self.slots.start;
+        let ends = self.again.iter().copied().chain([self.slots.end]);
+        let stretches = ends.map(|end| {
+            let stretch = from_slot..end;
+            from_slot = end + 1;
+            stretch
+        });
+        let longest = stretches.max_by_key(|stretch| stretch.end.saturating_sub(stretch.start));
+        longest.filter(|stretch| !stretch.is_empty())
+    }
 }
 
 #[cfg(test)]
@@ -108,7 +177,7 @@ mod tests {
             from_sequence,
             slots_max: 4,
         };
-        let found = known.on_member(slots, 10);
+        let found = known.on_member(slots, 10, 0).pin;
         assert_eq!(
             (found.number, found.from_time_ns, found.end_sequence),
             (3, 10, pin.end_sequence)
@@ -125,6 +194,37 @@ mod tests {
         assert_eq!(on_member(&slots, 3, Some(1000)), (0, Some(9)));
         // As long as its end is not told it keeps all.
         assert_eq!(on_member(&slots, 60, None), (6, None));
+    }
+
+    /// Where a pin that keeps four slots at most on others lies on a member of ten, whose ring has
+    /// gone on in the places of an earlier pin that is freed.
+    #[test]
+    fn a_pin_keeps_slots_on_both_sides_of_what_an_earlier_one_had_left_out() {
+        let known = KnownPin {
+            pin: Pin::open(3, 77, (10, 20)).closed_at(99, 165),
+            from_sequence: 120,
+            slots_max: 4,
+        };
+        let kept = |slots: &[SlotSequence], left_out_max: usize| {
+            let found = known.on_member(slots, 10, left_out_max);
+            let end_slot = found.pin.end_slot.unwrap();
+            (found.pin.from_slot..end_slot, found.left_out)
+        };
+        let slots = [
+            (11, 110),
+            (12, 120),
+            (16, 160),
+            (23, 230),
+            (34, 340),
+            (45, 450),
+        ];
+        let gap = 13..16;
+        assert_eq!(kept(&slots, 1), (12..17, vec![gap]));
+        // Where its table has no place for what was left out it keeps less.
+        assert_eq!(kept(&slots, 0), (16..17, vec![]));
+        // What was written, and written again, is not the pin's.
+        let slots = [(12, 120), (14, 140), (16, 160), (24, 240)];
+        assert_eq!(kept(&slots, 1), (15..17, vec![]));
     }
 
     #[test]

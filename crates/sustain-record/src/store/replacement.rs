@@ -189,6 +189,7 @@ impl Store {
                     .to_owned(),
             ));
         };
+        let pins = self.pins_of_missing(missing, (geometry, &[]), &*groups.find(WHY)?)?;
         Ok(Superblock {
             member: missing.member,
             member_index: missing.index as u16,
@@ -196,7 +197,7 @@ impl Store {
             has_ended: false,
             end_slot: None,
             slots_begun: 0,
-            pins: self.pins_of_missing(missing, geometry, &*groups.find(WHY)?)?,
+            pins: pins.table(&[], geometry.slot_count),
             repaired_slots: 0,
             is_being_repaired: true,
             // Nothing tells when it was added, if it was.
@@ -323,17 +324,20 @@ impl Store {
         let Some(groups) = groups else {
             return Ok(own.pins.clone());
         };
-        let mut pins = self.pins_of_missing(missing, own.geometry, &*groups.find(WHY)?)?;
-        for pin in &mut pins {
+        let slot_count = own.geometry.slot_count;
+        let table = (own.geometry, &own.pins[..]);
+        let mut told = self.pins_of_missing(missing, table, &*groups.find(WHY)?)?;
+        let pins = &mut told.set;
+        for pin in pins.iter_mut() {
             let known = own.pins.iter().find(|known| is_same(known, pin));
             if let Some(known) = known.filter(|known| known.is_set()) {
-                *pin = known_here(*pin, *known, own.geometry.slot_count);
+                *pin = known_here(*pin, *known, slot_count);
             }
         }
         let there = self.members.iter().filter(|member| member.is_there());
         let newest = there.map(|member| member.superblock.generation).max();
         if Some(own.generation) <= newest {
-            return Ok(pins);
+            return Ok(told.table(&own.pins, slot_count));
         }
         // It may be the only one that has a pin, or that knows that one was freed.
         let set_here: Vec<Pin> = own.pins.iter().copied().filter(Pin::is_set).collect();
@@ -342,7 +346,7 @@ impl Store {
         let only_here = set_here.iter().filter(|known| !is_elsewhere(known));
         let only_here: Vec<Pin> = only_here.copied().collect();
         pins.extend(only_here);
-        Ok(pins)
+        Ok(told.table(&own.pins, slot_count))
     }
 
     /// Refuses a member of the store, whatever may be destroyed: what is on it is needed.

@@ -134,7 +134,8 @@ impl Store {
             let Some(geometry) = groups.geometry(missing.index) else {
                 continue;
             };
-            let pins = self.pins_of_missing(missing, geometry, &found)?;
+            let pins = self.pins_of_missing(missing, (geometry, &[]), &found)?;
+            let pins = pins.table(&[], geometry.slot_count);
             if let Some(member) = self.rebuilt(table, missing, (geometry, pins), &look) {
                 let words = match self.is_retired(missing.index) {
                     true => retired_words(missing, &look.computed),

@@ -1,9 +1,12 @@
 //! The pins of members that are not there, as those that are tell of them.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+
 use crate::error::RecordError;
-use crate::format::{AppendPlace, BLOCK_BYTES, Geometry, Pin};
+use crate::format::{AppendPlace, BLOCK_BYTES, Geometry, PINS_MAX, Pin};
 use crate::member_io::ReadOrder;
-use crate::rebuilt::{FoundGroups, KnownPin};
+use crate::rebuilt::{FoundGroups, KnownPin, PinOnMember};
 use crate::store::pin_tables::{ended_somewhere, is_same, set_somewhere};
 use crate::store::slot_heads::slot_start;
 use crate::store::{FREE_SLOTS_MIN, Missing, Store};
@@ -11,37 +14,75 @@ use crate::store::{FREE_SLOTS_MIN, Missing, Store};
 /// Slots of which the first blocks are read at once.
 const HEADS_AT_ONCE: usize = 256;
 
+/// The pins of a member, as those that are there tell of them.
+#[derive(Debug, Default)]
+pub(in crate::store) struct PinsTold {
+    /// Those that are set.
+    pub(in crate::store) set: Vec<Pin>,
+    /// Stretches of serials that these span, and that earlier pins had left out.
+    left_out: Vec<Range<u64>>,
+    /// Numbers of pins that are set somewhere.
+    numbers: BTreeSet<u32>,
+}
+
+impl PinsTold {
+    /// The table of a member of so many slots. `entered` is the one that it has: what pins that are
+    /// freed have left out follows from these.
+    pub(in crate::store) fn table(self, entered: &[Pin], slot_count: u64) -> Vec<Pin> {
+        let mut pins = self.set;
+        let mut numbers = self.numbers;
+        let freed = entered.iter().filter(|pin| !pin.is_set());
+        for freed in freed {
+            if pins.len() < PINS_MAX && numbers.insert(freed.number) {
+                pins.push(*freed);
+            }
+        }
+        for left_out in self.left_out {
+            let number = (1..).find(|number| !numbers.contains(number));
+            if let Some(number) = number.filter(|_| pins.len() < PINS_MAX) {
+                numbers.insert(number);
+                pins.push(freed_pin(number, &left_out, slot_count));
+            }
+        }
+        pins
+    }
+}
+
+/// A pin that has left out these serials and no others, and is freed.
+fn freed_pin(number: u32, left_out: &Range<u64>, slot_count: u64) -> Pin {
+    let kept = left_out.start - slot_count..left_out.end - slot_count;
+    Pin {
+        freed_slot: Some(left_out.end),
+        ..Pin::open(number, kept.start, (0, 0)).closed_at(kept.end, 0)
+    }
+}
+
 impl Store {
-    /// The table of pins of a member that is not there, as far as they are set.
+    /// The pins of a member that is not there, as far as they are set. `entered` is the table that
+    /// it has, if anything of that is known.
     ///
     /// # Errors
     /// [`RecordError::Engine`].
     pub(in crate::store) fn pins_of_missing(
         &self,
         missing: Missing,
-        geometry: Geometry,
+        (geometry, entered): (Geometry, &[Pin]),
         found: &FoundGroups,
-    ) -> Result<Vec<Pin>, RecordError> {
-        let known = self.known_pins()?;
-        let known = known.iter();
-        Ok(known
-            .map(|pin| pin_on(missing.index, geometry, pin, found))
-            .collect())
+    ) -> Result<PinsTold, RecordError> {
+        self.pins_told((missing.index, geometry), entered, found, |pin, _| pin)
     }
 
-    /// The same of a member that is there with an old state, which does not know where it was given
-    /// what pins keep.
+    /// The table of pins of a member that is there with an old state, which does not know where it
+    /// was given what pins keep.
     pub(super) fn pins_of_old(
         &self,
         position: usize,
         found: &FoundGroups,
     ) -> Result<Vec<Pin>, RecordError> {
         let (member, tail) = (&self.members[position], &self.tails[position]);
-        let known = self.known_pins()?.into_iter();
-        let pins = known.map(|known| {
-            let geometry = member.superblock.geometry;
-            let pin = pin_on(member.index(), geometry, &known, found);
-            let mut entered = member.superblock.pins.iter();
+        let superblock = &member.superblock;
+        let on_member = |pin: Pin, known: &KnownPin| {
+            let mut entered = superblock.pins.iter();
             let entered = entered.find(|entered| is_same(entered, &pin));
             let from_slot = match entered {
                 // What it has itself goes on into the time that is pinned.
@@ -56,8 +97,33 @@ impl Store {
                 }),
                 ..pin
             }
-        });
-        Ok(pins.collect())
+        };
+        let (geometry, entered) = (superblock.geometry, &superblock.pins);
+        let told = self.pins_told((member.index(), geometry), entered, found, on_member)?;
+        Ok(told.table(entered, geometry.slot_count))
+    }
+
+    /// The pins that are set, as `on_member` places on this member what groups tell of each.
+    fn pins_told(
+        &self,
+        (member, geometry): (usize, Geometry),
+        entered: &[Pin],
+        found: &FoundGroups,
+        on_member: impl Fn(Pin, &KnownPin) -> Pin,
+    ) -> Result<PinsTold, RecordError> {
+        let known = self.known_pins()?;
+        let freed = entered.iter().filter(|pin| !pin.is_set());
+        let mut left_out_max = PINS_MAX.saturating_sub(known.len() + freed.count());
+        let mut told = PinsTold::default();
+        for known in &known {
+            let pin = pin_on((member, geometry), known, found, left_out_max);
+            left_out_max -= pin.left_out.len();
+            told.left_out.extend(pin.left_out);
+            told.set.push(on_member(pin.pin, known));
+        }
+        let set = set_somewhere(&self.superblocks()).into_iter();
+        told.numbers = set.map(|pin| pin.number).collect();
+        Ok(told)
     }
 
     /// Whether a slot that a pin keeps on a member that is there does not begin as it did.
@@ -169,12 +235,46 @@ impl Store {
 }
 
 /// A pin as it lies on a member, as groups tell.
-fn pin_on(member: usize, geometry: Geometry, pin: &KnownPin, found: &FoundGroups) -> Pin {
+fn pin_on(
+    (member, geometry): (usize, Geometry),
+    pin: &KnownPin,
+    found: &FoundGroups,
+    left_out_max: usize,
+) -> PinOnMember {
     // Any member of a ring has some slots that no pin keeps.
     let slots_max = geometry.slot_count.saturating_sub(FREE_SLOTS_MIN).max(1);
     let pin = KnownPin {
         slots_max: pin.slots_max.min(slots_max),
         ..*pin
     };
-    found.pin_on(member, geometry.slot_count, &pin)
+    found.pin_on((member, geometry.slot_count), &pin, left_out_max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::SlotCourse;
+
+    /// A member of ten slots has a pin of its own that is freed, and parity tells of another one.
+    #[test]
+    fn a_table_tells_what_freed_pins_have_left_out() {
+        let set = Pin::open(3, 12, (10, 20)).closed_at(17, 165);
+        let own = Pin {
+            freed_slot: Some(40),
+            ..Pin::open(1, 7, (1, 2)).closed_at(8, 75)
+        };
+        let gap = 13..16;
+        let told = PinsTold {
+            set: vec![set],
+            left_out: vec![gap],
+            numbers: [3].into(),
+        };
+        let table = told.table(&[own, set], 10);
+        let numbers: Vec<u32> = table.iter().map(|pin| pin.number).collect();
+        assert_eq!(numbers, [3, 1, 2]);
+        let course = SlotCourse::new(10, &table);
+        assert_eq!(course.kept_slots(&set, 17), 2);
+        let around: Vec<u64> = course.following(10, 12).collect();
+        assert_eq!(around, [11, 12, 16, 18, 19, 20, 21, 23, 24, 25, 28, 29]);
+    }
 }

@@ -209,7 +209,7 @@ const RETIREMENTS_THAT_FAILED: [u64; 22] = [
 const ABSENCES_THAT_FAILED: [u64; 5] = [440, 538, 1104, 1536, 1865];
 
 /// The same with parity on many members.
-const PARITY_ON_MANY_THAT_FAILED: [u64; 1] = [870_200];
+const PARITY_ON_MANY_THAT_FAILED: [u64; 2] = [870_200, 1_060_464];
 
 /// The same where parity protects pins.
 const PINS_WITH_PARITY_THAT_FAILED: [u64; 13] = [

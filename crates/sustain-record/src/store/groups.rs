@@ -27,8 +27,8 @@ const RESTORED_MAX: usize = 100_000;
 /// Where a member ends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StoreTail {
-    /// The serial behind all that was begun on it.
-    pub(super) next_slot_serial: u64,
+    /// The first slot behind those that are known to have been written.
+    pub(super) written_slots_end: u64,
     /// Its last append.
     pub(super) last: Option<AppendPlace>,
 }
@@ -117,7 +117,7 @@ impl StoreGroups {
     /// Whether slots of a member that is there were written more than once.
     pub(crate) fn has_gone_round(&self, source: usize) -> bool {
         let slot_count = self.members[source].superblock.geometry.slot_count;
-        self.tails[source].next_slot_serial > slot_count
+        self.tails[source].written_slots_end > slot_count
     }
 
     /// The groups. The first time, the members are looked through for them, and `why` says in words
@@ -195,7 +195,7 @@ impl StoreGroups {
             .zip(&self.tails)
             .map(|(member, tail)| ScannedMember {
                 identity: member.identity(),
-                next_slot_serial: tail.next_slot_serial,
+                written_slots_end: tail.written_slots_end,
                 from_slot: 0,
                 first_recording: member.superblock.first_recording,
                 repaired_slots: member.superblock.repaired_slots,

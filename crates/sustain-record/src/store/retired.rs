@@ -100,7 +100,7 @@ impl Store {
         let (members, tails): (Vec<OpenMember>, Vec<StoreTail>) = there
             .map(|(member, tail)| {
                 let tail = StoreTail {
-                    next_slot_serial: tail.next_slot_serial,
+                    written_slots_end: tail.written_slots_end,
                     last: tail.last.as_ref().map(|last| last.place),
                 };
                 (member.clone(), tail)

@@ -103,7 +103,7 @@ pub(super) fn scan(
         scanned.parities.extend(read_lists(io, members, walks)?);
     }
     let has_lapped = |(heads, member): &(&Vec<SlotHead>, &ScannedMember)| {
-        member.next_slot_serial > heads.len() as u64
+        member.written_slots_end > heads.len() as u64
     };
     for (heads, member) in heads.iter().zip(members).filter(has_lapped) {
         note_overwritten(heads, member, &mut scanned.overwritten);
@@ -118,7 +118,7 @@ pub(super) fn scan(
 
 /// Notes what a ring has overwritten on a member, and what pins have kept.
 fn note_overwritten(heads: &[SlotHead], member: &ScannedMember, overwritten: &mut Overwritten) {
-    let lap_start = member.next_slot_serial - heads.len() as u64;
+    let lap_start = member.written_slots_end - heads.len() as u64;
     let begun = heads.iter().filter(|head| head.sequence.is_some());
     let of_lap = begun.clone().filter(|head| head.serial >= Some(lap_start));
     let oldest = of_lap.min_by_key(|head| head.sequence);

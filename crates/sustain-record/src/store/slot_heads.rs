@@ -13,8 +13,9 @@ pub(super) const SLOTS_AT_ONCE: usize = 64;
 /// A member that is there.
 pub(super) struct ScannedMember {
     pub(super) identity: AppendIdentity,
-    /// The serial behind all that was begun on it.
-    pub(super) next_slot_serial: u64,
+    /// The first slot behind those that are known to have been written: where a recording was to
+    /// begin that was cut off before, a ring has left what lay there.
+    pub(super) written_slots_end: u64,
     /// Slots below this one are not looked through: it is 0 if all are to be. They count as there.
     pub(super) from_slot: u64,
     /// The number of the first recording that may have anything on it; 0 for all.
@@ -37,7 +38,7 @@ impl ScannedMember {
     /// The serial of a slot in the last lap; none if it was not begun.
     pub(super) fn newest_serial_in(&self, slot: u64) -> Option<u64> {
         let slot_count = self.identity.geometry.slot_count;
-        let last_serial = self.next_slot_serial.saturating_sub(1);
+        let last_serial = self.written_slots_end.saturating_sub(1);
         let behind = (last_serial % slot_count + slot_count - slot) % slot_count;
         last_serial.checked_sub(behind)
     }
@@ -61,7 +62,7 @@ pub(super) fn slot_heads(
 ) -> Result<Vec<Vec<SlotHead>>, RecordError> {
     let written = |member: &ScannedMember| {
         let slot_count = member.identity.geometry.slot_count;
-        slot_count.min(member.next_slot_serial)
+        slot_count.min(member.written_slots_end)
     };
     let mut heads: Vec<Vec<SlotHead>> = members.iter().map(|_| Vec::new()).collect();
     let most = members.iter().map(written).max().unwrap_or(0);
@@ -110,9 +111,9 @@ pub(super) fn begin_behind(
 ) -> Result<(), RecordError> {
     for (source, member) in members.iter_mut().enumerate() {
         let slot_count = member.identity.geometry.slot_count;
-        let oldest = member.next_slot_serial.saturating_sub(slot_count);
+        let oldest = member.written_slots_end.saturating_sub(slot_count);
         // A slot whose first block tells nothing counts as behind, so that the look begins earlier.
-        let (mut before, mut behind) = (oldest, member.next_slot_serial);
+        let (mut before, mut behind) = (oldest, member.written_slots_end);
         while behind > before.saturating_add(1) {
             let middle = before + (behind - before) / 2;
             let order = order_of_head(member, (source, middle % slot_count));

@@ -310,3 +310,20 @@ fn what_cannot_be_a_new_member_is_refused_and_nothing_is_written() {
     assert!(!Path::new(&path_of(&folder, 7)).exists());
     assert!(std::fs::read(&new).unwrap() == before);
 }
+
+#[test]
+fn of_a_ring_whose_next_recording_was_broken_off_as_much_parity_is_made_again() {
+    let tallies = |image: &Image| {
+        let tally = |lost: usize| {
+            let folder = written(image);
+            lose_and_repair(&folder, &[lost])[0].tally
+        };
+        (0..4).map(tally).collect::<Vec<_>>()
+    };
+    let mut image = ring();
+    let before = tallies(&image);
+    assert!(before.iter().all(|tally| tally.parity_appends > 0));
+    // Where it was to begin, each member still has what lay there a lap before.
+    image.say_begun_in_vain();
+    assert_eq!(tallies(&image), before);
+}

@@ -70,7 +70,7 @@ impl Store {
     /// The groups on the members that are there.
     fn groups_of(&self, table: &Superblock) -> StoreGroups {
         let tails = self.tails.iter().map(|tail| StoreTail {
-            next_slot_serial: tail.next_slot_serial,
+            written_slots_end: tail.written_slots_end,
             last: tail.last.as_ref().map(|last| last.place),
         });
         let machines = (self.machines.as_slice(), &self.clock);

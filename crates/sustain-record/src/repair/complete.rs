@@ -8,7 +8,7 @@ use super::draft::{APPEND_BYTES_MIN, Hole, SlotDraft};
 use super::known_next::KnownNext;
 use super::marks::{end_note, mark_of, sequence_of, start_note};
 use crate::error::RecordError;
-use crate::format::{Kind, StartNote};
+use crate::format::{AppendPlace, Kind, StartNote};
 
 /// Of so many appends of parity that come next, the first that fits is taken.
 const CHOICES_MAX: usize = 64;
@@ -125,6 +125,22 @@ impl SlotCopy<'_> {
         let with_note = (&mark.descriptor, &note[..]);
         let is_behind = at_bytes >= draft.end_bytes();
         Ok(is_behind && draft.add_mark((at_bytes, sequence), with_note, self.last.as_ref()))
+    }
+
+    /// Where the end mark of a recording lay that is missing from a slot on: the start of the next
+    /// recording, which the member has, names that place.
+    pub(super) fn told_end(
+        &self,
+        slot_serial: u64,
+        recording: u32,
+        known_next: Option<KnownNext>,
+    ) -> Option<AppendPlace> {
+        let next = known_next.filter(|next| next.recording != recording)?;
+        let slots = slot_serial..next.found_slot;
+        let told = next.last_before;
+        let told = told.filter(|told| slots.contains(&told.slot_serial))?;
+        let is_of_other = self.waiting(Some(recording), Some(next)).next().is_some();
+        (!is_of_other && self.end_mark_bytes(recording) > 0).then_some(told)
     }
 
     /// The bytes of the end mark of a recording; 0 if no other member has one.

@@ -347,19 +347,20 @@ impl<'a> SlotCopy<'a> {
         (next, known_next): (Option<&SlotDraft>, Option<KnownNext>),
     ) -> Result<(), RecordError> {
         let slot_serial = draft.slot_serial;
+        let told_end = self.told_end(slot_serial, recording, known_next);
+        let is_told_behind = told_end.is_some_and(|told| told.slot_serial > slot_serial);
         // Nothing of a recording comes behind its end mark.
         let owed_end = self.owed_end.take().filter(|owed| *owed == recording);
-        if owed_end.is_some() && draft.is_empty() {
+        if owed_end.is_some() && draft.is_empty() && told_end.is_none() {
             self.add_end_at(draft, recording, 0)?;
             return Ok(());
         }
-        // If it is the end mark that the next slot names, its place is kept free.
-        let told_last = next.and_then(|next| next.first()?.previous);
-        let told_last = told_last.filter(|told| told.slot_serial == slot_serial);
+        // If it is the end mark that is named behind, its place is kept free.
         let recording_behind = next.and_then(SlotDraft::recording);
-        if let (Some(behind), Some(told)) = (recording_behind, told_last)
-            && recording != behind
-        {
+        let is_last = recording_behind.is_some_and(|behind| behind != recording);
+        let told_last = next.and_then(|next| next.first()?.previous);
+        let told_last = told_last.filter(|_| is_last).or(told_end);
+        if let Some(told) = told_last.filter(|told| told.slot_serial == slot_serial) {
             self.add_end_at(draft, recording, told.slot_offset_bytes)?;
         }
         let may_go_on = match recording_behind {
@@ -378,6 +379,7 @@ impl<'a> SlotCopy<'a> {
         let is_over = !may_go_on || !is_between && self.parity.bytes_of(recording) == 0;
         let end_bytes = draft.end_bytes();
         if is_over
+            && !is_told_behind
             && (!draft.is_empty() || self.is_open(recording))
             && !has_end(draft)
             && !self.add_end_at(draft, recording, end_bytes)?

@@ -12,6 +12,9 @@ pub(super) struct KnownNext {
     pub(super) recording: u32,
     /// The newest start before it.
     pub(super) start: Option<AppendPlace>,
+    /// Where the last append of the recording before lay, if this is the first start of its own,
+    /// which names that.
+    pub(super) last_before: Option<AppendPlace>,
 }
 
 impl KnownNext {
@@ -23,6 +26,7 @@ impl KnownNext {
             found_slot,
             recording: found.recording,
             start: found.start,
+            last_before: found.previous.filter(|_| found.is_first_start()),
         }
     }
 }

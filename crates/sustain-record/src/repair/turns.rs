@@ -69,7 +69,9 @@ impl SlotCopy<'_> {
             let was_begun = self.own_heads.contains_key(&slot_serial);
             let is_last = was_begun && next.is_none() && self.is_open(*current);
             let has_end = self.end_mark_bytes(*current) > 0;
-            let is_owed = self.owed_end == Some(*current) || is_last && has_end;
+            let is_told =
+                self.is_open(*current) && self.told_end(slot_serial, *current, next).is_some();
+            let is_owed = self.owed_end == Some(*current) || is_last && has_end || is_told;
             let is_between = next.is_some_and(|next| next.recording == *current);
             // Nothing of a recording comes behind its end mark.
             let lacks_parity = self.parity.recording() == Some(*current) && self.is_open(*current);

@@ -311,6 +311,23 @@ fn what_cannot_be_a_new_member_is_refused_and_nothing_is_written() {
     assert!(std::fs::read(&new).unwrap() == before);
 }
 
+/// The same onto a member that is there.
+fn repaired_in_place(folder: &TempDir, member: usize) -> Repaired {
+    let others = (0..).map(|other| path_of(folder, other));
+    let others = others.take_while(|name| Path::new(name).exists());
+    let others = others.enumerate().filter(|(other, _)| *other != member);
+    let others: Vec<String> = others.map(|(_, name)| name).collect();
+    let mut store = Store::open(&others, Mode::Read, &Roots::default()).unwrap();
+    store.recordings().unwrap();
+    let (roots, stop) = (Roots::default(), Stop::default());
+    let name = onto(&path_of(folder, member));
+    let repair = store.repair_onto(&name, None, (&roots, &stop), &mut |_| ());
+    match repair.unwrap() {
+        Repair::Complete(repaired) => repaired,
+        Repair::SoFar => panic!("nothing is recorded meanwhile"),
+    }
+}
+
 #[test]
 fn of_a_ring_whose_next_recording_was_broken_off_as_much_parity_is_made_again() {
     let tallies = |image: &Image| {
@@ -326,4 +343,49 @@ fn of_a_ring_whose_next_recording_was_broken_off_as_much_parity_is_made_again() 
     // Where it was to begin, each member still has what lay there a lap before.
     image.say_begun_in_vain();
     assert_eq!(tallies(&image), before);
+}
+
+/// Two recordings, of which the last member has nothing but parity. Four appends fill a slot.
+fn with_parity_on_the_last(rounds: usize) -> Image {
+    let mut image = protected(3, 1, 2, false);
+    for recording in 0..2 {
+        for round in 0..rounds >> recording {
+            image.parity_first = 2;
+            image.data(round % 2, 0, &noise(round as u64, 53_000), &[]);
+        }
+        image.parity_first = 2;
+        image.end();
+        image.say_ended();
+        if recording == 0 {
+            image.follows_end = Some(true);
+            image.begin_again();
+        }
+    }
+    image
+}
+
+#[test]
+fn whichever_slots_are_damaged_marks_go_back_where_those_that_are_left_name_them() {
+    // Of 14 the end mark of the first recording has a slot of its own.
+    for rounds in [8, 14, 16] {
+        let image = with_parity_on_the_last(rounds);
+        let geometry = image.members[2].superblock.geometry;
+        let slots = image.slots_begun(2);
+        for damaged in 1_u64..1 << slots {
+            let folder = written(&image);
+            let file = File::options().write(true).open(path_of(&folder, 2));
+            let file = file.unwrap();
+            for slot in (0..slots).filter(|slot| damaged >> slot & 1 == 1) {
+                let noise = noise(slot, geometry.slot_bytes as usize);
+                let at = geometry.first_slot_offset_bytes + slot * u64::from(geometry.slot_bytes);
+                file.write_all_at(&noise, at).unwrap();
+            }
+            let case = format!("{rounds} rounds, {damaged:b} of {slots} slots");
+            let repaired = repaired_in_place(&folder, 2);
+            assert_eq!(repaired.tally.unprotected_groups, 0, "{case}");
+            let result = opened(&folder, &[]).unwrap().verify();
+            let bad = &result.bad;
+            assert!(result.ok && bad.is_empty(), "{case}: {bad:?}");
+        }
+    }
 }

@@ -185,7 +185,9 @@ const SPLITS_THAT_FAILED: [u64; 6] = [31_899, 32_885, 36_994, 39_003, 401_439, 4
 /// being freed, or had one freed in the last slot that it left.
 const PINS_THAT_FAILED: [u64; 5] = [475, 102_193, 202_975, 603_220, 815_986];
 /// The same of pins that are cut.
-const CUT_PINS_THAT_FAILED: [u64; 7] = [908, 1200, 2194, 23_502, 104_543, 603_220, 709_294];
+const CUT_PINS_THAT_FAILED: [u64; 8] = [
+    908, 1200, 2194, 23_502, 104_543, 603_220, 709_294, 1_073_949,
+];
 /// The same with parity.
 const PARITY_THAT_FAILED: [u64; 66] = [
     287, 472, 770, 788, 975, 1158, 3310, 5572, 6315, 14_877, 15_209, 20_193, 20_270, 20_449,

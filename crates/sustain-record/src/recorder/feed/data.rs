@@ -86,7 +86,8 @@ impl<I: Inlet> RecordFeed<I> {
     /// pins that keep all of them. Behind its last byte only a pin that is being freed is waited
     /// for.
     fn end_if_out_of_room(&mut self, bytes: u32, now: Timestamp) {
-        let may_come = self.ending.is_none() || self.pinning.is_changing();
+        let is_freed = || self.members.iter().any(MemberWriter::is_getting_room);
+        let may_come = self.ending.is_none() || self.pinning.is_changing() || is_freed();
         let waits = may_come && self.may_outlast_pins();
         if !self.can_ever_take(bytes) && !waits {
             self.end_without_room(now);

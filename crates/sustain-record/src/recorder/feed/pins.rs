@@ -426,6 +426,14 @@ impl MemberWriter {
         self.works() && self.renewing.is_some() && !self.is_slow
     }
 
+    /// Whether the superblock on its way to it frees what pins keep of all that follows. Changes of
+    /// pins do not wait for a member that does not answer, but it has that room when it does.
+    pub(super) fn is_getting_room(&self) -> bool {
+        let mut pins = self.superblock_to_be().pins.iter();
+        let keeps_all = |pin: &Pin| pin.is_set() && pin.end_slot.is_none();
+        self.works() && self.has_last_slot() && !pins.any(keeps_all)
+    }
+
     /// Whether it has the table that was written last.
     fn has_table(&self) -> bool {
         self.works() && self.renewing.is_none()

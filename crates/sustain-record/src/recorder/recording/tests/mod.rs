@@ -30,6 +30,7 @@ use crate::source::framing::Framing;
 use crate::store::{CreatePlan, Mode, create};
 
 mod deleted;
+mod freed_pin;
 mod frozen;
 mod given_up;
 mod kept;

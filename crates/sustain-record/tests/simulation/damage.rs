@@ -67,9 +67,9 @@ pub fn damage_ends_before_another(bench: &mut Bench) -> bool {
     let mut pairs = found.windows(2);
     let hit = pairs.find_map(|pair| {
         let ends = kept_ends(&history, &pair[1], &pair[0])?;
-        Some((pair[1].number, ends))
+        Some(([pair[1].number, pair[0].number], ends))
     });
-    let Some((number, ends)) = hit else {
+    let Some((numbers, ends)) = hit else {
         return false;
     };
     let mut saved = Vec::new();
@@ -95,8 +95,9 @@ pub fn damage_ends_before_another(bench: &mut Bench) -> bool {
     for end in &ends {
         let name = format!("m{}", end.member);
         let is_named = checked.bad.iter().any(|bad| {
-            // Where nothing else of it is left on the member, the next recording tells.
-            let of_either = [number, number + 1].map(Some).contains(&bad.recording);
+            // Where nothing else of it is left on the member, the next recording tells. Numbers are
+            // left out before one that members are missing in.
+            let of_either = numbers.map(Some).contains(&bad.recording);
             let is_there = bad.offset_bytes == Some(end.offset_bytes);
             of_either && is_there && bad.member.as_ref() == Some(&name)
         });

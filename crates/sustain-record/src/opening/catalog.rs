@@ -59,8 +59,9 @@ pub(super) fn merge_with(
     let mut merged: Vec<Recording> = newest_first
         .map(|parts| recording(parts, members.len(), begins_in_time, earlier))
         .collect();
+    let oldest = oldest_there(members, &merged, earlier);
     for (recording, parts) in merged.iter_mut().zip(recordings.values().rev()) {
-        note_written_over(recording, parts, members);
+        note_written_over(recording, parts, &oldest);
         note_lost_lasts(recording, members);
         leave_out_unsettled(recording, parts);
     }
@@ -72,24 +73,81 @@ pub(super) fn merge_with(
     Ok(merged)
 }
 
+/// What is left on a member of which a ring has overwritten the rest.
+struct OldestThere {
+    /// Place of the member in the table of members.
+    member: usize,
+    /// The number of the oldest recording of which something is there, if only damaged.
+    recording: u32,
+    /// The number of the first recording that may have had anything there.
+    first_recording: u32,
+}
+
+impl OldestThere {
+    /// Whether the member had a part of a recording, and all of that has been overwritten. Where it
+    /// was missing or not added yet, it had none.
+    fn has_lost(&self, recording: &Recording) -> bool {
+        self.recording > recording.number
+            && self.first_recording <= recording.number
+            && !was_absent(recording, self.member)
+    }
+}
+
+fn was_absent(recording: &Recording, member: usize) -> bool {
+    let mut absent = recording.absent.iter();
+    absent.any(|index| usize::from(*index) == member)
+}
+
+/// The oldest that is left on each member of which a ring has overwritten anything.
+fn oldest_there(
+    members: &[Option<Vec<Chapter>>],
+    merged: &[Recording],
+    earlier: &HashMap<Uuid, &EarlierNote>,
+) -> Vec<OldestThere> {
+    let of_member = |(member, chapters): (usize, &Option<Vec<Chapter>>)| {
+        let oldest = chapters.as_ref()?.last();
+        let oldest = oldest.filter(|oldest| oldest.is_oldest_of_lap)?;
+        // Of the recording before it something is there, if only damaged. Its number is not the one
+        // before where numbers are left out, or where the member was missing in between.
+        let recording = match oldest.lost_before {
+            Some(_) => number_before(oldest.recording, member, merged, earlier)?,
+            None => oldest.recording,
+        };
+        Some(OldestThere {
+            member,
+            recording,
+            first_recording: oldest.first_recording,
+        })
+    };
+    members.iter().enumerate().filter_map(of_member).collect()
+}
+
+/// The number of the last recording before this one that may have had anything on a member, of
+/// those that are found anywhere or that a later start tells of.
+fn number_before(
+    number: u32,
+    member: usize,
+    merged: &[Recording],
+    earlier: &HashMap<Uuid, &EarlierNote>,
+) -> Option<u32> {
+    let known = merged.iter().map(|one| one.number);
+    let told = earlier.values().map(|note| note.number);
+    let was_absent = |number: u32| {
+        let mut of_number = merged.iter().filter(|one| one.number == number);
+        of_number.any(|one| was_absent(one, member))
+    };
+    let before = known.chain(told).filter(|before| *before < number);
+    before.filter(|before| !was_absent(*before)).max()
+}
+
 /// Of a recording older than the oldest data of some member, all that this one had has been written
 /// over.
 fn note_written_over(
     recording: &mut Recording,
     parts: &[(usize, &Chapter)],
-    members: &[Option<Vec<Chapter>>],
+    oldest: &[OldestThere],
 ) {
-    let is_gone = members.iter().flatten().any(|chapters| {
-        chapters.last().is_some_and(|oldest| {
-            // Of the recording before it something is there, if only damaged.
-            let oldest_there = oldest
-                .recording
-                .saturating_sub(u32::from(oldest.lost_before.is_some()));
-            oldest.is_oldest_of_lap
-                && oldest_there > recording.number
-                && oldest.first_recording <= recording.number
-        })
-    });
+    let is_gone = oldest.iter().any(|oldest| oldest.has_lost(recording));
     recording.is_gone_from_a_member = may_have_lost_accounts(recording, parts);
     let newest = parts.iter().map(|(_, chapter)| chapter.last.sequence).max();
     if let Some(newest) = newest.filter(|_| is_gone) {

@@ -292,8 +292,21 @@ fn a_ring_that_begins_with_a_copy_can_be_read_from_where_the_stream_had_come_by_
     assert_eq!(stream.readable_from_bytes, handed_out_bytes);
 }
 
-#[test]
-fn a_recording_of_which_all_is_damaged_on_a_member_is_not_gone_from_it() {
+/// Of each recording, newest first, its number, whether all that some member had of it has been
+/// overwritten, and how much of it is missing.
+fn gone_and_missing(image: &Image) -> Vec<(u32, bool, u64)> {
+    let recordings = recordings_of(image).into_iter();
+    let told = recordings.map(|one| {
+        let hole_bytes = one.streams[0].hole_bytes;
+        (one.number, one.is_gone_from_a_member, hole_bytes)
+    });
+    told.collect()
+}
+
+/// Records three times to a ring, so that what the second recording has on the second member lies
+/// in the oldest slot of the lap, and damages all of that. Before the third one comes what
+/// `between` does. Returns what is said of them all before the damage and behind it.
+fn lose_oldest_slot(between: impl Fn(&mut Image)) -> [Vec<(u32, bool, u64)>; 2] {
     let mut image = Image::new(&[4 * MIB, 4 * MIB], SLOT);
     let count = image.members[0].geometry().slot_count;
     image.ring = true;
@@ -304,30 +317,69 @@ fn a_recording_of_which_all_is_damaged_on_a_member_is_not_gone_from_it() {
     image.begin(1);
     let lost = image.put(1, 0, &payload);
     image.end();
+    between(&mut image);
     image.begin(1);
-    // What the second recording has on the second member lies in the oldest slot of the lap then.
     while image.members[1].next.slot_serial < lost.place.slot_serial + count - 1 {
         image.put(1, 0, &payload);
     }
     image.end();
-    let gone = |image: &Image| -> Vec<(u32, bool, u64)> {
-        let recordings = recordings_of(image).into_iter();
-        let told = recordings.map(|one| {
-            let hole_bytes = one.streams[0].hole_bytes;
-            (one.number, one.is_gone_from_a_member, hole_bytes)
-        });
-        told.collect()
-    };
-    let (second, first) = ((2, false, 0), (1, true, 0));
-    assert_eq!(gone(&image), [(3, false, 0), second, first]);
+    let before = gone_and_missing(&image);
     let slot = image.members[1].offset_of(place(lost.place.slot_serial, 0));
     for block in 0..u64::from(SLOT) / BLOCK_BYTES as u64 {
         image.members[1]
             .medium
             .lose(slot + block * BLOCK_BYTES as u64);
     }
-    let second = (2, false, payload.len() as u64);
-    assert_eq!(gone(&image), [(3, false, 0), second, first]);
+    [before, gone_and_missing(&image)]
+}
+
+#[test]
+fn a_recording_of_which_all_is_damaged_on_a_member_is_not_gone_from_it() {
+    let told = lose_oldest_slot(|_| {});
+    let first = (1, true, 0);
+    let of_second = |hole_bytes| vec![(3, false, 0), (2, false, hole_bytes), first];
+    assert_eq!(told, [of_second(0), of_second(30_000)]);
+}
+
+#[test]
+fn nor_is_it_gone_where_numbers_are_left_out_because_members_were_missing() {
+    let told = lose_oldest_slot(|image| image.recording += 2);
+    let first = (1, true, 0);
+    let of_second = |hole_bytes| vec![(5, false, 0), (2, false, hole_bytes), first];
+    assert_eq!(told, [of_second(0), of_second(30_000)]);
+}
+
+#[test]
+fn nor_is_it_gone_where_the_member_was_missing_in_the_recording_after_it() {
+    let told = lose_oldest_slot(|image| {
+        image.absent = vec![1];
+        image.begin(1);
+        image.put(0, 0, &[7; 30_000]);
+        image.end();
+        image.absent.clear();
+    });
+    let (third, first) = ((3, false, 0), (1, true, 0));
+    let of_second = |hole_bytes| vec![(4, false, 0), third, (2, false, hole_bytes), first];
+    assert_eq!(told, [of_second(0), of_second(30_000)]);
+}
+
+#[test]
+fn a_recording_is_not_gone_from_a_member_that_was_missing_in_it() {
+    let mut image = Image::new(&[4 * MIB, 4 * MIB], SLOT);
+    let count = image.members[0].geometry().slot_count;
+    image.ring = true;
+    image.absent = vec![1];
+    image.begin(1);
+    image.fill(3, 30_000);
+    image.end();
+    image.absent.clear();
+    image.begin(1);
+    // The member that is there again comes round, and the other one does not.
+    while image.members[1].next.slot_serial < 2 * count {
+        image.put(1, 0, &[7; 30_000]);
+    }
+    image.end();
+    assert_eq!(gone_and_missing(&image), [(2, false, 0), (1, false, 0)]);
 }
 
 #[test]

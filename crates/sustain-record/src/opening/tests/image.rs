@@ -93,6 +93,8 @@ pub struct Image {
     pub recording_id: Uuid,
     pub positions: Vec<Position>,
     pub ring: bool,
+    /// Members that are missing in the recordings that begin.
+    pub absent: Vec<u16>,
     /// The notes about earlier recordings in starts.
     pub earlier: Vec<EarlierNote>,
     pub time_ns: i64,
@@ -152,6 +154,7 @@ impl Image {
             recording_id: Uuid::nil(),
             positions: Vec::new(),
             ring: false,
+            absent: Vec::new(),
             earlier: Vec::new(),
             time_ns: 1000,
         }
@@ -167,7 +170,7 @@ impl Image {
         self.recording_id = Uuid::from_u128(0x3300 + u128::from(self.recording));
         self.sequence = (self.sequence + 1).next_multiple_of(1 << 20);
         self.positions = vec![Position::default(); streams];
-        for index in 0..self.members.len() {
+        for index in self.present() {
             let member = &mut self.members[index];
             if member.next.slot_offset_bytes > 0 {
                 member.next = place(member.next.slot_serial + 1, 0);
@@ -196,7 +199,7 @@ impl Image {
             follows_end: None,
             end_slot: None,
             copies_of: None,
-            absent: Vec::new(),
+            absent: self.absent.clone(),
             earlier: self.earlier.clone(),
         };
         self.append(member, Kind::Start, CONTROL_STREAM, &note.to_json());
@@ -228,7 +231,7 @@ impl Image {
     /// Puts so much payload on each member in turn that it fills `slots` slots each.
     pub fn fill(&mut self, slots: u64, payload_bytes: usize) {
         let payload = vec![0x5A; payload_bytes];
-        for index in 0..self.members.len() {
+        for index in self.present() {
             let until = self.members[index].next.slot_serial + slots;
             while self.members[index].next.slot_serial < until {
                 self.put(index, 0, &payload);
@@ -252,13 +255,19 @@ impl Image {
             start_was_whole: None,
             protected_bytes: None,
         };
-        for index in 0..self.members.len() {
+        for index in self.present() {
             let end = self.append(index, Kind::End, CONTROL_STREAM, &note.to_json());
             let member = &mut self.members[index];
             member.superblock.generation += 1;
             member.superblock.slots_begun = end.place.slot_serial + 1;
             member.next = place(end.place.slot_serial + 1, 0);
         }
+    }
+
+    /// The places of the members that are not missing.
+    fn present(&self) -> Vec<usize> {
+        let is_there = |index: &usize| !self.absent.contains(&(*index as u16));
+        (0..self.members.len()).filter(is_there).collect()
     }
 
     fn append(&mut self, index: usize, kind: Kind, stream: u16, payload: &[u8]) -> Descriptor {

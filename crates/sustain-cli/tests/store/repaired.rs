@@ -59,7 +59,7 @@ fn a_lost_member_of_a_ring_is_rebuilt_with_all_that_is_left() {
         "in",
     ];
     place.run(&[&ring[..], &MEMBERS[..]].concat()).expect(0);
-    let before = extracted(&place, &MEMBERS);
+    comes_back(&place, &MEMBERS, &content);
     fs::remove_file(place.path("c")).unwrap();
     let there = without(&["c"]);
     let onto = ["--onto", "c", "--same-disk"];
@@ -67,7 +67,9 @@ fn a_lost_member_of_a_ring_is_rebuilt_with_all_that_is_left() {
     assert_eq!(repaired["lost"]["appends"], 0, "{repaired}");
     let rebuilt = ["data", "parity"].map(|kind| repaired[kind]["bytes"].as_u64().unwrap_or(0));
     assert!(rebuilt[0] + rebuilt[1] > 1_000_000, "{repaired}");
-    assert!(extracted(&place, &MEMBERS) == before, "all is there");
+    // Where it begins follows from the oldest append of each member, and what is not needed any more
+    // is not rebuilt: it may begin earlier than before, or later.
+    comes_back(&place, &MEMBERS, &content);
     comes_back(&place, &without(&["a"]), &content);
     // It goes on as any ring.
     place.run(&[&ring[..], &MEMBERS[..]].concat()).expect(0);

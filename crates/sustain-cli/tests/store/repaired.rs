@@ -81,13 +81,20 @@ fn what_is_lost_beyond_parity_is_counted_before_anything_is_copied() {
     let place = Place::new();
     create(&place, [24; 4], "1");
     fs::write(place.path("in"), content(20_000_000)).unwrap();
-    place
-        .run(&[&["record", "--from", "in"], &MEMBERS[..]].concat())
-        .expect(0);
-    fs::remove_file(place.path("b")).unwrap();
-    // A block of another member is damaged, so that what it helps to compute is lost.
-    crate::parity::damage(&place, "c", (1 << 20) + (256 << 10), 4096);
-    let there = without(&["b"]);
+    let record = [&["record", "--from", "in", "--json", "r"], &MEMBERS[..]].concat();
+    place.run(&record).expect(0);
+    // The one with the most data is lost, and of each slot of the others some is damaged.
+    let result = json_of(&place.read("r"));
+    let members = result["members"].as_array().unwrap().iter();
+    let most = members.max_by_key(|member| member["bytes"].as_u64());
+    let lost = most.unwrap()["name"].as_str().unwrap();
+    fs::remove_file(place.path(lost)).unwrap();
+    let there = without(&[lost]);
+    for name in &there {
+        for slot in 0..8 {
+            crate::parity::damage(&place, name, (slot << 20) + (300 << 10), 4096);
+        }
+    }
     let before = there.iter().map(|name| fs::read(place.path(name)).unwrap());
     let before: Vec<_> = before.collect();
     let dry_run = [&["repair"], &there[..], &["--dry-run"]].concat();

@@ -89,13 +89,8 @@ impl OldestThere {
     fn has_lost(&self, recording: &Recording) -> bool {
         self.recording > recording.number
             && self.first_recording <= recording.number
-            && !was_absent(recording, self.member)
+            && !recording.was_absent(self.member)
     }
-}
-
-fn was_absent(recording: &Recording, member: usize) -> bool {
-    let mut absent = recording.absent.iter();
-    absent.any(|index| usize::from(*index) == member)
 }
 
 /// The oldest that is left on each member of which a ring has overwritten anything.
@@ -134,7 +129,7 @@ fn number_before(
     let told = earlier.values().map(|note| note.number);
     let was_absent = |number: u32| {
         let mut of_number = merged.iter().filter(|one| one.number == number);
-        of_number.any(|one| was_absent(one, member))
+        of_number.any(|one| one.was_absent(member))
     };
     let before = known.chain(told).filter(|before| *before < number);
     before.filter(|before| !was_absent(*before)).max()

@@ -143,6 +143,12 @@ pub struct StreamSummary {
 }
 
 impl Recording {
+    /// Whether a member was missing when it was recorded, so that it has nothing of it.
+    pub(crate) fn was_absent(&self, member: usize) -> bool {
+        let mut absent = self.absent.iter();
+        absent.any(|index| usize::from(*index) == member)
+    }
+
     /// Whether it ended because its sources had no more. Every other ending, and a crash, may have
     /// cut off what a source was giving.
     pub fn is_ended_by_source(&self) -> bool {

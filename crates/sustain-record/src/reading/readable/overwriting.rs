@@ -321,7 +321,9 @@ impl<'a> Seeker<'a> {
         let is_between =
             |one: &&Recording| last_number < one.number && one.number < first.recording;
         for recording in self.recordings.iter().filter(is_between) {
-            if recording.per_member[self.member].is_none() && !recording.is_gone_from_a_member {
+            let had_any = !recording.was_absent(self.member);
+            let is_there = recording.per_member[self.member].is_some();
+            if had_any && !is_there && !recording.is_gone_from_a_member {
                 let trace = Trace::Gone {
                     recording_id: recording.id,
                     sequence: first.sequence,

@@ -190,9 +190,7 @@ impl Store {
         let old = members.filter(|(member, _)| member.superblock.generation < newest);
         let old = old.filter(|(member, tail)| !got_nothing_since(member, tail, recordings));
         let absent_in = |index: usize| {
-            let absent = recordings
-                .iter()
-                .filter(|one| one.absent.contains(&(index as u16)));
+            let absent = recordings.iter().filter(|one| one.was_absent(index));
             absent.map(|one| one.number).collect()
         };
         let lacking = old.filter(|(member, tail)| {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, bail};
-use sustain::document::measure::MeasureResult;
+use sustain::document::measure::{MeasureResult, TargetResult};
 
 use super::{Done, Way, Work};
 use crate::process::{self, Used};
@@ -13,6 +13,8 @@ use crate::setting::Setting;
 /// `sustain` watches an idle system for one second before and one after a short run, two each for
 /// a longer one.
 const SHORT_RUN_S: u64 = 10;
+const SETTLES_S: f64 = 1.0;
+const ENDS_S: f64 = 0.5;
 
 /// The release build of `sustain`, which cargo puts beside this program.
 pub(crate) fn find() -> anyhow::Result<PathBuf> {
@@ -34,6 +36,8 @@ pub(crate) struct Several {
     pub(crate) done: Done,
     /// In the order given.
     pub(crate) rates_bytes_per_s: Vec<f64>,
+    /// The same without the beginning and the last moments.
+    pub(crate) settled_bytes_per_s: Vec<f64>,
     /// What the process took besides measuring and watching an idle system.
     pub(crate) start_up_s: f64,
 }
@@ -110,6 +114,19 @@ fn several(result: &MeasureResult, work: &Work<'_>, used: Used) -> Several {
             .iter()
             .map(|target| target.rate_bytes_per_s)
             .collect(),
+        settled_bytes_per_s: result.targets.iter().map(settled).collect(),
         start_up_s: used.wall_s - result.total.seconds - idle_s,
     }
+}
+
+/// What a target gave without its first second, in which a throttled device lets more through, and
+/// without its last moments.
+fn settled(target: &TargetResult) -> f64 {
+    let until_s = target.seconds - ENDS_S;
+    let intervals = target.intervals.iter();
+    let settled = intervals.filter(|one| one.start_s >= SETTLES_S && one.end_s <= until_s);
+    let (bytes, seconds) = settled.fold((0, 0.0), |(bytes, seconds), one| {
+        (bytes + one.bytes, seconds + one.end_s - one.start_s)
+    });
+    bytes as f64 / seconds
 }

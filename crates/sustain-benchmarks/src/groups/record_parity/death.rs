@@ -36,7 +36,8 @@ pub(super) fn run(setting: &Setting) -> anyhow::Result<Vec<Row>> {
     for _ in 0..setting.effort.cpu_rounds {
         let mut members = Members::new(&EQUAL_BYTES_PER_S, setting)?;
         let rest = &members.paths()[1..];
-        bound.push(most(&measure(rest, Way::Write, &[], setting)?, 1));
+        let alone = measure(rest, Way::Write, &[], setting)?;
+        bound.push(most(&alone.settled_bytes_per_s, 1));
         members.create(1, setting)?;
         let result = record_through_death(&members, &source, setting)?;
         after.push(rate_after_death(&result)?);

@@ -7,7 +7,8 @@ use crate::places::{LoopDevice, Throttle};
 use crate::setting::Setting;
 use crate::source::Source;
 use crate::tools::store_tool::{self, Recorded, Recording};
-use crate::tools::{Interface, Way, Work, sustain_tool};
+use crate::tools::sustain_tool::{self, Several};
+use crate::tools::{Interface, Way, Work};
 
 pub(super) const MEMBERS: usize = 5;
 /// Low enough that neither CPU nor memory is what the devices share.
@@ -99,7 +100,7 @@ pub(super) fn measure(
     way: Way,
     more: &[&str],
     setting: &Setting,
-) -> anyhow::Result<Vec<f64>> {
+) -> anyhow::Result<Several> {
     let work = Work {
         path: paths[0],
         way,
@@ -109,8 +110,7 @@ pub(super) fn measure(
         size_bytes: DEVICE_BYTES,
         time_s: setting.effort.record_run_s,
     };
-    let several = sustain_tool::run_with(&work, paths, more, setting)?;
-    Ok(several.rates_bytes_per_s)
+    sustain_tool::run_with(&work, paths, more, setting)
 }
 
 /// The most that a source can have of members with these rates: all but the highest of them, as

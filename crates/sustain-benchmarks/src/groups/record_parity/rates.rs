@@ -67,7 +67,7 @@ fn round(members: &Members, source: &Source, setting: &Setting) -> anyhow::Resul
     let stripe = measure(&paths, Way::Write, &["--layout", "stripe"], setting)?;
     Ok(Round {
         recorded: [one, record(2)?],
-        alone,
-        stripe: stripe.iter().sum(),
+        alone: alone.rates_bytes_per_s,
+        stripe: stripe.rates_bytes_per_s.iter().sum(),
     })
 }

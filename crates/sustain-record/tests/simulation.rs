@@ -208,9 +208,10 @@ const RETIREMENTS_THAT_FAILED: [u64; 22] = [
 ];
 
 /// The same where members are missing: numbers and sequences were used twice after a crash, or half
-/// a mirror did not know that it was behind. In the last one a lost end mark is told by the next
-/// recording, of which the number lies two above.
-const ABSENCES_THAT_FAILED: [u64; 6] = [440, 538, 1104, 1536, 1865, 1_700_258];
+/// a mirror did not know that it was behind. In the last but one a lost end mark is told by the next
+/// recording, of which the number lies two above. In the last one a recording puts parity where a
+/// crash has taken data of which another member has parity, and is cut off there.
+const ABSENCES_THAT_FAILED: [u64; 7] = [440, 538, 1104, 1536, 1865, 1_700_258, 3_008_395];
 
 /// The same with parity on many members.
 const PARITY_ON_MANY_THAT_FAILED: [u64; 2] = [870_200, 1_060_464];

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::format::{AppendPlace, Descriptor, Geometry, GroupList};
+use crate::format::{AppendPlace, Descriptor, Geometry, GroupEntry, GroupList};
 
 /// The members of a store, in the order of their table.
 pub(crate) struct StoreShape<'a> {
@@ -28,6 +28,20 @@ pub(crate) struct MemberThere<'a> {
     pub(crate) torn: &'a BTreeSet<AppendPlace>,
     /// Its last append.
     pub(crate) last: Option<AppendPlace>,
+    /// The sequence of that; 0 if it is in no order with what lies around it.
+    pub(crate) last_sequence: u64,
+}
+
+impl MemberThere<'_> {
+    /// Whether the member was given an append behind its end, and failed before it had it, or was
+    /// put back to an earlier state.
+    ///
+    /// On a member, appends that came later lie farther on. So what lies behind the last append and
+    /// came before it was taken by a crash, and a later recording has begun in its place, be it with
+    /// a start or parity, of which no list tells.
+    pub(super) fn lacks_behind_end(&self, entry: &GroupEntry) -> bool {
+        Some(entry.place) > self.last && entry.sequence > self.last_sequence
+    }
 }
 
 /// An append of parity that was found, with its list.

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use super::copies::{FoundCopies, is_of_copies};
 use super::crashed::Crashed;
-use super::found::{
-    FoundData, FoundMark, FoundParity, GroupPart, MemberThere, StoreShape, group_of_data,
-};
+use super::found::{FoundData, FoundMark, FoundParity, GroupPart, StoreShape, group_of_data};
 use super::overwritten::Overwritten;
 use super::pins::{KnownPin, PinOnMember};
 use crate::format::{AppendPlace, GroupEntry, GroupList};
@@ -329,12 +327,10 @@ impl FoundGroups {
         for (id, group) in &self.groups {
             for (position, entry) in group.list.entries.iter().enumerate() {
                 let member = usize::from(entry.member);
-                // It was given what lies behind its end, and failed before it had it.
-                let is_behind_end = |there: MemberThere<'_>| Some(entry.place) > there.last;
                 let Some(there) = shape.there[member].filter(|_| self.is_left(entry)) else {
                     continue;
                 };
-                if is_behind_end(there) {
+                if there.lacks_behind_end(entry) {
                     self.lacking.entry(*id).or_default().push(position);
                 } else if there.gone.contains(&entry.place.slot_serial) {
                     self.gone.entry(*id).or_default().push(position);

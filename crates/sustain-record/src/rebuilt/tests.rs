@@ -70,6 +70,7 @@ fn of_two_there(found: Vec<FoundParity>, serials: [&[Option<u64>]; 2]) -> Comput
             gone: &gone,
             torn: &torn,
             last: None,
+            last_sequence: 0,
         })
     };
     let shape = StoreShape {
@@ -82,6 +83,60 @@ fn of_two_there(found: Vec<FoundParity>, serials: [&[Option<u64>]; 2]) -> Comput
         &[true, true, false, false],
         &Crashed::default(),
     )
+}
+
+/// The members that lack what these groups of one append each name, where the first of two ends with
+/// an append at this place that has this sequence.
+fn lacking_where_first_ends(
+    (last, last_sequence): (AppendPlace, u64),
+    entries: &[GroupEntry],
+) -> BTreeSet<usize> {
+    let serials: Vec<Option<u64>> = (0..8).map(Some).collect();
+    let (gone, torn) = (BTreeSet::new(), BTreeSet::new());
+    let there = |source, last, last_sequence| {
+        Some(MemberThere {
+            source,
+            serials: &serials,
+            gone: &gone,
+            torn: &torn,
+            last,
+            last_sequence,
+        })
+    };
+    let shape = StoreShape {
+        geometries: vec![Some(geometry()); 2],
+        there: vec![there(0, Some(last), last_sequence), there(1, None, 0)],
+        retired: BTreeSet::new(),
+    };
+    let parities = entries.iter();
+    let parities = parities.map(|one| parity(one.sequence, 0, 1, std::slice::from_ref(one)));
+    let found = grouped((parities.collect(), Vec::new()), &shape);
+    found.members_that_lack(&Crashed::default())
+}
+
+#[test]
+fn a_member_lacks_behind_its_end_only_what_came_after_its_last_append() {
+    let at = |place, sequence| GroupEntry {
+        place,
+        sequence,
+        ..entry(0, 0, 3)
+    };
+    let last = place(3, 2 * BLOCK);
+    // In what the last append takes, behind that in its slot, and in the next one.
+    for place in [place(3, 4 * BLOCK), place(3, 9 * BLOCK), place(4, 0)] {
+        // A crash has taken it, and a later recording has begun before it.
+        assert!(lacking_where_first_ends((last, 70), &[at(place, 60)]).is_empty());
+        let lacking = lacking_where_first_ends((last, 70), &[at(place, 80)]);
+        assert_eq!(lacking, [0].into());
+        // In what a repair has made, sequences tell nothing.
+        let lacking = lacking_where_first_ends((last, 0), &[at(place, 60)]);
+        assert_eq!(lacking, [0].into());
+    }
+    let before = at(place(2, 2 * BLOCK), 80);
+    assert!(lacking_where_first_ends((last, 70), &[before]).is_empty());
+    // One that came later is computed beside it all the same.
+    let entries = [at(place(3, 9 * BLOCK), 60), at(place(4, 0), 80)];
+    assert_eq!(lacking_where_first_ends((last, 70), &entries), [0].into());
 }
 
 #[test]

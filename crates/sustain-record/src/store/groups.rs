@@ -18,6 +18,7 @@ use super::{Mode, OpenMember, access};
 use crate::error::RecordError;
 use crate::format::{AppendPlace, Geometry, Pin, Superblock};
 use crate::member_io::MemberIo;
+use crate::opening::MemberTail;
 use crate::rebuilt::{FoundGroups, MemberThere, StoreShape, grouped};
 use crate::walk::AppendIdentity;
 
@@ -28,9 +29,26 @@ const RESTORED_MAX: usize = 100_000;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StoreTail {
     /// The first slot behind those that are known to have been written.
-    pub(super) written_slots_end: u64,
+    written_slots_end: u64,
     /// Its last append.
-    pub(super) last: Option<AppendPlace>,
+    last: Option<AppendPlace>,
+    /// The sequence of that; 0 if it is in no order with what lies around it.
+    last_sequence: u64,
+}
+
+impl StoreTail {
+    /// Where a member ends that is there.
+    pub(super) fn of(member: &OpenMember, tail: &MemberTail) -> StoreTail {
+        let last = tail.last.as_ref();
+        // What a repair has put between data or behind it may have any sequence.
+        let repaired_slots = member.superblock.repaired_slots;
+        let in_order = last.filter(|last| last.place.slot_serial >= repaired_slots);
+        StoreTail {
+            written_slots_end: tail.written_slots_end,
+            last: last.map(|last| last.place),
+            last_sequence: in_order.map_or(0, |last| last.sequence),
+        }
+    }
 }
 
 /// The groups of a store, and where to look for them.
@@ -228,6 +246,7 @@ impl StoreGroups {
                 gone: &found.gone[source],
                 torn: &torn[source],
                 last: self.tails[source].last,
+                last_sequence: self.tails[source].last_sequence,
             });
         }
         let mut groups = grouped((found.parities, found.data), &shape);

@@ -98,13 +98,7 @@ impl Store {
         let there = self.members.iter().zip(&self.tails);
         let there = there.filter(|(member, _)| member.is_there());
         let (members, tails): (Vec<OpenMember>, Vec<StoreTail>) = there
-            .map(|(member, tail)| {
-                let tail = StoreTail {
-                    written_slots_end: tail.written_slots_end,
-                    last: tail.last.as_ref().map(|last| last.place),
-                };
-                (member.clone(), tail)
-            })
+            .map(|(member, tail)| (member.clone(), StoreTail::of(member, tail)))
             .unzip();
         let machines = (self.machines(), self.clock());
         StoreGroups::of(&members, tails, &table, machines)

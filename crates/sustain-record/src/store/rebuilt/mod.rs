@@ -69,10 +69,8 @@ impl Store {
 
     /// The groups on the members that are there.
     fn groups_of(&self, table: &Superblock) -> StoreGroups {
-        let tails = self.tails.iter().map(|tail| StoreTail {
-            written_slots_end: tail.written_slots_end,
-            last: tail.last.as_ref().map(|last| last.place),
-        });
+        let tails = self.members.iter().zip(&self.tails);
+        let tails = tails.map(|(member, tail)| StoreTail::of(member, tail));
         let machines = (self.machines.as_slice(), &self.clock);
         StoreGroups::of(&self.members, tails.collect(), table, machines)
     }

@@ -7,10 +7,10 @@ use super::append::is_filler;
 use crate::format::{Descriptor, Kind};
 use crate::rebuilt::FoundGroups;
 
-/// By slot, the newest sequence of data whose parity lies there.
+/// By slot and recording, the newest sequence of data whose parity lies there.
 #[derive(Debug, Default)]
 pub(super) struct ProtectedSlots {
-    newest: BTreeMap<u64, u64>,
+    newest: BTreeMap<(u64, u32), u64>,
 }
 
 impl ProtectedSlots {
@@ -22,12 +22,17 @@ impl ProtectedSlots {
         let group = found.group(append.parity_group);
         let last = group.and_then(|group| group.list.entries.last());
         let newest = last.map_or(append.sequence, |entry| entry.sequence);
-        let of_slot = self.newest.entry(append.place.slot_serial).or_default();
+        // Copies are in a later recording than the data.
+        let recording = group.map_or(append.recording, |group| group.recording);
+        let key = (append.place.slot_serial, recording);
+        let of_slot = self.newest.entry(key).or_default();
         *of_slot = newest.max(*of_slot);
     }
 
-    /// The newest sequence of data whose parity lies in a slot.
-    pub(super) fn newest_in(&self, slot_serial: u64) -> Option<u64> {
-        self.newest.get(&slot_serial).copied()
+    /// The recordings of data whose parity lies in a slot, and the newest sequence of each.
+    pub(super) fn newest_in(&self, slot_serial: u64) -> impl Iterator<Item = (u32, u64)> {
+        let of_slot = (slot_serial, 0)..=(slot_serial, u32::MAX);
+        let newest = self.newest.range(of_slot);
+        newest.map(|((_, recording), sequence)| (*recording, *sequence))
     }
 }

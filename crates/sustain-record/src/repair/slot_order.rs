@@ -166,16 +166,22 @@ impl SlotCopy<'_> {
         };
         let own = self.own_appends(lap_before)?;
         let own = own.iter().flat_map(|own| &own.appends);
-        let own = own.map(|(append, _)| append.descriptor.sequence).max();
+        let own = own.map(|(append, _)| (append.descriptor.recording, append.descriptor.sequence));
         let found = &self.from.found;
-        let last = found.in_slot(self.to.member, lap_before).last();
-        let entry = last.and_then(|(id, position)| Some(found.group(id)?.list.entries[position]));
+        let entries = found.in_slot(self.to.member, lap_before);
+        let entries = entries.filter_map(|(id, position)| {
+            let group = found.group(id)?;
+            Some((group.recording, group.list.entries[position].sequence))
+        });
         let protected = self.protected.newest_in(lap_before);
-        let newest = entry.map(|entry| entry.sequence).max(protected).max(own);
-        // What of any recording is overwritten.
-        let from_sequence = found.overwritten.whole_from_sequence(0).max(self.left_from);
-        let is_passed = newest.is_none_or(|newest| newest < from_sequence);
-        Ok(is_passed && from_sequence > 0)
+        let mut appends = own.chain(entries).chain(protected);
+        // Where members were missing, less is overwritten of one recording than of another.
+        let left_from = |recording: u32| {
+            let whole_from = found.overwritten.whole_from_sequence(recording);
+            whole_from.max(self.left_from)
+        };
+        let is_passed = appends.all(|(recording, sequence)| sequence < left_from(recording));
+        Ok(is_passed && left_from(0) > 0)
     }
 
     /// Where a slot lies on the member.

@@ -11,6 +11,7 @@ use sustain_disk::engine::SharedMachine;
 use sustain_disk::units::Size;
 use uuid::Uuid;
 
+use super::absences::note_absences;
 use super::scan::scan;
 use super::slot_heads::{ScannedMember, begin_behind};
 use super::torn::leave_out_torn;
@@ -213,6 +214,7 @@ impl StoreGroups {
             .zip(&self.tails)
             .map(|(member, tail)| ScannedMember {
                 identity: member.identity(),
+                index: member.index(),
                 written_slots_end: tail.written_slots_end,
                 from_slot: 0,
                 first_recording: member.superblock.first_recording,
@@ -234,6 +236,7 @@ impl StoreGroups {
         let identities = self.members.iter().map(OpenMember::identity);
         let identities: Vec<AppendIdentity> = identities.collect();
         let torn = leave_out_torn(&mut io, &identities, &mut found)?;
+        note_absences(&mut io, &identities, &mut found)?;
         let mut shape = StoreShape {
             geometries: self.geometries.clone(),
             there: vec![None; self.geometries.len()],

@@ -2,6 +2,7 @@
 //! recorder and the readers begin here. Nothing is written to a member that the guard has not
 //! checked.
 
+mod absences;
 mod access;
 mod add;
 mod anew;

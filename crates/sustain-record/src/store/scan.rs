@@ -124,7 +124,7 @@ fn note_overwritten(heads: &[SlotHead], member: &ScannedMember, overwritten: &mu
     let oldest = of_lap.min_by_key(|head| head.sequence);
     let oldest = oldest.filter(|oldest| oldest.has_bytes_before);
     if let Some(sequence) = oldest.and_then(|oldest| oldest.sequence) {
-        overwritten.note(member.first_recording, sequence);
+        overwritten.note(member.index, member.first_recording, sequence);
     }
     for pin in &member.pins {
         let end_sequence = match pin.end_slot {

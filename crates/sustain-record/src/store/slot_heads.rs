@@ -13,6 +13,8 @@ pub(super) const SLOTS_AT_ONCE: usize = 64;
 /// A member that is there.
 pub(super) struct ScannedMember {
     pub(super) identity: AppendIdentity,
+    /// Its place in the table of members.
+    pub(super) index: usize,
     /// The first slot behind those that are known to have been written: where a recording was to
     /// begin that was cut off before, a ring has left what lay there.
     pub(super) written_slots_end: u64,

@@ -103,7 +103,7 @@ fn note_ends_in_order(
 }
 
 /// Reads something of each of these, a few at once.
-fn read_in_parts<T>(
+pub(super) fn read_in_parts<T>(
     io: &mut MemberIo,
     all: &[T],
     order: impl Fn(&T) -> ReadOrder,

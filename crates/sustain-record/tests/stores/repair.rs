@@ -345,6 +345,49 @@ fn of_a_ring_whose_next_recording_was_broken_off_as_much_parity_is_made_again() 
     assert_eq!(tallies(&image), before);
 }
 
+/// A recording in which the last member is missing, and a longer one, in which its ring comes round
+/// over all that it had. Returns the bytes of the former, too.
+fn ring_that_has_come_round_where_a_member_was_missing() -> (Image, Vec<u8>) {
+    let mut image = Image::new_unequal(&[40, 40, 12], &["none"], true);
+    image.protect(1, 1);
+    image.end();
+    image.absent = vec![2];
+    image.begin_again();
+    for round in 0..16 {
+        image.data(round % 2, 0, &noise(round as u64, 53_000), &[]);
+    }
+    image.end();
+    let offered = image.offered[0].clone();
+    image.absent.clear();
+    image.begin_again();
+    for round in 0..60 {
+        image.data(2, 0, &noise(round, 53_000), &[]);
+    }
+    image.end();
+    image.say_ended();
+    (image, offered)
+}
+
+#[test]
+fn parity_is_made_again_where_only_a_member_that_was_missing_has_come_round_since() {
+    let (image, offered) = ring_that_has_come_round_where_a_member_was_missing();
+    assert!(image.slots_begun(2) > 12 && image.slots_begun(0) < 40);
+    for lost in 0..2 {
+        let folder = written(&image);
+        let tally = lose_and_repair(&folder, &[lost])[0].tally;
+        assert_eq!((tally.lost_appends, tally.unprotected_groups), (0, 0));
+        for left_out in 0..3 {
+            let rest = opened(&folder, &[left_out]).unwrap();
+            let mut recordings = rest.recordings.iter();
+            let second = recordings.find(|recording| recording.number == 2);
+            let scope = Scope::of_store(&rest.store, second.unwrap());
+            let (bytes, holes) = joined(&parts(&scope, 0, &Range::All));
+            assert_eq!(holes, [], "{lost} was lost, and {left_out} is now");
+            assert!(bytes == offered, "{lost} was lost, and {left_out} is now");
+        }
+    }
+}
+
 /// Two recordings, of which the last member has nothing but parity. Four appends fill a slot.
 fn with_parity_on_the_last(rounds: usize) -> Image {
     let mut image = protected(3, 1, 2, false);

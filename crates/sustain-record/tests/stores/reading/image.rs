@@ -68,6 +68,8 @@ pub struct Image {
     open_groups: Vec<(GroupList, Vec<Vec<u8>>)>,
     /// The member that gets the next parity, or else the one behind it.
     pub parity_first: usize,
+    /// Members that are missing in the recordings that begin, and are given nothing.
+    pub absent: Vec<u16>,
 }
 
 /// The group of an append, and its place among the parities.
@@ -160,6 +162,7 @@ impl Image {
             protection: None,
             open_groups: Vec::new(),
             parity_first: 0,
+            absent: Vec::new(),
         };
         (0..member_count).for_each(|member| image.start(member));
         image
@@ -225,6 +228,7 @@ impl Image {
         };
         let count = self.members.len();
         let in_turn = (0..count).map(|one| (self.parity_first + one) % count);
+        let in_turn = in_turn.filter(|member| self.is_present(*member));
         let members: Vec<usize> = in_turn.filter(is_beside).collect();
         self.parity_first += 1;
         for ((member, sum), parity) in members.into_iter().zip(sums.into_memory()).zip(1..) {
@@ -255,8 +259,14 @@ impl Image {
             member.next.slot_offset_bytes = SLOT_BYTES;
             member.member_bytes = vec![0; streams];
             member.start = None;
-            self.start(index);
+            if self.is_present(index) {
+                self.start(index);
+            }
         }
+    }
+
+    fn is_present(&self, member: usize) -> bool {
+        !self.absent.contains(&(member as u16))
     }
 
     /// Lets the next append of a member name the last but one as the one before it.
@@ -289,7 +299,7 @@ impl Image {
             follows_end: self.follows_end,
             end_slot: self.end_slot,
             copies_of: None,
-            absent: Vec::new(),
+            absent: self.absent.clone(),
             earlier: Vec::new(),
         };
         self.put(
@@ -318,7 +328,8 @@ impl Image {
             start_was_whole: None,
             protected_bytes: None,
         };
-        for member in 0..self.members.len() {
+        let present = (0..self.members.len()).filter(|member| self.is_present(*member));
+        for member in present.collect::<Vec<_>>() {
             self.put(
                 member,
                 Kind::End,

@@ -17,6 +17,9 @@ const POOL_BYTES: u64 = 64 << 20;
 /// The largest that an ordinary user may have.
 const PIPE_BYTES: usize = 1 << 20;
 
+/// How often a paced source gives something.
+const TICK_NS: u64 = 10_000_000;
+
 /// The first seconds of a stream.
 pub(crate) const EARLY_NS: u64 = 2_000_000_000;
 
@@ -101,6 +104,24 @@ impl Source {
             }
         }
         Ok(poured)
+    }
+
+    /// Puts `bytes` into the pipe, so many a second.
+    pub(crate) fn pour_paced(
+        &self,
+        pipe: &PipeWriter,
+        bytes: u64,
+        bytes_per_s: u64,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<()> {
+        let (clock, begun_at) = (Clock::Real, Clock::Real.now());
+        let each = bytes_per_s * TICK_NS / 1_000_000_000;
+        for tick in 1..=bytes / each {
+            self.pour(pipe, each, interrupt)?;
+            clock.wait_until(begun_at + tick * TICK_NS);
+            interrupt.check()?;
+        }
+        Ok(())
     }
 
     /// How many bytes of a file are missing, or are not what was poured: so many, and then anew so

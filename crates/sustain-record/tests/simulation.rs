@@ -213,9 +213,8 @@ const RETIREMENTS_THAT_FAILED: [u64; 22] = [
 /// where a crash has taken data of which another member has parity, and is cut off there. In the last
 /// one a member is rebuilt where a ring has come round on one that was missing in an earlier
 /// recording.
-const ABSENCES_THAT_FAILED: [u64; 8] = [
-    440, 538, 1104, 1536, 1865, 1_700_258, 3_008_395, 3_005_422,
-];
+const ABSENCES_THAT_FAILED: [u64; 8] =
+    [440, 538, 1104, 1536, 1865, 1_700_258, 3_008_395, 3_005_422];
 
 /// The same with parity on many members.
 const PARITY_ON_MANY_THAT_FAILED: [u64; 2] = [870_200, 1_060_464];

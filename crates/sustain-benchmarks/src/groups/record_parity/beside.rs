@@ -19,7 +19,6 @@ use crate::table::{Goal, Row, Verdict};
 use crate::tools::store_tool::{self, Recording};
 
 const PACE_BYTES_PER_S: u64 = 150_000_000;
-const TICK_NS: u64 = 10_000_000;
 /// What is recorded before the death.
 const BEFORE_BYTES: u64 = 900_000_000;
 /// And from then on before the repair begins.
@@ -64,12 +63,15 @@ fn rebuild(source: &Source, setting: &Setting) -> anyhow::Result<(f64, u64)> {
         time_s: None,
     };
     let dies: &LoopDevice = &members.devices[0];
+    let paced = |pipe: &PipeWriter, bytes: u64| {
+        source.pour_paced(pipe, bytes, PACE_BYTES_PER_S, &setting.interrupt)
+    };
     let feed = |pipe: PipeWriter| {
-        paced(source, &pipe, BEFORE_BYTES, setting)?;
+        paced(&pipe, BEFORE_BYTES)?;
         dies.kill()?;
-        paced(source, &pipe, NOTICED_BYTES, setting)?;
+        paced(&pipe, NOTICED_BYTES)?;
         rebuild_beside(&paths[1..], onto.path(), setting, || {
-            paced(source, &pipe, PACE_BYTES_PER_S / 10, setting)
+            paced(&pipe, PACE_BYTES_PER_S / 10)
         })
     };
     // A member that fails is told by the exit code.
@@ -114,16 +116,4 @@ fn elapsed_s(said: ChildStderr) -> anyhow::Result<f64> {
     };
     let begun_at = heard_at("being recorded to")? + SETTLED_AFTER_NS;
     Ok(heard_at("waiting for the recording")?.since_s(begun_at))
-}
-
-/// Pours so many bytes at the pace of the recording.
-fn paced(source: &Source, pipe: &PipeWriter, bytes: u64, setting: &Setting) -> anyhow::Result<()> {
-    let (clock, begun_at) = (Clock::Real, Clock::Real.now());
-    let each = PACE_BYTES_PER_S * TICK_NS / 1_000_000_000;
-    for tick in 1..=bytes / each {
-        source.pour(pipe, each, &setting.interrupt)?;
-        clock.wait_until(begun_at + tick * TICK_NS);
-        setting.interrupt.check()?;
-    }
-    Ok(())
 }

@@ -69,8 +69,9 @@ impl<I: Inlet> RecordFeed<I> {
         let usual_s = |rate: f64| member.in_flight_bytes as f64 / rate;
         let usual_s = member.rate.known_bytes_per_s().map_or(0.0, usual_s);
         let from_ns = HANGS_NS.max((STILL_TIMES * usual_s * 1e9) as u64);
-        self.waited_ns(queue, now)
-            .is_some_and(|ns| ns.min(now.since_ns(completed_at)) >= from_ns)
+        let waits = || self.waited_ns(queue, now).is_some_and(|ns| ns >= from_ns);
+        // Asked many times for each append, so what is under way is looked through last.
+        now.since_ns(completed_at) >= from_ns && waits()
     }
 
     /// A member did not answer before anything was written on it: the recording does without it.

@@ -8,10 +8,13 @@ use anyhow::{Context, bail};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sustain::document::record::RecordResult;
+use sustain::document::repair::RepairDocument;
 
 use crate::process::{self, Used};
 use crate::setting::Setting;
 use crate::source::Source;
+
+const REPAIR_JSON: &str = "repair.json";
 
 /// How it is recorded.
 #[derive(Debug, Clone, Copy)]
@@ -124,11 +127,12 @@ pub(crate) fn extract_command(members: &[&Path], setting: &Setting) -> Command {
     sustain("extract", members, setting)
 }
 
-/// Rebuilds the member that is not among `members` onto `onto`; the answer is how long that took.
+/// Rebuilds the member that is not among `members` onto `onto`; the answer is the rate, over the
+/// whole run of the program.
 pub(crate) fn repair(members: &[&Path], onto: &Path, setting: &Setting) -> anyhow::Result<f64> {
     let mut command = repair_command(members, onto, setting);
     let used = process::run(&mut command, setting.scratch(), &setting.interrupt)?;
-    Ok(used.wall_s)
+    Ok(rebuilt_bytes(setting)? as f64 / used.wall_s)
 }
 
 /// The command that does so.
@@ -136,7 +140,14 @@ pub(crate) fn repair_command(members: &[&Path], onto: &Path, setting: &Setting) 
     let mut command = sustain("repair", members, setting);
     command.arg("--same-disk");
     command.arg("--onto").arg(onto).arg("--destroy").arg(onto);
+    command.arg("--json").arg(setting.scratch().join(REPAIR_JSON));
     command
+}
+
+/// What the last repair has put on its member, of data and of parity. Not all members have alike.
+pub(crate) fn rebuilt_bytes(setting: &Setting) -> anyhow::Result<u64> {
+    let repaired: RepairDocument = read(&setting.scratch().join(REPAIR_JSON))?;
+    Ok(repaired.data.bytes + repaired.parity.bytes)
 }
 
 /// Checks all that is recorded; the answer is the rate, over the whole run of the program.

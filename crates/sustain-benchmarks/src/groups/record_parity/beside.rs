@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use sustain::disk::clock::Clock;
 use sustain::record::repair::SETTLED_AFTER_NS;
 
-use super::members::{EQUAL_BYTES_PER_S, MEMBERS, Members};
+use super::members::{EQUAL_BYTES_PER_S, Members};
 use crate::groups::rows::rate_row;
 use crate::pairs::Compared;
 use crate::places::LoopDevice;
@@ -31,9 +31,8 @@ pub(super) fn run(setting: &Setting) -> anyhow::Result<Vec<Row>> {
     let source = Source::new(Pouring::Splice)?;
     let (mut rates, mut lost_bytes) = (Vec::new(), 0);
     for _ in 0..setting.effort.cpu_rounds {
-        let (elapsed_s, lost) = rebuild(&source, setting)?;
-        // What one member had, of data and of parity.
-        rates.push(BEFORE_BYTES as f64 / (MEMBERS - 1) as f64 / elapsed_s);
+        let (rate, lost) = rebuild(&source, setting)?;
+        rates.push(rate);
         lost_bytes += lost;
     }
     let left = vec![LEFT_BYTES_PER_S; rates.len()];
@@ -50,7 +49,7 @@ pub(super) fn run(setting: &Setting) -> anyhow::Result<Vec<Row>> {
     Ok(vec![rate, lost])
 }
 
-/// How long it takes to rebuild the first member, and what the recording loses.
+/// The rate at which the first member is rebuilt, and what the recording loses.
 fn rebuild(source: &Source, setting: &Setting) -> anyhow::Result<(f64, u64)> {
     let members = Members::new(&EQUAL_BYTES_PER_S, setting)?;
     members.create(1, setting)?;
@@ -80,8 +79,9 @@ fn rebuild(source: &Source, setting: &Setting) -> anyhow::Result<(f64, u64)> {
     if !repair.wait()?.success() {
         bail!("sustain repair failed");
     }
+    let rate = store_tool::rebuilt_bytes(setting)? as f64 / elapsed_s;
     let streams = result.streams.iter();
-    Ok((elapsed_s, streams.map(|stream| stream.gap_bytes).sum()))
+    Ok((rate, streams.map(|stream| stream.gap_bytes).sum()))
 }
 
 /// Begins to rebuild, and calls `go_on` until all that can be is rebuilt; the answer is how long

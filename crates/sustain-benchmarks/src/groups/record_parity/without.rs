@@ -28,7 +28,7 @@ pub(super) fn run(setting: &Setting) -> anyhow::Result<Vec<Row>> {
             buffer_bytes: None,
             time_s: None,
         };
-        let recorded = store_tool::record(recording, &source, STREAM_BYTES, setting)?;
+        store_tool::record(recording, &source, STREAM_BYTES, setting)?;
         for (limits, which) in [
             (&UNLIMITED_BYTES_PER_S, "in memory"),
             (&EQUAL_BYTES_PER_S, "equal"),
@@ -42,12 +42,10 @@ pub(super) fn run(setting: &Setting) -> anyhow::Result<Vec<Row>> {
             );
             rows.push(rate_row(what, &compared, Goal::AtLeast(EXTRACT_RATIO_MIN)));
         }
-        // What one member has, of data and of parity.
-        let groups_bytes = recorded.bytes as f64 / (MEMBERS - parities) as f64;
         let limit = EQUAL_BYTES_PER_S[0] as f64;
         let mut rates = Vec::new();
         for _ in 0..setting.effort.cpu_rounds {
-            rates.push(groups_bytes / repair(&members, setting)?);
+            rates.push(repair(&members, setting)?);
         }
         let limits = vec![limit; rates.len()];
         let what =
@@ -70,7 +68,7 @@ fn extract(members: &Members, side: Side, setting: &Setting) -> anyhow::Result<f
     Ok(STREAM_BYTES as f64 / elapsed_s)
 }
 
-/// How long it takes to rebuild the first member onto a new device.
+/// The rate at which the first member is rebuilt onto a new device.
 fn repair(members: &Members, setting: &Setting) -> anyhow::Result<f64> {
     let onto = members.spare(EQUAL_BYTES_PER_S[0], setting)?;
     store_tool::repair(&members.paths()[1..], onto.path(), setting)

@@ -140,7 +140,9 @@ pub(crate) fn repair_command(members: &[&Path], onto: &Path, setting: &Setting) 
     let mut command = sustain("repair", members, setting);
     command.arg("--same-disk");
     command.arg("--onto").arg(onto).arg("--destroy").arg(onto);
-    command.arg("--json").arg(setting.scratch().join(REPAIR_JSON));
+    command
+        .arg("--json")
+        .arg(setting.scratch().join(REPAIR_JSON));
     command
 }
 

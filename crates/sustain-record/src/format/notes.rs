@@ -63,6 +63,10 @@ pub struct EarlierNote {
     pub ring: bool,
     /// Its streams, in the order of their numbers.
     pub streams: Vec<StreamNote>,
+    /// The places in the table of members of those that were missing when it began; none in the
+    /// notes of older recorders.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<u16>,
 }
 
 #[allow(
@@ -271,6 +275,7 @@ mod tests {
             started_ns: 5,
             ring: false,
             streams: first.streams.clone(),
+            absent: vec![2],
         };
         let telling = StartNote {
             absent: vec![0, 3],
@@ -281,7 +286,8 @@ mod tests {
         assert!(text.contains(r#""absent":[0,3],"#), "{text}");
         let key = r#""earlier":[{"id":"00000000-0000-0000-0123-456789abcdef","number":3,"#
             .to_owned()
-            + r#""started":5,"ring":false,"streams":[{"name":"camera","framing":"none"}]}]}"#;
+            + r#""started":5,"ring":false,"streams":[{"name":"camera","framing":"none"}],"#
+            + r#""absent":[2]}]}"#;
         assert!(text.ends_with(&key), "{text}");
         assert_eq!(StartNote::from_json(text.as_bytes()).unwrap(), telling);
         let end = EndNote {

@@ -211,6 +211,7 @@ struct RecordingStart<'a> {
     started_ns: i64,
     ring: bool,
     streams: &'a [StreamNote],
+    absent: &'a [u16],
 }
 
 impl<'a> From<&'a StartNote> for RecordingStart<'a> {
@@ -219,6 +220,7 @@ impl<'a> From<&'a StartNote> for RecordingStart<'a> {
             started_ns: start.started_ns,
             ring: start.ring,
             streams: &start.streams,
+            absent: &start.absent,
         }
     }
 }
@@ -229,6 +231,7 @@ impl<'a> From<&'a EarlierNote> for RecordingStart<'a> {
             started_ns: note.started_ns,
             ring: note.ring,
             streams: &note.streams,
+            absent: &note.absent,
         }
     }
 }
@@ -286,7 +289,9 @@ fn recording(
         ring: start.as_ref().is_some_and(|start| start.ring),
         parities: parities(&chapters),
         copies_of: own_start.and_then(|start| start.copies_of),
-        absent: own_start.map_or_else(Vec::new, |start| start.absent.clone()),
+        absent: start
+            .as_ref()
+            .map_or_else(Vec::new, |start| start.absent.to_vec()),
         streams: (0..count)
             .map(|stream| {
                 let first_ns = first_time_ns(&chapters, stream, looked_from);

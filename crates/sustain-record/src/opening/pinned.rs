@@ -299,5 +299,6 @@ fn own_note(chapter: &Chapter) -> Option<EarlierNote> {
         started_ns: start.started_ns,
         ring: start.ring,
         streams: start.streams.clone(),
+        absent: start.absent.clone(),
     })
 }

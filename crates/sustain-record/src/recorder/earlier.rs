@@ -51,6 +51,7 @@ impl Earlier {
                 started_ns: recording.started_ns?,
                 ring: recording.ring,
                 streams: streams?,
+                absent: recording.absent.clone(),
             },
             slots: extents
                 .map(|extent| {
@@ -172,6 +173,7 @@ mod tests {
                 started_ns: 0,
                 ring: false,
                 streams: Vec::new(),
+                absent: Vec::new(),
             },
             slots: vec![Some((number.into(), number.into()))],
         };

@@ -40,6 +40,10 @@ pub(super) fn note_absences(
         let note = note.filter(|note| verify_payload(descriptor, note).is_empty());
         if let Some(note) = note.and_then(|note| StartNote::from_json(note).ok()) {
             overwritten.note_absent(descriptor.recording, &note.absent);
+            // A ring may have overwritten the starts of these.
+            for earlier in &note.earlier {
+                overwritten.note_absent(earlier.number, &earlier.absent);
+            }
         }
     })
 }

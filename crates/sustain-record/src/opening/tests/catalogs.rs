@@ -473,6 +473,7 @@ fn a_later_start_names_the_streams_of_a_recording_that_has_none_left() {
         started_ns: own.started_ns.unwrap(),
         ring: own.ring,
         streams: own.streams.iter().map(stream).collect(),
+        absent: vec![1],
     }];
     image.begin(1);
     image.fill(2, 30_000);
@@ -481,6 +482,7 @@ fn a_later_start_names_the_streams_of_a_recording_that_has_none_left() {
     }
     let told = recordings_of(&image).remove(1);
     assert_eq!((told.id, told.started_ns), (own.id, own.started_ns));
+    assert_eq!(told.absent, [1]);
     for (told, own) in told.streams.iter().zip(&own.streams) {
         assert_eq!((&told.name, &told.framing), (&own.name, &own.framing));
     }

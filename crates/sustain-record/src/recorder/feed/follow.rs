@@ -172,6 +172,7 @@ fn just_ended(setup: &RecordSetup, members: &[MemberWriter]) -> Earlier {
             started_ns: setup.unix_clock.unix_ns(setup.start),
             ring: setup.ring,
             streams: streams.collect(),
+            absent: setup.absent.clone(),
         },
         slots: slots.collect(),
     }

@@ -1,5 +1,6 @@
 //! What a source at full rate gets of simulated disks when its stream has parity, beside the most
-//! that their rates allow (docs/parity.md, "Room and rate").
+//! that their rates allow, and that all of it has parity when they are full (docs/parity.md, "Room
+//! and rate").
 
 #![allow(
     clippy::unwrap_used,
@@ -62,6 +63,47 @@ fn a_source_gets_nearly_all_that_equal_and_unequal_disks_allow() {
             assert!(
                 rate >= 0.93 * most && rate <= 1.05 * most,
                 "{rates:?} MB/s, {parities} parities: {rate:.1} of {most} MB/s"
+            );
+        }
+    }
+}
+
+/// How much a source at full rate gets onto disks of so many MB, each with a rate in MB/s, and how
+/// much of that is protected then.
+fn until_full(disks: &[(u32, u32)], parities: usize) -> (u64, u64) {
+    let disk = |(index, (size, rate)): (usize, &(u32, u32))| {
+        format!("[[disk]]\nname = \"hd{index}\"\ncapacity = \"{size}MB\"\nwrite = \"{rate}MB/s\"\n")
+    };
+    let recording = Recording {
+        machine: disks.iter().enumerate().map(disk).collect(),
+        rate_bytes_per_s: None,
+        time_s: None,
+        parities,
+        append_bytes: 256 << 10,
+    };
+    let (standings, ended) = recording.run();
+    assert_eq!(ended, Some(Ending::Full));
+    let stream = &standings.last().unwrap().streams[0];
+    let recorded_bytes = stream.offered_bytes - stream.gap_bytes;
+    (recorded_bytes, stream.protected_bytes.unwrap())
+}
+
+#[test]
+fn all_that_unequal_disks_take_until_they_are_full_is_protected() {
+    let machines: [&[(u32, u32)]; 6] = [
+        &[(16, 20), (25, 20), (37, 20), (50, 20)],
+        &[(16, 10), (25, 20), (37, 40), (50, 80)],
+        &[(16, 80), (25, 40), (37, 20), (50, 10)],
+        &[(20, 10), (21, 11), (22, 12), (23, 13), (24, 14)],
+        &[(12, 30), (12, 30), (60, 10)],
+        &[(10, 5), (20, 5), (30, 5), (40, 40), (50, 40), (60, 40)],
+    ];
+    for disks in machines {
+        for parities in 1..=2.min(disks.len() - 1) {
+            let (recorded_bytes, protected_bytes) = until_full(disks, parities);
+            assert_eq!(
+                protected_bytes, recorded_bytes,
+                "{disks:?}, {parities} parities"
             );
         }
     }

@@ -14,14 +14,20 @@ const NARROW_NS: u64 = 10_000_000_000;
 /// wait for slow ones.
 const WAITING_FOR_SLOW_MIN: usize = OPEN_GROUPS_MAX;
 
-/// The group that an append is to join: an open one, or one that it begins.
+/// The group that an append is to join.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct GroupChoice(pub(super) Option<u64>);
+pub(super) struct GroupChoice {
+    /// An open one; none if the append begins one.
+    pub(super) open: Option<u64>,
+    /// How many appends of parity one that begins is to have. The place of the append itself may be
+    /// the last one on its member, so that it would be fewer afterwards.
+    pub(super) parities: usize,
+}
 
 impl GroupChoice {
     /// The group's number, if this is the append that is placed.
     pub(super) fn of(self, sequence: u64) -> u64 {
-        self.0.unwrap_or(sequence)
+        self.open.unwrap_or(sequence)
     }
 }
 
@@ -110,9 +116,13 @@ impl<I: Inlet> RecordFeed<I> {
         // What may not wait for places joins a group all the same: its parity may find one.
         let chosen = self.group_with_places(queue, now).or_else(|| {
             let open = protection.groups.open_without(queue).next();
-            open.map(|group| GroupChoice(Some(group)))
+            let parities = self.group_parities(now);
+            open.map(|group| GroupChoice {
+                open: Some(group),
+                parities,
+            })
         });
-        chosen.filter(|chosen| chosen.0.is_some() || self.group_width(now) > 0)
+        chosen.filter(|chosen| chosen.open.is_some() || self.group_width(now) > 0)
     }
 
     /// The oldest open group that an append on this member may join, or that it may begin one. The
@@ -124,12 +134,18 @@ impl<I: Inlet> RecordFeed<I> {
         let allows = |joined| room.as_ref().is_none_or(|room| room.allows(queue, joined));
         let mut open = protection.groups.open_without(queue);
         if let Some(group) = open.find(|group| allows(Some(*group))) {
-            return Some(GroupChoice(Some(group)));
+            return Some(GroupChoice {
+                open: Some(group),
+                parities,
+            });
         }
         let may_begin = protection.groups.open().count() < OPEN_GROUPS_MAX
             && protection.memory.has(parities)
             && allows(None);
-        may_begin.then_some(GroupChoice(None))
+        may_begin.then_some(GroupChoice {
+            open: None,
+            parities,
+        })
     }
 
     /// Notes where groups hold up fast members: those that could write an append of `bytes`, and

@@ -33,13 +33,13 @@ impl<I: Inlet> RecordFeed<I> {
         now: Timestamp,
     ) {
         self.note_waiting_parity(now);
-        let (wanted, parities) = (self.wanted_width(now), self.group_parities(now));
+        let wanted = self.wanted_width(now);
         let Some(protection) = &mut self.protection else {
             return;
         };
         let group = choice.of(descriptor.sequence);
-        if choice.0.is_none() {
-            let memory = protection.memory.take(parities);
+        if choice.open.is_none() {
+            let memory = protection.memory.take(choice.parities);
             let Some(memory) = memory else {
                 return;
             };
@@ -62,7 +62,9 @@ impl<I: Inlet> RecordFeed<I> {
             begun_at: filled.begun_at,
         };
         protection.stretches.insert(descriptor.sequence, stretch);
-        protection.groups.join(choice.0, queue, descriptor.sequence);
+        protection
+            .groups
+            .join(choice.open, queue, descriptor.sequence);
         let width = protection.groups.width(group);
         if width >= protection.widths.next(wanted) {
             protection.widths.count(wanted, width);
@@ -150,9 +152,13 @@ impl<I: Inlet> RecordFeed<I> {
         candidates: &[ScatterCandidate],
         places: Option<&ParityPlaces>,
     ) -> Option<usize> {
+        let window = self.setup.window;
         let candidates = candidates.iter().enumerate().map(|(index, candidate)| {
             let is_reserved = || places.is_some_and(|places| places.is_reserved(index, group));
-            let is_open = candidate.is_open && !self.is_of_group(group, index) && !is_reserved();
+            // What is reserved is looked at last: that takes the longest.
+            let is_open = candidate.has_room(u64::from(bytes), window)
+                && !self.is_of_group(group, index)
+                && !is_reserved();
             ScatterCandidate {
                 is_open,
                 ..*candidate

@@ -99,7 +99,7 @@ impl<'a> ParityRoom<'a> {
                 parities: self.parities,
             },
         };
-        if own.outside.count_ones() < own.parities {
+        if !own.has_members() {
             return false;
         }
         let Some(outstanding) = &self.places.outstanding else {
@@ -107,10 +107,9 @@ impl<'a> ParityRoom<'a> {
         };
         let mut rooms = self.places.rooms.clone();
         rooms[queue] = rooms[queue].saturating_sub(1);
-        // Where a group lacks members, waiting helps nothing.
         let others = outstanding
             .iter()
-            .filter(|one| one.group != own.group && one.outside.count_ones() >= one.parities);
+            .filter(|one| one.group != own.group && one.has_members());
         let all: Vec<OutstandingGroup> = others.copied().chain([own]).collect();
         have_places(&all, &rooms)
     }
@@ -150,20 +149,39 @@ impl<'a> ParityRoom<'a> {
 }
 
 impl ParityPlaces {
-    /// Whether a member is to be left to the parity of groups that need it more than this one: they
-    /// have no more members outside than they have parity to come, and it has others.
+    /// Whether a member is to be left to the parity of other groups: with parity of this one there,
+    /// some would find no place any more, and this one may have another member that leaves them
+    /// theirs.
     pub(super) fn is_reserved(&self, member: usize, group: u64) -> bool {
-        let Some(outstanding) = &self.outstanding else {
+        let outstanding = self.outstanding.iter().flatten();
+        let Some(own) = outstanding.clone().find(|one| one.group == group) else {
             return false;
         };
-        let needs_all = |one: &&OutstandingGroup| one.outside.count_ones() <= one.parities;
-        let mut own = outstanding.iter().filter(|one| one.group == group);
-        if own.any(|one| needs_all(&one)) {
-            return false;
-        }
-        let needing = outstanding.iter().filter(needs_all);
-        let needing = needing.filter(|one| one.outside & only(member) != 0);
-        self.rooms[member] <= needing.count() as u64
+        let others = outstanding.filter(|one| one.group != group && one.has_members());
+        let others: Vec<OutstandingGroup> = others.copied().collect();
+        let leaves_places = |member: usize| {
+            let mut rooms = self.rooms.clone();
+            rooms[member] = rooms[member].saturating_sub(1);
+            let rest = OutstandingGroup {
+                outside: own.outside & !only(member),
+                parities: own.parities.saturating_sub(1),
+                ..*own
+            };
+            let rest = Some(rest).filter(|rest| rest.parities > 0 && rest.has_members());
+            let all: Vec<OutstandingGroup> = others.iter().copied().chain(rest).collect();
+            have_places(&all, &rooms)
+        };
+        let outside = (0..self.rooms.len()).filter(|one| own.outside & only(*one) != 0);
+        let mut elsewhere = outside.filter(|one| *one != member);
+        !leaves_places(member) && elsewhere.any(leaves_places)
+    }
+}
+
+impl OutstandingGroup {
+    /// Whether there are members for all that is to come. Where they are too few, waiting helps
+    /// nothing.
+    fn has_members(&self) -> bool {
+        self.outside.count_ones() >= self.parities
     }
 }
 
@@ -171,9 +189,10 @@ fn only(member: usize) -> MemberSet {
     1 << member
 }
 
-/// Whether members with so much room can take all parity. Of the groups that have no other members
-/// outside than one of them, or than all together, each member takes one append of each at most.
-/// Several groups that share members in other ways may lack places all the same.
+/// Whether members with so much room can take all parity. Each takes one append of a group at most,
+/// so of some groups it takes no more than there are among them that have nothing on it yet. This is
+/// asked of the groups that have no other members outside than one of them, or than all together.
+/// Others that share members in other ways may lack places all the same.
 fn have_places(outstanding: &[OutstandingGroup], rooms: &[u64]) -> bool {
     let all = outstanding.iter().fold(0, |all, one| all | one.outside);
     let sets = outstanding.iter().map(|one| one.outside).chain([all]);
@@ -181,14 +200,11 @@ fn have_places(outstanding: &[OutstandingGroup], rooms: &[u64]) -> bool {
     sets.sort_unstable();
     sets.dedup();
     sets.into_iter().all(|set| {
-        let within = outstanding.iter().filter(|one| one.outside & !set == 0);
-        let (count, wanted) = within.fold((0, 0), |(count, wanted), one| {
-            (count + 1, wanted + u64::from(one.parities))
-        });
-        let members = rooms.iter().enumerate();
-        let places = members.map(|(member, room)| match set & only(member) {
-            0 => 0,
-            _ => (*room).min(count),
+        let within = || outstanding.iter().filter(|one| one.outside & !set == 0);
+        let wanted: u64 = within().map(|one| u64::from(one.parities)).sum();
+        let places = rooms.iter().enumerate().map(|(member, room)| {
+            let groups = within().filter(|one| one.outside & only(member) != 0);
+            (*room).min(groups.count() as u64)
         });
         places.sum::<u64>() >= wanted
     })
@@ -227,10 +243,52 @@ mod tests {
     }
 
     #[test]
+    fn a_member_gives_groups_that_have_something_on_it_no_place() {
+        let of_first: (&[usize], u32) = (&[0], 1);
+        let of_both: (&[usize], u32) = (&[0, 1], 1);
+        assert!(fit(&[of_first, of_first, of_both], &[2, 1]));
+        assert!(!fit(&[of_first, of_first, of_both, of_both], &[2, 1]));
+        assert!(!fit(&[of_first, of_first, of_both], &[1, 9]));
+    }
+
+    #[test]
     fn groups_that_share_members_in_pairs_need_room_for_all_together() {
         let pairs: [(&[usize], u32); 3] = [(&[0, 1], 1), (&[1, 2], 1), (&[0, 2], 1)];
         assert!(fit(&pairs, &[1, 1, 1]));
         assert!(!fit(&pairs, &[1, 1, 0]));
+    }
+
+    /// Whether a member with so much room is left to others by the parity of the last group.
+    fn reserved(groups: &[&[usize]], rooms: &[u64]) -> Vec<bool> {
+        let outstanding = (0..).zip(groups).map(|(group, outside)| OutstandingGroup {
+            group,
+            outside: outside.iter().fold(0, |set, member| set | only(*member)),
+            parities: 1,
+        });
+        let places = ParityPlaces {
+            rooms: rooms.to_vec(),
+            outstanding: Some(outstanding.collect()),
+        };
+        let last = groups.len() as u64 - 1;
+        let members = (0..rooms.len()).map(|member| places.is_reserved(member, last));
+        members.collect()
+    }
+
+    #[test]
+    fn parity_that_has_another_member_leaves_those_to_groups_that_have_no_other() {
+        let pair: &[usize] = &[0, 1];
+        let three: &[usize] = &[0, 1, 2];
+        let of_pairs = |rooms: &[u64]| reserved(&[pair, pair, pair, three], rooms);
+        assert_eq!(of_pairs(&[2, 1, 9]), [true, true, false]);
+        assert_eq!(of_pairs(&[2, 2, 9]), [false; 3]);
+        // Nothing is won by waiting where no member leaves the others their places.
+        assert_eq!(of_pairs(&[1, 1, 9]), [false; 3]);
+        assert_eq!(reserved(&[pair, pair, pair], &[2, 1]), [false; 2]);
+        // A group that lacks members anyway reserves nothing.
+        assert_eq!(
+            reserved(&[&[], pair, three], &[1, 0, 9]),
+            [true, false, false]
+        );
     }
 
     #[test]

@@ -201,10 +201,11 @@ const PARITY_THAT_FAILED: [u64; 66] = [
 /// The same where members are added.
 const ADDITIONS_THAT_FAILED: [u64; 4] = [750_040, 760_225, 760_365, 950_347];
 
-/// The same where members are retired.
-const RETIREMENTS_THAT_FAILED: [u64; 22] = [
+/// The same where members are retired. In the last one a crash took something from a member that was
+/// full, so that later recordings put nothing there.
+const RETIREMENTS_THAT_FAILED: [u64; 23] = [
     166, 267, 289, 515, 518, 539, 545, 583, 638, 1169, 1223, 1339, 1521, 1559, 1647, 3433, 7209,
-    11_211, 11_695, 1_000_526, 1_003_122, 1_060_277,
+    11_211, 11_695, 1_000_526, 1_003_122, 1_060_277, 291,
 ];
 
 /// The same where members are missing: numbers and sequences were used twice after a crash, or half

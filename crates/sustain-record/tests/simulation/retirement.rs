@@ -145,7 +145,7 @@ fn retire(bench: &Bench, gone: &BTreeSet<usize>, member: usize, draw: &mut Draw)
             bench.machine.power_cut(draw.number());
         }
     }
-    let told = match attempt(bench, gone, member, (None, false)) {
+    let told = match attempt_behind_repairs(bench, gone, member) {
         Err(RecordError::Usage(why)) if is_of_loss(&why) => {
             // Something of it was never protected. That is not tried further here.
             let is_lost = gone.contains(&member);
@@ -162,21 +162,61 @@ fn retire(bench: &Bench, gone: &BTreeSet<usize>, member: usize, draw: &mut Draw)
         Err(RecordError::Usage(why)) if why.contains("free") => "no room for what a member has",
         Err(RecordError::Usage(why)) if why.contains("would stay") => "too few members would stay",
         Err(RecordError::Usage(why)) if why.contains("gone round") => "a ring has gone round",
-        // What a crash took can be computed, and would be written over.
-        Err(RecordError::Usage(why))
-            if why.contains("does not have all") && has_open_end(bench) =>
-        {
+        Err(RecordError::Usage(why)) if lacks_what_crash_took(bench, &why).is_some() => {
             "a member lacks what a crash took"
         }
         Err(error) => panic!("member {member} cannot be retired: {error}"),
     }
 }
 
-/// Whether a crash ended the newest recording, and `recover` was not run since.
-fn has_open_end(bench: &Bench) -> bool {
+/// Retires a member. Where another one lacks what a crash took, that is repaired first, as the
+/// refusal says, unless it is one more than parity replaces.
+fn attempt_behind_repairs(
+    bench: &Bench,
+    gone: &BTreeSet<usize>,
+    member: usize,
+) -> Result<(), RecordError> {
+    let parities = bench.plan.recordings.iter().map(|plan| plan.parities);
+    let parities = parities.max().unwrap_or(0);
+    let mut told = attempt(bench, gone, member, (None, false));
+    for _ in 0..bench.disks.len() {
+        let Err(RecordError::Usage(why)) = &told else {
+            break;
+        };
+        let lacking = lacks_what_crash_took(bench, why);
+        let Some(lacking) = lacking.filter(|_| gone.len() < parities) else {
+            break;
+        };
+        repair(bench, gone, lacking);
+        told = attempt(bench, gone, member, (None, false));
+    }
+    told
+}
+
+/// Repairs a member that is there onto itself.
+fn repair(bench: &Bench, gone: &BTreeSet<usize>, member: usize) {
+    let mut left_out = gone.clone();
+    left_out.insert(member);
+    let mut store = bench.open_without_all(&left_out, Mode::Read);
+    store.recordings().expect("the recordings can be listed");
+    let repaired = store.repair_onto_simulated(&bench.disks[member], &Stop::default(), &mut |_| ());
+    assert!(
+        matches!(repaired, Ok(Repair::Complete(_))),
+        "member {member} can be repaired: {repaired:?}"
+    );
+}
+
+/// The member that lacks something by this refusal, if that is what a crash took: a crash has ended
+/// the last recording that gave it anything, and `recover` was not run since. Readers compute that
+/// as long as nothing comes behind the end of the member, be it that nothing was recorded since, or
+/// that it was full.
+fn lacks_what_crash_took(bench: &Bench, why: &str) -> Option<usize> {
+    let is_named = |member: &usize| why.starts_with(&format!("m{member} does not have all"));
+    let lacking = (0..bench.disks.len()).find(is_named)?;
     let (_, found) = opened(bench, &BTreeSet::new());
-    let newest = found.iter().max_by_key(|recording| recording.number);
-    newest.is_some_and(|newest| newest.open_end)
+    let gave_any = found.iter().filter(|one| one.per_member[lacking].is_some());
+    let last = gave_any.max_by_key(|recording| recording.number)?;
+    (last.open_end && last.copies_of.is_none()).then_some(lacking)
 }
 
 /// Retires a member, and stops after so many slots.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::copy::slot_start;
 use crate::error::RecordError;
 use crate::format::{AppendPlace, BLOCK_BYTES, SlotCourse};
 use crate::member_io::{MemberIo, QueuedWrites, ReadOrder, ReadStretch};
@@ -44,9 +45,14 @@ impl ReplacementWriter {
         self.writes.flush(io)
     }
 
-    /// The slot behind all that the member has begun already, from this one on: its superblock may
-    /// tell of fewer.
-    pub(super) fn behind_own(&self, io: &mut MemberIo, behind: u64) -> Result<u64, RecordError> {
+    /// The first append of each slot that the member has begun already, by serials, and the slot
+    /// behind all of them, from this one on. Its superblock may tell of fewer, by whole laps of a
+    /// ring, too: where a stretch of slots is gone, the newest lap shows in those before that.
+    pub(super) fn begun(
+        &self,
+        io: &mut MemberIo,
+        behind: u64,
+    ) -> Result<(BTreeMap<u64, OwnHead>, u64), RecordError> {
         let mut behind = behind;
         loop {
             let next = self.course.at_or_after(behind).into_iter();
@@ -54,10 +60,13 @@ impl ReplacementWriter {
                 let following = self.course.following(next, PATIENCE_SLOTS - 1);
                 std::iter::once(next).chain(following)
             });
-            let heads = self.heads(io, next)?;
-            match heads.last_key_value() {
-                Some((newest, _)) => behind = newest + 1,
-                None => return Ok(behind),
+            let slots = self.slots_before(behind).into_iter().chain(next);
+            let heads = self.heads(io, slots)?;
+            let newest = heads.last_key_value().map(|(newest, _)| *newest);
+            let after = newest.and_then(|newest| newest.checked_add(1));
+            match after.filter(|after| *after > behind) {
+                Some(after) => behind = after,
+                None => return Ok((heads, behind)),
             }
         }
     }
@@ -71,35 +80,37 @@ impl ReplacementWriter {
         slots.into_iter().collect()
     }
 
-    /// The first append of each of these slots that it has begun already.
-    pub(super) fn heads(
+    /// The first append in the place of each of these slots, by the serial that it has: a ring may
+    /// have come round there since.
+    fn heads(
         &self,
         io: &mut MemberIo,
         slots: impl Iterator<Item = u64>,
     ) -> Result<BTreeMap<u64, OwnHead>, RecordError> {
         let slots: Vec<u64> = slots.filter(|_| self.is_continued).collect();
+        let offset_of =
+            |slot_serial: u64| self.identity.geometry.offset_of(slot_start(slot_serial));
         let mut first = BTreeMap::new();
         for slots in slots.chunks(HEADS_AT_ONCE) {
-            let place = |slot_serial| AppendPlace {
-                slot_serial,
-                slot_offset_bytes: 0,
-            };
             let order = |slot: &u64| ReadOrder {
                 member: self.position,
-                offset_bytes: self.identity.geometry.offset_of(place(*slot)),
+                offset_bytes: offset_of(*slot),
                 length_bytes: BLOCK_BYTES,
             };
             let orders: Vec<ReadOrder> = slots.iter().map(order).collect();
             let read = io.read_all(&orders);
             io.check_engine()?;
-            first.extend(slots.iter().zip(read).filter_map(|(slot, block)| {
-                let head = self.identity.head_at(place(*slot), &block.ok()?)?;
+            first.extend(orders.iter().zip(read).filter_map(|(order, block)| {
+                let head = self.identity.head(&block.ok()?)?;
                 let descriptor = head.descriptor()?;
+                let slot_serial = descriptor.place.slot_serial;
+                let is_there = descriptor.place == slot_start(slot_serial)
+                    && offset_of(slot_serial) == order.offset_bytes;
                 let own = OwnHead {
                     sequence: descriptor.sequence,
                     previous: descriptor.previous,
                 };
-                Some((*slot, own))
+                is_there.then_some((slot_serial, own))
             }));
         }
         Ok(first)

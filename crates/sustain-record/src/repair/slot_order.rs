@@ -21,12 +21,12 @@ impl SlotCopy<'_> {
     ) -> Result<Option<u64>, RecordError> {
         let newest = self.from.found.newest_slot(self.to.member);
         let behind = newest.map_or(0, |newest| newest + 1);
-        let behind = self
-            .to
-            .behind_own(&mut self.io, behind.max(self.to.slots_begun))?;
+        let behind = behind.max(self.to.slots_begun);
+        let (mut own_heads, behind) = self.to.begun(&mut self.io, behind)?;
         let slot_count = self.to.identity.geometry.slot_count;
         let slots = self.to.slots_before(behind);
-        self.own_heads = self.to.heads(&mut self.io, slots.iter().copied())?;
+        own_heads.retain(|slot, _| slots.binary_search(slot).is_ok());
+        self.own_heads = own_heads;
         self.make_room();
         self.has_gone_round = behind > slot_count || self.left_from > 0;
         self.slots = self.behind_passed(slots);

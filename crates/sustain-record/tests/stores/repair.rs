@@ -432,3 +432,82 @@ fn whichever_slots_are_damaged_marks_go_back_where_those_that_are_left_name_them
         }
     }
 }
+
+/// The member that fails in [`ring_on_a_member_that_was_cut_off`], and has more slots than the
+/// others.
+const CUT_OFF: usize = 1;
+
+/// A ring over four members. One of them fails after it has come round, and the others go on until
+/// all groups are overwritten in which it had anything. Of so many slots of that one from here on,
+/// which are of the lap before its last one, nothing is left.
+fn ring_on_a_member_that_was_cut_off(gone: std::ops::Range<u64>) -> Image {
+    let mut image = Image::new_unequal(&[12, 60, 14, 13], &["none", "lines"], true);
+    image.protect(1, 2);
+    image.say_begun();
+    let mut rounds = (0..).map(|round| (round, round % 40 == 39));
+    while image.slots_begun(CUT_OFF) <= 68 {
+        let (round, is_repeated) = rounds.next().unwrap();
+        if is_repeated {
+            (0..4).for_each(|member| image.start(member));
+        }
+        put(
+            &mut image,
+            round,
+            if round % 4 == 0 {
+                round / 4 % 4
+            } else {
+                CUT_OFF
+            },
+        );
+    }
+    image.close_groups();
+    image.absent = vec![CUT_OFF as u16];
+    let left = image.members[CUT_OFF].clone();
+    for (round, is_repeated) in rounds.take(700) {
+        let member = [0, 2, 3][round % 3];
+        if is_repeated {
+            image.absent.clear();
+            [0, 2, 3].into_iter().for_each(|member| image.start(member));
+            image.absent = vec![CUT_OFF as u16];
+        }
+        put(&mut image, round, member);
+    }
+    image.end();
+    image.say_ended();
+    let cut_off = &mut image.members[CUT_OFF];
+    *cut_off = left;
+    let geometry = cut_off.superblock.geometry;
+    for slot in gone {
+        let at = geometry.first_slot_offset_bytes + slot * u64::from(geometry.slot_bytes);
+        cut_off.bytes[at as usize..][..geometry.slot_bytes as usize].fill(0);
+    }
+    image
+}
+
+#[test]
+fn the_newest_lap_of_a_ring_stays_where_many_slots_behind_it_are_gone() {
+    for gone in [20..60, 30..50, 12..40] {
+        let image = ring_on_a_member_that_was_cut_off(gone.clone());
+        let folder = written(&image);
+        let read = || {
+            let rest = opened(&folder, &[]).unwrap();
+            let from_start = |stream: u16| {
+                let all = Range::Bytes(0..image.offered[usize::from(stream)].len() as u64);
+                joined(&parts(&rest.scope(), stream, &all))
+            };
+            let extent = format!("{:?}", rest.recordings[0].per_member[CUT_OFF]);
+            ([from_start(0), from_start(1)], extent)
+        };
+        let (before, extent) = read();
+        repaired_in_place(&folder, CUT_OFF);
+        let (after, extent_after) = read();
+        for (stream, (bytes, lost)) in after.iter().enumerate() {
+            let offered = &image.offered[stream];
+            assert!(are_right(bytes, 0, offered, lost), "{gone:?}, {stream}");
+            assert_eq!(
+                *lost, before[stream].1,
+                "{gone:?}, {stream}: {extent}, {extent_after}"
+            );
+        }
+    }
+}

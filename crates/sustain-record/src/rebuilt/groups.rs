@@ -8,6 +8,7 @@ use super::crashed::Crashed;
 use super::found::{FoundData, FoundMark, FoundParity, GroupPart, StoreShape, group_of_data};
 use super::overwritten::Overwritten;
 use super::pins::{KnownPin, PinOnMember};
+use super::superseded::{NamedAppend, left_of};
 use crate::format::{AppendPlace, GroupEntry, GroupList};
 
 /// A group of which at least one parity is found.
@@ -114,7 +115,11 @@ pub(crate) fn grouped(
         group.recording = recordings.get(&id).copied().unwrap_or(group.recording);
         groups.add(id, group);
     }
-    groups.leave_out_superseded();
+    // What copies alone tell of is in an earlier recording than they are.
+    groups.leave_out_superseded(|id, group| match shape.retired.is_empty() {
+        true => Some(group.recording),
+        false => recordings.get(&id).copied(),
+    });
     groups.find_lacking(shape);
     groups.note_unlisted(data, shape);
     groups
@@ -253,21 +258,6 @@ fn group(parities: Vec<FoundParity>, shape: &StoreShape<'_>, copies: &FoundCopie
     }
 }
 
-/// Whether all of an append lies before a place.
-fn lies_before(entry: &GroupEntry, place: AppendPlace) -> bool {
-    let end = AppendPlace {
-        slot_offset_bytes: entry
-            .place
-            .slot_offset_bytes
-            .saturating_add(entry.append_bytes),
-        ..entry.place
-    };
-    match end.slot_serial == place.slot_serial {
-        true => end <= place,
-        false => end < place,
-    }
-}
-
 impl BrokenGroup {
     /// Whether what is lost can be computed.
     fn is_enough(&self) -> bool {
@@ -303,23 +293,21 @@ impl FoundGroups {
         self.groups.insert(id, group);
     }
 
-    /// Sorts the places, and leaves out what a power cut has taken and a later recording has
-    /// written over: on a member, appends that came later lie farther on.
-    fn leave_out_superseded(&mut self) {
+    /// Sorts the places, and leaves out those of which nothing is left. `recording_of` tells of which
+    /// recording the data of a group is, if that is known.
+    fn leave_out_superseded(&mut self, recording_of: impl Fn(u64, &FoundGroup) -> Option<u32>) {
+        let groups = &self.groups;
         for places in self.places.values_mut() {
-            let entry = |(_, id, position): &(AppendPlace, u64, usize)| {
-                self.groups[id].list.entries[*position]
-            };
-            places.sort_by_key(|one| std::cmp::Reverse(entry(one).sequence));
-            let mut next: Option<AppendPlace> = None;
-            places.retain(|one| {
-                let is_before = next.is_none_or(|next| lies_before(&entry(one), next));
-                if is_before {
-                    next = Some(one.0);
-                }
-                is_before
+            let named = places.iter().map(|(_, id, position)| NamedAppend {
+                entry: groups[id].list.entries[*position],
+                group: *id,
+                position: *position,
+                recording: recording_of(*id, &groups[id]),
             });
-            places.reverse();
+            let left = left_of(named.collect()).into_iter();
+            *places = left
+                .map(|one| (one.entry.place, one.group, one.position))
+                .collect();
         }
     }
 

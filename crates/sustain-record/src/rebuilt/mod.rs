@@ -22,6 +22,7 @@ mod parity;
 mod piece;
 mod pins;
 mod stand_in;
+mod superseded;
 #[cfg(test)]
 mod tests;
 mod vectors;

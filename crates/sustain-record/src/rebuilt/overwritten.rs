@@ -43,6 +43,13 @@ impl Overwritten {
         absent.extend(members.iter().copied().map(usize::from));
     }
 
+    /// Whether a member was missing in a recording, as far as starts are read: where a ring has
+    /// overwritten anything.
+    pub(crate) fn was_absent(&self, recording: u32, member: usize) -> bool {
+        let absent = self.absent.get(&recording);
+        absent.is_some_and(|absent| absent.contains(&member))
+    }
+
     /// Notes what a pin keeps on a member.
     pub(crate) fn note_kept(&mut self, pin: u32, sequences: Range<u64>) {
         let kept = self.kept.entry(pin).or_insert(0..u64::MAX);
@@ -53,10 +60,8 @@ impl Overwritten {
     /// Below this sequence something of a recording is overwritten on a member, and no pin keeps
     /// it; 0 if nothing is.
     pub(crate) fn whole_from_sequence(&self, recording: u32) -> u64 {
-        let absent = self.absent.get(&recording);
         let had_part = |one: &&OnMember| {
-            let was_absent = absent.is_some_and(|absent| absent.contains(&one.member));
-            one.first_recording <= recording && !was_absent
+            one.first_recording <= recording && !self.was_absent(recording, one.member)
         };
         let members = self.members.iter().filter(had_part);
         members.map(|one| one.sequence).max().unwrap_or(0)
@@ -100,6 +105,7 @@ mod tests {
         overwritten.note(2, 0, 500);
         overwritten.note_absent(1, &[2]);
         overwritten.note_absent(2, &[]);
+        assert!(overwritten.was_absent(1, 2) && !overwritten.was_absent(2, 2));
         assert!(!overwritten.leaves(1, 99) && overwritten.leaves(1, 100));
         assert!(!overwritten.leaves(2, 499) && overwritten.leaves(2, 500));
     }

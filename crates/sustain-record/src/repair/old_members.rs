@@ -116,6 +116,12 @@ impl<'a> OldMembers<'a> {
         self.store.not_given().len()
     }
 
+    /// Whether the members that are there say that another one had failed, or was slow.
+    pub(super) fn is_behind(&self, member: usize) -> bool {
+        let mut superblocks = self.store.members.iter().map(|one| &one.superblock);
+        superblocks.any(|one| one.behind.contains(&(member as u16)))
+    }
+
     /// Whether it is known what was in a group. Where no list is found, all its parity lay on
     /// missing members: if there are more of those, one may have had data of it, and parity without
     /// that would take the place of what that could be computed from.

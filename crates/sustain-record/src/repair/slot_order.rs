@@ -79,6 +79,11 @@ impl SlotCopy<'_> {
         if self.to.has_all_of_its_own || !overwritten.is_any() || !is_of_one {
             return;
         }
+        // One that had failed was not given the parity that groups lack since: they had too few
+        // members, or were closed without it.
+        if self.from.is_behind(self.to.member) {
+            return;
+        }
         // The first append that is left of a recording tells where it begins. Of several recordings
         // nothing would tell that one had been there.
         let mut newest: BTreeMap<u32, &GroupEntry> = BTreeMap::new();
@@ -95,7 +100,9 @@ impl SlotCopy<'_> {
         }
         let behind = self.parity.iter();
         let behind = behind.filter(|lacking| {
-            lacking.last_sequence() > last.sequence && !self.from.found.is_lone(lacking.group)
+            lacking.last_sequence() > last.sequence
+                && !self.from.found.is_lone(lacking.group)
+                && !overwritten.was_absent(lacking.recording, self.to.member)
         });
         let behind = behind.map(LackingParity::append_bytes);
         let behind = behind.chain([self.end_mark_bytes(recording)]);

@@ -388,6 +388,65 @@ fn parity_is_made_again_where_only_a_member_that_was_missing_has_come_round_sinc
     }
 }
 
+/// A ring of which the last of three members has nothing of the end: it has failed before, or was
+/// missing in a further recording. So what came then has one parity of two. Returns the bytes of the
+/// first recording, too.
+fn ring_with_too_few_members_at_its_end(in_further_recording: bool) -> (Image, Vec<u8>) {
+    let mut image = Image::new_unequal(&[20, 20, 12], &["none"], true);
+    image.protect(2, 1);
+    for round in 0..60 {
+        image.data(round % 3, 0, &noise(round as u64, 53_000), &[]);
+    }
+    let offered = image.offered[0].clone();
+    if in_further_recording {
+        image.end();
+        image.absent = vec![2];
+        image.begin_again();
+    } else {
+        image.absent = vec![2];
+        for member in &mut image.members {
+            member.superblock.behind.insert(2);
+        }
+    }
+    for round in 0..28 {
+        image.data(round % 2, 0, &noise(round as u64, 53_000), &[]);
+    }
+    let offered = match in_further_recording {
+        true => offered,
+        false => image.offered[0].clone(),
+    };
+    image.end();
+    image.say_ended();
+    (image, offered)
+}
+
+#[test]
+fn what_a_member_of_a_ring_had_before_it_failed_or_was_missing_is_put_back() {
+    for in_further_recording in [false, true] {
+        let (image, offered) = ring_with_too_few_members_at_its_end(in_further_recording);
+        assert!(image.slots_begun(0) > 20 && image.slots_begun(2) > 12);
+        let folder = written(&image);
+        let first_of = |rest: &Rest| {
+            let mut recordings = rest.recordings.iter();
+            recordings.find(|one| one.number == 1).unwrap().clone()
+        };
+        let from = first_of(&opened(&folder, &[2]).unwrap()).streams[0].readable_from_bytes;
+        assert!(from > 0);
+        let tally = lose_and_repair(&folder, &[2])[0].tally;
+        // There is no room for all parity, and it says so.
+        let is_protected = tally.unprotected_groups == 0;
+        assert_eq!((tally.lost_appends, is_protected), (0, false));
+        for left_out in [&[][..], &[0], &[1], &[2]] {
+            let rest = opened(&folder, left_out).unwrap();
+            let scope = Scope::of_store(&rest.store, &first_of(&rest));
+            let all = Range::Bytes(from..offered.len() as u64);
+            let (bytes, holes) = joined(&parts(&scope, 0, &all));
+            assert_eq!(holes, [], "without {left_out:?}");
+            assert!(bytes == offered[from as usize..], "without {left_out:?}");
+        }
+    }
+}
+
 /// Two recordings, of which the last member has nothing but parity. Four appends fill a slot.
 fn with_parity_on_the_last(rounds: usize) -> Image {
     let mut image = protected(3, 1, 2, false);

@@ -313,6 +313,7 @@ fn check_owed_below(
                     && append.sequence >= from_sequence
                     && on_ring.contains(&(index, append.group))
                     && !is_second(&history, append, (&on_ring, from_sequence))
+                    && !was_left_to_another(&history, append)
             };
             let owed = history.appends.iter().filter(is_owed);
             check_owed(&view, owed, read, gone);
@@ -347,6 +348,32 @@ fn is_second(
             && (first.sequence < from_sequence
                 || !on_ring.contains(&(first.recording, first.group)))
     })
+}
+
+/// Whether an append never became durable, nor can it be computed of its group, and another one had
+/// its bytes once more, because its member failed. A ring has overwritten that one, which alone made
+/// them durable.
+fn was_left_to_another(history: &History, append: &Append) -> bool {
+    let of_group = |kind: Kind, is_durable: bool| {
+        let appends = history.appends.iter();
+        let of_group = appends.filter(move |one| {
+            (one.recording, one.group, one.kind) == (append.recording, append.group, kind)
+                && one.durable_at.is_some() == is_durable
+        });
+        of_group.count()
+    };
+    let is_second = |second: &Append| {
+        (second.recording, second.stream, second.kind)
+            == (append.recording, append.stream, append.kind)
+            && second.sequence > append.sequence
+            && second.payload.start < append.payload.end
+            && append.payload.start < second.payload.end
+            && second.durable_at.is_some()
+            && second.is_off_ring()
+    };
+    append.durable_at.is_none()
+        && of_group(Kind::Data, false) > of_group(Kind::Parity, true)
+        && history.appends.iter().any(is_second)
 }
 
 /// The most groups that are damaged. Opening finds its way past a few lost descriptors, not past any

@@ -37,8 +37,8 @@ impl MemberThere<'_> {
     /// put back to an earlier state.
     ///
     /// On a member, appends that came later lie farther on. So what lies behind the last append and
-    /// came before it was taken by a crash, and a later recording has begun in its place, be it with
-    /// a start or parity, of which no list tells.
+    /// came before it was taken by a crash, and a later recording has begun in its place, with a
+    /// start or parity, of which no list tells.
     pub(super) fn lacks_behind_end(&self, entry: &GroupEntry) -> bool {
         Some(entry.place) > self.last && entry.sequence > self.last_sequence
     }

@@ -293,8 +293,8 @@ impl FoundGroups {
         self.groups.insert(id, group);
     }
 
-    /// Sorts the places, and leaves out those of which nothing is left. `recording_of` tells of which
-    /// recording the data of a group is, if that is known.
+    /// Sorts the places, and leaves out those of which nothing is left. `recording_of` tells of
+    /// which recording the data of a group is, if that is known.
     fn leave_out_superseded(&mut self, recording_of: impl Fn(u64, &FoundGroup) -> Option<u32>) {
         let groups = &self.groups;
         for places in self.places.values_mut() {

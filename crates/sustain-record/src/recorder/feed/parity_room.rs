@@ -190,9 +190,9 @@ fn only(member: usize) -> MemberSet {
 }
 
 /// Whether members with so much room can take all parity. Each takes one append of a group at most,
-/// so of some groups it takes no more than there are among them that have nothing on it yet. This is
-/// asked of the groups that have no other members outside than one of them, or than all together.
-/// Others that share members in other ways may lack places all the same.
+/// so of some groups it takes no more than there are among them that have nothing on it yet. This
+/// is asked of the groups that have no other members outside than one of them, or than all
+/// together. Others that share members in other ways may lack places all the same.
 fn have_places(outstanding: &[OutstandingGroup], rooms: &[u64]) -> bool {
     let all = outstanding.iter().fold(0, |all, one| all | one.outside);
     let sets = outstanding.iter().map(|one| one.outside).chain([all]);

@@ -25,6 +25,14 @@ pub struct AppendPlace {
 }
 
 impl AppendPlace {
+    /// The beginning of a slot.
+    pub(crate) fn of_slot(slot_serial: u64) -> AppendPlace {
+        AppendPlace {
+            slot_serial,
+            slot_offset_bytes: 0,
+        }
+    }
+
     /// Whether an append can begin there, on some member.
     pub(super) fn is_valid(self) -> bool {
         self.slot_serial != u64::MAX

@@ -230,7 +230,9 @@ impl<'a> SlotCopy<'a> {
             return Ok(Some(OwnSlot::default()));
         }
         let identity = &self.to.identity;
-        let offset_bytes = identity.geometry.offset_of(slot_start(slot_serial));
+        let offset_bytes = identity
+            .geometry
+            .offset_of(AppendPlace::of_slot(slot_serial));
         let read = self
             .to
             .read(&mut self.io, offset_bytes, self.slot_bytes as usize)?;
@@ -331,7 +333,7 @@ impl<'a> SlotCopy<'a> {
         draft.fill(told_last, self.last.as_ref());
         self.pass(&draft);
         let geometry = &self.to.identity.geometry;
-        let offset_bytes = geometry.offset_of(slot_start(draft.slot_serial));
+        let offset_bytes = geometry.offset_of(AppendPlace::of_slot(draft.slot_serial));
         for (start, bytes) in draft.to_write() {
             self.to
                 .write(&mut self.io, offset_bytes + u64::from(start), bytes)?;
@@ -450,11 +452,4 @@ fn is_superseded_by(computed: &Descriptor, own: &[(DraftAppend, bool)]) -> bool 
 
 fn is_entry_superseded(entry: &GroupEntry, own: &[(DraftAppend, bool)]) -> bool {
     is_superseded((entry.place, entry.append_bytes, entry.sequence), own)
-}
-
-pub(super) fn slot_start(slot_serial: u64) -> AppendPlace {
-    AppendPlace {
-        slot_serial,
-        slot_offset_bytes: 0,
-    }
 }

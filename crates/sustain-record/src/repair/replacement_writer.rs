@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::copy::slot_start;
 use crate::error::RecordError;
 use crate::format::{AppendPlace, BLOCK_BYTES, SlotCourse};
 use crate::member_io::{MemberIo, QueuedWrites, ReadOrder, ReadStretch};
@@ -88,8 +87,11 @@ impl ReplacementWriter {
         slots: impl Iterator<Item = u64>,
     ) -> Result<BTreeMap<u64, OwnHead>, RecordError> {
         let slots: Vec<u64> = slots.filter(|_| self.is_continued).collect();
-        let offset_of =
-            |slot_serial: u64| self.identity.geometry.offset_of(slot_start(slot_serial));
+        let offset_of = |slot_serial: u64| {
+            self.identity
+                .geometry
+                .offset_of(AppendPlace::of_slot(slot_serial))
+        };
         let mut first = BTreeMap::new();
         for slots in slots.chunks(HEADS_AT_ONCE) {
             let order = |slot: &u64| ReadOrder {
@@ -104,7 +106,7 @@ impl ReplacementWriter {
                 let head = self.identity.head(&block.ok()?)?;
                 let descriptor = head.descriptor()?;
                 let slot_serial = descriptor.place.slot_serial;
-                let is_there = descriptor.place == slot_start(slot_serial)
+                let is_there = descriptor.place == AppendPlace::of_slot(slot_serial)
                     && offset_of(slot_serial) == order.offset_bytes;
                 let own = OwnHead {
                     sequence: descriptor.sequence,

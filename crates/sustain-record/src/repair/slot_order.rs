@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::copy::{SlotCopy, slot_start};
+use super::copy::SlotCopy;
 use crate::error::RecordError;
-use crate::format::GroupEntry;
+use crate::format::{AppendPlace, GroupEntry};
 use crate::rebuilt::LackingParity;
 
 /// So much is read ahead, of the member itself and of parity, or one slot and one append more.
@@ -193,7 +193,11 @@ impl SlotCopy<'_> {
 
     /// Where a slot lies on the member.
     pub(super) fn range_of(&self, slot_serial: u64) -> Range<u64> {
-        let start = self.to.identity.geometry.offset_of(slot_start(slot_serial));
+        let start = self
+            .to
+            .identity
+            .geometry
+            .offset_of(AppendPlace::of_slot(slot_serial));
         start..start + u64::from(self.slot_bytes)
     }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sustain_disk::clock::{Clock, Timestamp};
 use sustain_disk::error::IoFault;
 
-use super::slot_heads::{SLOTS_AT_ONCE, ScannedMember, SlotHead, slot_heads, slot_start};
+use super::slot_heads::{SLOTS_AT_ONCE, ScannedMember, SlotHead, slot_heads};
 use crate::error::RecordError;
 use crate::format::{
     AppendPlace, BLOCK_BYTES, Descriptor, GroupList, Kind, append_bytes_for, marks_are_whole,
@@ -293,7 +293,7 @@ fn walk_slots(
             let geometry = &members[walk.source].identity.geometry;
             if let Some((position, length_bytes)) = walk.next(geometry.slot_bytes) {
                 asked.push(index);
-                let offset_bytes = geometry.offset_of(slot_start(walk.serial));
+                let offset_bytes = geometry.offset_of(AppendPlace::of_slot(walk.serial));
                 orders.push(ReadOrder {
                     member: walk.source,
                     offset_bytes: offset_bytes + u64::from(position),

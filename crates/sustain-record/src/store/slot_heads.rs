@@ -95,7 +95,10 @@ pub(super) fn slot_heads(
 fn order_of_head(member: &ScannedMember, (source, slot): (usize, u64)) -> ReadOrder {
     ReadOrder {
         member: source,
-        offset_bytes: member.identity.geometry.offset_of(slot_start(slot)),
+        offset_bytes: member
+            .identity
+            .geometry
+            .offset_of(AppendPlace::of_slot(slot)),
         length_bytes: BLOCK_BYTES,
     }
 }
@@ -160,12 +163,4 @@ fn has_bytes_before(descriptor: &Descriptor) -> bool {
         let is_own = usize::from(descriptor.stream) == stream;
         position.member_bytes > u64::from(descriptor.payload_bytes) * u64::from(is_own)
     })
-}
-
-/// The beginning of a slot.
-pub(super) fn slot_start(slot_serial: u64) -> AppendPlace {
-    AppendPlace {
-        slot_serial,
-        slot_offset_bytes: 0,
-    }
 }

@@ -8,7 +8,6 @@ use crate::format::{AppendPlace, BLOCK_BYTES, Geometry, PINS_MAX, Pin};
 use crate::member_io::ReadOrder;
 use crate::rebuilt::{FoundGroups, KnownPin, PinOnMember};
 use crate::store::pin_tables::{ended_somewhere, is_same, set_somewhere};
-use crate::store::slot_heads::slot_start;
 use crate::store::{FREE_SLOTS_MIN, Missing, Store};
 
 /// Slots of which the first blocks are read at once.
@@ -139,7 +138,9 @@ impl Store {
                 .from_slot
                 .saturating_add(member.superblock.geometry.slot_count);
             let end_slot = pin.end_slot.unwrap_or(tail.next_slot_serial).min(lap_end);
-            wanted.extend((pin.from_slot..end_slot).map(|slot| (position, slot_start(slot))));
+            wanted.extend(
+                (pin.from_slot..end_slot).map(|slot| (position, AppendPlace::of_slot(slot))),
+            );
         }
         let order = |(position, place): &(usize, AppendPlace)| ReadOrder {
             member: *position,

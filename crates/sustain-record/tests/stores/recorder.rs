@@ -700,9 +700,14 @@ fn has_too_many_or_too_large(refusal: &str) -> bool {
 }
 
 /// Pins that overlap, at most five at a time, in a ring that goes round many times.
+///
+/// Where the disk is slow they span more slots, and those that are set may hold all that were freed:
+/// then one more is freed, as the refusal says.
 #[test]
 fn what_pins_keep_one_after_the_other_is_the_source_byte_for_byte() {
     const PINS: usize = 20;
+    /// In that many rounds the ring comes round.
+    const LAP_ROUNDS: usize = 60;
     let place = Place::new(&[40 << 20, 36 << 20]);
     let (recorder, mut writer) = ring(&place);
     let board = recorder.board();
@@ -712,7 +717,7 @@ fn what_pins_keep_one_after_the_other_is_the_source_byte_for_byte() {
     board.wait_for(has_begun, Duration::from_secs(120));
     let mut set: VecDeque<(u32, std::ops::Range<u64>)> = VecDeque::new();
     let mut before = (writer.now_ns(), writer.offered_bytes());
-    let (mut count, mut freed) = (0, 0);
+    let (mut count, mut freed, mut refused) = (0, 0, 0);
     for round in 0..1000 {
         if count == PINS {
             break;
@@ -732,29 +737,34 @@ fn what_pins_keep_one_after_the_other_is_the_source_byte_for_byte() {
             Ok(kept) => {
                 let kept = kept.unwrap();
                 count += 1;
+                refused = 0;
                 // Of what is gone in part, the later part is there.
                 let is_whole = kept.from_ns <= from_ns;
                 let from_bytes = if is_whole { from.1 } else { begin.1 };
                 assert!(kept.from_ns <= begin.0, "{kept:?}");
                 set.push_back((kept.number, from_bytes..end_bytes));
             }
-            Err(why) => assert!(has_too_many_or_too_large(&why), "{why}"),
+            Err(why) => {
+                assert!(has_too_many_or_too_large(&why), "{why}");
+                refused += 1;
+            }
         }
-        if set.len() > 5
+        let is_stuck = refused > 0 && refused % LAP_ROUNDS == 0 && set.len() > 1;
+        if (set.len() > 5 || is_stuck)
             && let Some((number, _)) = set.pop_front()
         {
             assert_eq!(pinned(&board, PinWish::Unpin { number }), Ok(None));
             freed += 1;
         }
     }
-    assert_eq!((count, freed), (PINS, PINS - 5));
+    assert_eq!((count, freed), (PINS, PINS - set.len()));
     fill_until_ends_are_told(&mut writer, &board);
     fill(&mut writer, 80_000_000);
     drop(writer);
     let recorded = recorder.finish().unwrap();
     assert_eq!(recorded.ended, Ending::Source, "{:?}", recorded.standing);
     assert_eq!(recorded.standing.streams[0].gap_bytes, 0);
-    assert_eq!(set.len(), 5);
+    assert!((1..=5).contains(&set.len()));
     let mut store = place.open(Mode::Read);
     for (number, owed) in set {
         let whole_bytes = pinned_bytes(&mut store, number, &owed);

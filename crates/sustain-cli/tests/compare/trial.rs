@@ -125,9 +125,8 @@ const SHORT: [&str; 4] = ["--size", "8MiB", "--time-per-run", "100ms"];
 
 #[test]
 fn paths_engines_and_data_are_compared_on_one_file() {
-    let place = Place::new();
+    let place = Place::in_memory();
     std::fs::create_dir(place.path("x")).unwrap();
-    // So small that a disk that stalls still transfers some in half a run.
     let ab = [
         "--ab",
         "--engine sync --record-size 4KiB",
@@ -156,7 +155,7 @@ fn paths_engines_and_data_are_compared_on_one_file() {
 
 #[test]
 fn an_interrupted_trial_concludes_from_what_there_is() {
-    let place = Place::new();
+    let place = Place::in_memory();
     std::fs::create_dir(place.path("x")).unwrap();
     let ab = [
         "compare", "--ab", "", "", "x", "--alike", "0%", "--json", "json",

@@ -35,6 +35,10 @@ fn thread(task: &Path) -> Option<(String, Seen)> {
     let (before, after) = stat.rsplit_once(") ")?;
     let (number, name) = before.split_once(" (")?;
     let ionice = Command::new("ionice").args(["-p", number]).output().ok()?;
+    if !ionice.status.success() {
+        // A worker of the kernel ends whenever it has nothing to do.
+        return None;
+    }
     let seen = Seen {
         nice: after.split(' ').nth(16)?.to_owned(),
         io_priority: String::from_utf8(ionice.stdout).ok()?.trim().to_owned(),

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use rustix::fs::{Mode, OFlags};
 use serde_json::Value;
 
 /// A directory of its own on a real disk, gone with the test. Commands run in it.
@@ -56,6 +57,15 @@ impl Ran {
     }
 }
 
+/// Whether a file here can be opened for direct requests. It is made, and removed.
+fn takes_direct(probe: &Path) -> bool {
+    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::DIRECT;
+    let opened = rustix::fs::open(probe, flags, Mode::RUSR | Mode::WUSR);
+    // What could not be made is not there.
+    let _ = std::fs::remove_file(probe);
+    opened.is_ok()
+}
+
 /// Text without the line breaks of a narrow terminal.
 pub fn unwrapped(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -93,6 +103,15 @@ impl Place {
         // Not in /tmp, which is often memory and refuses direct I/O.
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         Place { directory }
+    }
+
+    /// A place in memory, where no other user of a disk can hold up a short run: where memory takes
+    /// direct requests, as it does from Linux 6.6 on. Else it is one on the disk.
+    pub fn in_memory() -> Place {
+        match tempfile::tempdir_in("/dev/shm") {
+            Ok(directory) if takes_direct(&directory.path().join("probe")) => Place { directory },
+            _ => Place::new(),
+        }
     }
 
     /// A place with one machine, `machine.toml`.

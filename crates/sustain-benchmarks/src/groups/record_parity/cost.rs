@@ -69,7 +69,7 @@ fn record_paced(
     let bytes = PACE_BYTES_PER_S * setting.effort.record_run_s;
     let feed =
         |pipe: PipeWriter| source.pour_paced(&pipe, bytes, PACE_BYTES_PER_S, &setting.interrupt);
-    let (_, result) = store_tool::record_fed(recording, (&[], &[]), feed, setting)?;
+    let (_, result) = store_tool::record_fed(recording, (&[], &[0]), feed, setting)?;
     Ok(result.total.cpu_seconds_per_gb)
 }
 

@@ -254,3 +254,38 @@ fn feed(mut source: std::fs::File, mut to: std::io::PipeWriter) {
         }
     }
 }
+
+/// The account of what found no place lies on one member, and has no parity any more.
+#[test]
+fn what_found_no_place_counts_as_never_recorded_without_any_one_member() {
+    let members = Members::new(Made::Files, &[6 * MIB, 6 * MIB, 6 * MIB]).unwrap();
+    let mut made = vec!["--parity", "1", "--same-disk", "--no-prewrite", "--slot", "256KiB"];
+    for name in &members.names {
+        made.extend(["--destroy", name]);
+    }
+    members.run("create", &made).expect(0);
+    let result = members.record(1, &[FAST, &["--time", "60s"]].concat());
+    assert_eq!(result["ended"], "full");
+    let lost_bytes = |document: &serde_json::Value, name: &str| {
+        let stream = stream(document, name);
+        (whole(&stream["gap_bytes"]), stream["hole_bytes"].as_u64())
+    };
+    let (fast_bytes, _) = lost_bytes(&result, "fast");
+    assert!(fast_bytes > 0, "{result:#}");
+    for gone in 0..members.names.len() {
+        let mut left = members.names.clone();
+        left.remove(gone);
+        let left: Vec<&str> = left.iter().map(String::as_str).collect();
+        let checked = members.place.run(&[&["verify", "--json", "-"], &left[..]].concat());
+        let checked = json_of(&checked.stdout);
+        let recording = &checked["recordings"][0];
+        for name in ["fast", "slow"] {
+            let (gap_bytes, _) = lost_bytes(&result, name);
+            assert_eq!(
+                lost_bytes(recording, name),
+                (gap_bytes, Some(0)),
+                "{name} without {gone}: {checked:#}"
+            );
+        }
+    }
+}

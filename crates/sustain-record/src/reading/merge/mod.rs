@@ -21,7 +21,7 @@ use pending::Pending;
 
 use super::bytes::SharedBytes;
 use super::part::{HoleReason, Origin, StreamPart};
-use crate::format::{Kind, Position};
+use crate::format::{Descriptor, Gap, GapReason, Kind, Position};
 
 /// The most contradictions that are kept. More of them say nothing new.
 const CONTRADICTIONS_MAX: usize = 100;
@@ -204,6 +204,11 @@ impl Merge {
                 // Parity and starts that were made again for a lost member repeat what an append
                 // before them told.
                 if matches!(descriptor.kind, Kind::Data | Kind::End) {
+                    if let Some((end_bytes, gap)) =
+                        unfound_gap(&stream.position, position, descriptor)
+                    {
+                        stream.pending.insert_gap(end_bytes, gap);
+                    }
                     let room = CONTRADICTIONS_MAX - self.contradictions.len();
                     if falls(&stream.position, position) && room > 0 {
                         self.contradictions.push(Contradiction {
@@ -258,6 +263,26 @@ impl Member {
     fn is_wanted(&self) -> bool {
         !self.is_at_end && self.queue.is_empty()
     }
+}
+
+/// The gap that lies between the append before, which told this position, and the end of a stream,
+/// as an end mark or the account of another gap tells it: if all that came between the two was
+/// lost, by the sums that appends keep. Its own account is on no member then: where a store is full,
+/// it has no place, or one without parity.
+fn unfound_gap(before: &Position, now: &Position, descriptor: &Descriptor) -> Option<(u64, Gap)> {
+    let came_bytes = now
+        .next_offset_bytes
+        .checked_sub(before.next_offset_bytes)?;
+    let lost_bytes = now.gap_bytes.checked_sub(before.gap_bytes)?;
+    let gap = Gap {
+        bytes: lost_bytes,
+        frames: 0,
+        reason: GapReason::NotWritten,
+        first_time_ns: descriptor.made_time_ns,
+        last_time_ns: descriptor.made_time_ns,
+    };
+    let is_gap = descriptor.payload_bytes == 0 || descriptor.kind == Kind::End;
+    (is_gap && lost_bytes > 0 && came_bytes == lost_bytes).then_some((now.next_offset_bytes, gap))
 }
 
 /// Whether a stream seems to have gone back, which it never does.

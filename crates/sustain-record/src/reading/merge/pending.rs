@@ -238,7 +238,8 @@ impl Pending {
         held_bytes
     }
 
-    fn insert_gap(&mut self, end_bytes: u64, gap: Gap) {
+    /// Takes in a gap that ends at this byte of the stream.
+    pub(super) fn insert_gap(&mut self, end_bytes: u64, gap: Gap) {
         if gap.bytes > 0 {
             self.insert(end_bytes - gap.bytes..end_bytes, &RangeState::Gap(gap));
         } else if end_bytes >= self.done_bytes && self.last_counted != Some(end_bytes) {

@@ -591,3 +591,42 @@ fn data_without_its_marks_waits_for_a_copy_that_has_them() {
     };
     assert_eq!(origin.member, 1);
 }
+
+/// An end mark behind this append, which counts so many bytes more, and as many of these as lost.
+fn end_behind(append: &CheckedPart, more_bytes: u64, lost_bytes: u64) -> CheckedPart {
+    let mut end = append.clone();
+    let descriptor = &mut Arc::make_mut(&mut end.origin).descriptor;
+    descriptor.kind = Kind::End;
+    descriptor.sequence += 2;
+    descriptor.payload_bytes = 0;
+    descriptor.positions[0].next_offset_bytes += more_bytes;
+    descriptor.positions[0].gap_bytes += lost_bytes;
+    end
+}
+
+#[test]
+fn a_gap_whose_account_is_gone_is_told_by_the_end_mark() {
+    let model = Model::run(&[step(0, 10, Fate::Whole)], 1, 1);
+    let data = &model.on_members[0][0];
+    let last_part = |lost_bytes| {
+        let wanted = Wanted {
+            offered_bytes: Some(110),
+            ..ALL
+        };
+        let mut merge = Merge::new(1, &[wanted], 0);
+        merge.push(0, data.clone());
+        merge.push(0, end_behind(data, 100, lost_bytes));
+        merge.end_member(0);
+        let parts = std::iter::from_fn(|| merge.next_ready());
+        match parts.last() {
+            Some(Ready::Part(0, part)) => part,
+            other => panic!("{other:?}"),
+        }
+    };
+    let gap = last_part(100);
+    assert!(matches!(gap, StreamPart::Gap { .. }), "{gap:?}");
+    assert_eq!((gap.offset_bytes(), gap.end_bytes()), (10, 110));
+    // Some of it was recorded, and is gone.
+    let hole = last_part(99);
+    assert!(matches!(hole, StreamPart::Hole { .. }), "{hole:?}");
+}

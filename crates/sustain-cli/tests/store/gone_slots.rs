@@ -150,3 +150,26 @@ fn a_member_with_an_old_state_that_lacks_only_parity_is_left_alone_too() {
         }
     }
 }
+
+#[test]
+fn where_more_members_are_old_than_parity_replaces_it_is_said_before_the_recording() {
+    let place = Place::new();
+    recorded_thrice(&place);
+    let before = MEMBERS.map(|name| fs::read(place.path(name)).unwrap());
+    recorded::record_main(&place, &MEMBERS, &content(4_000_000));
+    for (member, old) in MEMBERS.iter().zip(before).take(2) {
+        fs::write(place.path(member), old).unwrap();
+    }
+    fs::write(place.path("in"), content(50_000)).unwrap();
+    let record = [&["record", "--from", "in"], &MEMBERS[..]].concat();
+    let ran = place.run(&record).expect(0);
+    let said = unwrapped(&ran.stderr);
+    assert!(
+        said.contains("What is recorded now goes to one member alone, and nothing protects it"),
+        "{said}"
+    );
+    assert!(
+        !said.contains("so that this can still be computed"),
+        "{said}"
+    );
+}

@@ -162,18 +162,43 @@ impl Store {
         self.left_alone = found.members_that_lack(&crashed);
         self.left_alone
             .extend(self.old_without_parity(&recordings, &found, &crashed));
+        let are_replaced = self.left_alone.len() <= usize::from(self.parities());
+        let why = match are_replaced {
+            true => "so that this can still be computed from the others",
+            false => "so that what can be computed of this from the others still can be",
+        };
         for member in &self.members {
             if self.left_alone.contains(&member.index()) {
                 self.notes.push(format!(
                     "{} does not have all that an earlier recording gave it. Nothing is recorded \
-                     on it, so that this can still be computed from the others. To use it again, \
-                     repair it: `sustain repair` with the other members and {}",
+                     on it, {why}. To use it again, repair it: `sustain repair` with the other \
+                     members and {}",
                     member.name,
                     ONTO.to(&member.name)
                 ));
             }
         }
+        if !are_replaced {
+            self.notes.push(self.few_left_words());
+        }
         Ok(())
+    }
+
+    /// What to say where more members lack something than parity replaces.
+    fn few_left_words(&self) -> String {
+        let taking = self.members.len() - self.left_alone.len();
+        let goes_to = match taking {
+            1 => "one member alone, and nothing protects it".to_owned(),
+            2 => "the 2 others, and is protected from the loss of one at most".to_owned(),
+            taking => format!("the {taking} others"),
+        };
+        format!(
+            "{} of the {} members lack something, and parity replaces only {}, so some of it may \
+             be lost: `sustain verify` tells what. What is recorded now goes to {goes_to}",
+            self.left_alone.len(),
+            self.members.len(),
+            self.parities()
+        )
     }
 
     /// The members with an old state that may lack parity. No list names the members of parity, so

@@ -166,16 +166,16 @@ fn what_is_no_disk_is_refused_by_its_kind() {
     let refusals = place.refusals(&["measure"], &names.each_ref().map(std::slice::from_ref));
     insta::assert_snapshot!(refusals, @"
     $ sustain measure fifo
-    sustain: fifo: it is a FIFO (named pipe); name a block device, a file or a directory (null: measures the tool itself)
+    sustain: fifo: it is a FIFO (named pipe); name a block device, a file or a directory
 
     $ sustain measure socket
-    sustain: socket: it is a socket; name a block device, a file or a directory (null: measures the tool itself)
+    sustain: socket: it is a socket; name a block device, a file or a directory
 
     $ sustain measure /dev/zero
-    sustain: /dev/zero: it is a character device; name a block device, a file or a directory (null: measures the tool itself)
+    sustain: /dev/zero: it is a character device; name a block device, a file or a directory
 
     $ sustain measure /dev/null
-    sustain: /dev/null: it is a character device; name a block device, a file or a directory (null: measures the tool itself)
+    sustain: /dev/null: it is a character device; name a block device, a file or a directory
     ");
     for name in names {
         let refused = place.refusal(&["measure", name]);

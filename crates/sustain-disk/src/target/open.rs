@@ -100,9 +100,7 @@ fn not_a_disk(kind: FileType) -> String {
         FileType::Socket => "a socket",
         _ => "neither a disk nor a file",
     };
-    format!(
-        "it is {kind}; name a block device, a file or a directory (null: measures the tool itself)"
-    )
+    format!("it is {kind}; name a block device, a file or a directory")
 }
 
 fn flags(request: OpenRequest) -> OFlags {

@@ -328,7 +328,7 @@ fn what_cannot_be_a_member_is_refused_before_anything_is_touched() {
 
     a store has 1 to 128 members, and 129 were given
 
-    /dev/null: it is a character device; name a block device, a file or a directory (null: measures the tool itself)
+    /dev/null: it is a character device; name a block device, a file or a directory
 
     null: does not keep what is written to it: name block devices, files or directories
 

@@ -296,12 +296,14 @@ fn protection_words(result: &RecordResult) -> Option<String> {
 /// Why bytes were lost, where a full store has taken them, or a part of them.
 fn full_words(result: &RecordResult) -> &'static str {
     let waited = result.plan.on_full == OnFull::Block;
-    let has_failed = result.members.iter().any(|member| member.error.is_some());
+    let failed = result.members.iter().filter(|one| one.error.is_some());
+    // As many as parity replaces take nothing with them.
+    let took_data = failed.count() > usize::from(result.plan.parity);
     match (result.ended, result.plan.ring) {
-        (RecordingEnd::Full, true) if waited && !has_failed => {
+        (RecordingEnd::Full, true) if waited && !took_data => {
             ", because the ring had nothing left to overwrite"
         }
-        (RecordingEnd::Full, false) if waited && !has_failed => ", because the store became full",
+        (RecordingEnd::Full, false) if waited && !took_data => ", because the store became full",
         (RecordingEnd::Full, false) if waited => ", some of it because the store became full",
         _ => "",
     }

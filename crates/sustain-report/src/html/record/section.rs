@@ -112,8 +112,9 @@ fn answer(result: &RecordResult) -> String {
     tiles.add(&rate(average_bytes_per_s(result)), "on average");
     let fills = result.samples.iter().map(|at| at.buffer_fill);
     let fill = fills.fold(0.0, f64::max);
+    // A fill that came and went between two samples is not known.
     let words = format!(
-        "of the {} buffer was filled at most",
+        "of the {} buffer was filled at most, of all times that were sampled",
         memory(result.plan.buffer_bytes)
     );
     tiles.gauge(fill, &percent(fill), &words);

@@ -259,7 +259,14 @@ fn feed(mut source: std::fs::File, mut to: std::io::PipeWriter) {
 #[test]
 fn what_found_no_place_counts_as_never_recorded_without_any_one_member() {
     let members = Members::new(Made::Files, &[6 * MIB, 6 * MIB, 6 * MIB]).unwrap();
-    let mut made = vec!["--parity", "1", "--same-disk", "--no-prewrite", "--slot", "256KiB"];
+    let mut made = vec![
+        "--parity",
+        "1",
+        "--same-disk",
+        "--no-prewrite",
+        "--slot",
+        "256KiB",
+    ];
     for name in &members.names {
         made.extend(["--destroy", name]);
     }
@@ -276,7 +283,9 @@ fn what_found_no_place_counts_as_never_recorded_without_any_one_member() {
         let mut left = members.names.clone();
         left.remove(gone);
         let left: Vec<&str> = left.iter().map(String::as_str).collect();
-        let checked = members.place.run(&[&["verify", "--json", "-"], &left[..]].concat());
+        let checked = members
+            .place
+            .run(&[&["verify", "--json", "-"], &left[..]].concat());
         let checked = json_of(&checked.stdout);
         let recording = &checked["recordings"][0];
         for name in ["fast", "slow"] {

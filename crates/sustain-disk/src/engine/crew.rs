@@ -1,6 +1,9 @@
 //! Threads that each do one blocking thing at a time, and one place to wait for what they have
 //! done. The engines that have no other way to keep several requests in flight are made of them.
 
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
@@ -15,11 +18,32 @@ use crate::error::Error;
 #[derive(Debug)]
 pub(super) struct Crew<W> {
     clock: Clock,
-    /// One sender per target; they are dropped first when the crew ends, which ends the threads.
-    work: Vec<Sender<W>>,
+    /// Of each target. They are dropped first when the crew ends, which ends the threads.
+    lanes: Vec<Lane<W>>,
     events: Receiver<ThreadEvent>,
     events_sender: Sender<ThreadEvent>,
     threads: Vec<JoinHandle<()>>,
+}
+
+/// The work of one target.
+struct Lane<W> {
+    given: Sender<W>,
+    taken: Receiver<W>,
+    run: Arc<dyn Fn(W) -> Option<Completion> + Send + Sync>,
+    threads: u32,
+    threads_max: u32,
+    /// What was given and is not done.
+    undone: Arc<AtomicU32>,
+}
+
+impl<W> fmt::Debug for Lane<W> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let threads = format_args!("{} of {}", self.threads, self.threads_max);
+        formatter
+            .debug_struct("Lane")
+            .field("threads", &threads)
+            .finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
@@ -33,7 +57,7 @@ impl<W: Send + 'static> Crew<W> {
         let (events_sender, events) = unbounded();
         Crew {
             clock,
-            work: Vec::new(),
+            lanes: Vec::new(),
             events,
             events_sender,
             threads: Vec::new(),
@@ -47,47 +71,91 @@ impl<W: Send + 'static> Crew<W> {
     pub(super) fn add_target(
         &mut self,
         count: u32,
-        run: impl Fn(W) -> Option<Completion> + Clone + Send + 'static,
+        run: impl Fn(W) -> Option<Completion> + Send + Sync + 'static,
     ) -> Result<(), Error> {
-        let (sender, receiver) = unbounded();
-        self.work.push(sender);
-        for _ in 0..count {
-            let thread = self.start_thread(receiver.clone(), run.clone())?;
-            self.threads.push(thread);
-        }
-        Ok(())
+        self.add_target_on_demand(count, run);
+        let target = self.lanes.len() - 1;
+        (0..count).try_for_each(|_| self.start_thread(target))
     }
 
-    fn start_thread(
-        &self,
-        work: Receiver<W>,
-        run: impl Fn(W) -> Option<Completion> + Send + 'static,
-    ) -> Result<JoinHandle<()>, Error> {
+    /// The same, and each thread is started when it is needed first: when all that there are have
+    /// something to do.
+    pub(super) fn add_target_on_demand(
+        &mut self,
+        count: u32,
+        run: impl Fn(W) -> Option<Completion> + Send + Sync + 'static,
+    ) {
+        let (given, taken) = unbounded();
+        self.lanes.push(Lane {
+            given,
+            taken,
+            run: Arc::new(run),
+            threads: 0,
+            threads_max: count,
+            undone: Arc::default(),
+        });
+    }
+
+    fn start_thread(&mut self, target: usize) -> Result<(), Error> {
+        let lane = &mut self.lanes[target];
+        let (work, run) = (lane.taken.clone(), Arc::clone(&lane.run));
+        let undone = Arc::clone(&lane.undone);
         let events = self.events_sender.clone();
         let body = move || {
-            for completion in work.into_iter().filter_map(run) {
+            for one in work {
+                let completion = run(one);
+                // Before anybody sees that it is done: the next one needs no further thread.
+                undone.fetch_sub(1, Ordering::Relaxed);
+                let Some(completion) = completion else {
+                    continue;
+                };
                 if events.send(ThreadEvent::Complete(completion)).is_err() {
                     return;
                 }
             }
         };
-        std::thread::Builder::new()
+        let started = std::thread::Builder::new()
             .name("sustain-io".to_owned())
-            .spawn(body)
-            .map_err(|error| Error::EngineRefused {
-                engine: "threads",
-                why: format!(
-                    "thread {} could not be started ({error}); use a smaller {DEPTH}, or raise \
-                     the limit on processes (ulimit -u)",
-                    self.threads.len() + 1
-                ),
-            })
+            .spawn(body);
+        let thread = started.map_err(|error| Error::EngineRefused {
+            engine: "threads",
+            why: format!(
+                "thread {} could not be started ({error}); use a smaller {DEPTH}, or raise the \
+                 limit on processes (ulimit -u)",
+                self.threads.len() + 1
+            ),
+        })?;
+        lane.threads += 1;
+        self.threads.push(thread);
+        Ok(())
     }
 
-    pub(super) fn give(&self, target: usize, work: W) {
-        self.work[target]
+    pub(super) fn give(&mut self, target: usize, work: W) {
+        let lane = &self.lanes[target];
+        let undone = lane.undone.fetch_add(1, Ordering::Relaxed);
+        if undone >= lane.threads && lane.threads < lane.threads_max {
+            // Where the system allows no more, those that there are do it.
+            let _ = self.start_thread(target);
+        }
+        let lane = &self.lanes[target];
+        if lane.threads == 0 {
+            self.do_here(lane, work);
+            return;
+        }
+        lane.given
             .send(work)
-            .expect("the threads live as long as the crew");
+            .expect("the crew keeps a receiver itself");
+    }
+
+    /// Does what no thread could be started for.
+    fn do_here(&self, lane: &Lane<W>, work: W) {
+        let completion = (lane.run)(work);
+        lane.undone.fetch_sub(1, Ordering::Relaxed);
+        if let Some(completion) = completion {
+            self.events_sender
+                .send(ThreadEvent::Complete(completion))
+                .expect("the crew keeps a receiver itself");
+        }
     }
 
     /// Waits as `until` says, and appends what is complete.
@@ -124,11 +192,56 @@ impl<W: Send + 'static> Crew<W> {
 impl<W> Drop for Crew<W> {
     fn drop(&mut self) {
         // Closing the channels lets each thread finish what was given to it and end.
-        self.work.clear();
+        self.lanes.clear();
         for thread in self.threads.drain(..) {
             // A thread that panicked has printed its message; there is nothing to add while
             // dropping.
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A crew of at most three threads on one target, each of which waits until it is told to go on.
+    fn held_crew() -> (Crew<()>, Sender<()>) {
+        let (go_on, told) = unbounded();
+        let mut crew = Crew::new(Clock::Real);
+        crew.add_target_on_demand(3, move |()| {
+            told.recv().expect("the test holds its end");
+            None
+        });
+        (crew, go_on)
+    }
+
+    fn wait_until_done(crew: &Crew<()>) {
+        while crew.lanes[0].undone.load(Ordering::Relaxed) > 0 {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn one_thread_does_what_comes_one_after_the_other() {
+        let (mut crew, go_on) = held_crew();
+        assert_eq!(crew.threads.len(), 0);
+        for _ in 0..5 {
+            crew.give(0, ());
+            go_on.send(()).unwrap();
+            wait_until_done(&crew);
+        }
+        assert_eq!(crew.threads.len(), 1);
+    }
+
+    #[test]
+    fn as_many_threads_as_are_needed_are_started_up_to_the_most() {
+        let (mut crew, go_on) = held_crew();
+        for threads in [1, 2, 3, 3, 3] {
+            crew.give(0, ());
+            assert_eq!(crew.threads.len(), threads);
+        }
+        (0..5).for_each(|_| go_on.send(()).unwrap());
+        wait_until_done(&crew);
     }
 }

@@ -82,7 +82,7 @@ impl ScsiEngine {
     }
 
     /// Cuts a request into commands of even lengths.
-    fn start(&self, transfer: EngineTransfer) {
+    fn start(&mut self, transfer: EngineTransfer) {
         let request = &transfer.request;
         let (target, operation) = (request.target, request.operation);
         let (first, is_durable) = (request.offset_bytes, request.durable);

@@ -1,7 +1,7 @@
 //! Blocking calls in `depth` threads per target. This works on every kernel, and shows what a
 //! thread per request costs.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use super::crew::Crew;
@@ -27,13 +27,32 @@ impl ThreadsEngine {
         let depth = limits.depth;
         let mut crew = Crew::new(clock.clone());
         for file in files {
-            let (file, clock) = (Arc::clone(file), clock.clone());
-            crew.add_target(depth, move |mut transfer: EngineTransfer| {
-                let error = transfer.run_blocking(file.as_fd());
-                Some(transfer.complete(clock.now(), error))
-            })?;
+            crew.add_target(depth, blocking_on(file, &clock))?;
         }
         Ok(ThreadsEngine { clock, depth, crew })
+    }
+
+    /// The same, and each thread is started when it is needed first: for those who make a few
+    /// requests and are gone again.
+    pub fn on_demand(files: &TargetFiles, limits: Limits, clock: Clock) -> ThreadsEngine {
+        let depth = limits.depth;
+        let mut crew = Crew::new(clock.clone());
+        for file in files {
+            crew.add_target_on_demand(depth, blocking_on(file, &clock));
+        }
+        ThreadsEngine { clock, depth, crew }
+    }
+}
+
+/// Makes requests of one target, one at a time.
+fn blocking_on(
+    file: &Arc<OwnedFd>,
+    clock: &Clock,
+) -> impl Fn(EngineTransfer) -> Option<Completion> + Send + Sync + 'static {
+    let (file, clock) = (Arc::clone(file), clock.clone());
+    move |mut transfer| {
+        let error = transfer.run_blocking(file.as_fd());
+        Some(transfer.complete(clock.now(), error))
     }
 }
 

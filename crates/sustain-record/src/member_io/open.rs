@@ -4,8 +4,7 @@
 use sustain_disk::buffer::BufferPool;
 use sustain_disk::clock::Clock;
 use sustain_disk::engine::{
-    Engine, EngineChoice, Limits, SharedMachine, SimulatedEngine, SimulatedTarget, TargetFiles,
-    open,
+    Engine, Limits, SharedMachine, SimulatedEngine, SimulatedTarget, TargetFiles, ThreadsEngine,
 };
 use sustain_disk::error::Error;
 use sustain_disk::target::Target;
@@ -20,7 +19,7 @@ impl MemberIo {
     /// Opens an engine over real members.
     ///
     /// # Errors
-    /// [`Error::EngineRefused`] where the system has none, [`Error::Memory`].
+    /// [`Error::Memory`].
     ///
     /// # Panics
     /// If a target has no file.
@@ -29,7 +28,7 @@ impl MemberIo {
             .iter()
             .map(|target| target.file.clone().expect("a real target has a file"))
             .collect();
-        let engine = engine_over(files, limits_for(targets.len()))?;
+        let engine = engine_over(&files, limits_for(targets.len()));
         let names = targets.iter().map(|target| target.name.clone()).collect();
         MemberIo::over(engine, Clock::Real, names)
     }
@@ -64,7 +63,7 @@ impl MemberIo {
             let engine = driven.around(Box::new(engine), clock)?;
             return MemberIo::over(engine, clock.clone(), names);
         }
-        let engine = engine_over(driven.files()?, driven.limits(limits_for(names.len())))?;
+        let engine = engine_over(&driven.files()?, driven.limits(limits_for(names.len())));
         MemberIo::over(driven.around(engine, &Clock::Real)?, Clock::Real, names)
     }
 
@@ -107,6 +106,6 @@ fn limits_for(members: usize) -> Limits {
 /// Not io_uring, because it keeps the files, with their claims, for a while after it is closed. Not
 /// libaio either, because closing it takes 30 to 50 ms (the kernel waits until no CPU looks at it
 /// any more), and a recording opens this three times before its first byte.
-fn engine_over(files: TargetFiles, limits: Limits) -> Result<Box<dyn Engine>, Error> {
-    Ok(open(EngineChoice::Threads, files, limits, &[], &Clock::Real)?.engine)
+fn engine_over(files: &TargetFiles, limits: Limits) -> Box<dyn Engine> {
+    Box::new(ThreadsEngine::on_demand(files, limits, Clock::Real))
 }

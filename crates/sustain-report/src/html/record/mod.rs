@@ -11,6 +11,7 @@ mod tables;
 mod time_chart;
 
 use sustain_document::record::RecordResult;
+use sustain_record::verdicts::average_bytes_per_s;
 
 use super::escape;
 use super::page::Sectioned;
@@ -42,7 +43,14 @@ impl Sectioned for RecordResult {
 fn overview(results: &[RecordResult]) -> String {
     let mut table = Table::new(
         "All recordings",
-        &["recording", "offered", "lost", "rate", "length", "answer"],
+        &[
+            "recording",
+            "offered",
+            "lost",
+            "recorded on average",
+            "length",
+            "answer",
+        ],
     );
     for (index, result) in results.iter().enumerate() {
         let sum = |part: fn(&sustain_document::record::StreamResult) -> u64| {
@@ -52,7 +60,7 @@ fn overview(results: &[RecordResult]) -> String {
             format!("{}. {}", index + 1, section::name(result)),
             sum(|stream| stream.offered_bytes),
             sum(|stream| stream.gap_bytes),
-            rate(result.total.wall_clock_bytes_per_s),
+            rate(average_bytes_per_s(result)),
             stretch(result.seconds),
             record_sentence(result),
         ]);

@@ -188,13 +188,17 @@ fn percentiles(times: &LatencyResult) -> [String; 4] {
 }
 
 fn members(result: &RecordResult) -> Table {
+    let rate_name = match result.plan.parity {
+        0 => "rate",
+        _ => "rate with parity",
+    };
     let mut table = Table::new(
         "Members",
         &[
             "member",
             "payload",
             "share",
-            "rate",
+            rate_name,
             "worst stall",
             "write latency p50",
             "p99",

@@ -19,14 +19,14 @@ use crate::error::Error;
 pub(super) struct Crew<W> {
     clock: Clock,
     /// Of each target. They are dropped first when the crew ends, which ends the threads.
-    lanes: Vec<Lane<W>>,
+    targets: Vec<TargetWork<W>>,
     events: Receiver<ThreadEvent>,
     events_sender: Sender<ThreadEvent>,
     threads: Vec<JoinHandle<()>>,
 }
 
 /// The work of one target.
-struct Lane<W> {
+struct TargetWork<W> {
     given: Sender<W>,
     taken: Receiver<W>,
     run: Arc<dyn Fn(W) -> Option<Completion> + Send + Sync>,
@@ -36,11 +36,11 @@ struct Lane<W> {
     undone: Arc<AtomicU32>,
 }
 
-impl<W> fmt::Debug for Lane<W> {
+impl<W> fmt::Debug for TargetWork<W> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let threads = format_args!("{} of {}", self.threads, self.threads_max);
         formatter
-            .debug_struct("Lane")
+            .debug_struct("TargetWork")
             .field("threads", &threads)
             .finish_non_exhaustive()
     }
@@ -57,7 +57,7 @@ impl<W: Send + 'static> Crew<W> {
         let (events_sender, events) = unbounded();
         Crew {
             clock,
-            lanes: Vec::new(),
+            targets: Vec::new(),
             events,
             events_sender,
             threads: Vec::new(),
@@ -74,7 +74,7 @@ impl<W: Send + 'static> Crew<W> {
         run: impl Fn(W) -> Option<Completion> + Send + Sync + 'static,
     ) -> Result<(), Error> {
         self.add_target_on_demand(count, run);
-        let target = self.lanes.len() - 1;
+        let target = self.targets.len() - 1;
         (0..count).try_for_each(|_| self.start_thread(target))
     }
 
@@ -86,7 +86,7 @@ impl<W: Send + 'static> Crew<W> {
         run: impl Fn(W) -> Option<Completion> + Send + Sync + 'static,
     ) {
         let (given, taken) = unbounded();
-        self.lanes.push(Lane {
+        self.targets.push(TargetWork {
             given,
             taken,
             run: Arc::new(run),
@@ -97,9 +97,9 @@ impl<W: Send + 'static> Crew<W> {
     }
 
     fn start_thread(&mut self, target: usize) -> Result<(), Error> {
-        let lane = &mut self.lanes[target];
-        let (work, run) = (lane.taken.clone(), Arc::clone(&lane.run));
-        let undone = Arc::clone(&lane.undone);
+        let target_work = &mut self.targets[target];
+        let (work, run) = (target_work.taken.clone(), Arc::clone(&target_work.run));
+        let undone = Arc::clone(&target_work.undone);
         let events = self.events_sender.clone();
         let body = move || {
             for one in work {
@@ -125,32 +125,33 @@ impl<W: Send + 'static> Crew<W> {
                 self.threads.len() + 1
             ),
         })?;
-        lane.threads += 1;
+        target_work.threads += 1;
         self.threads.push(thread);
         Ok(())
     }
 
     pub(super) fn give(&mut self, target: usize, work: W) {
-        let lane = &self.lanes[target];
-        let undone = lane.undone.fetch_add(1, Ordering::Relaxed);
-        if undone >= lane.threads && lane.threads < lane.threads_max {
+        let target_work = &self.targets[target];
+        let undone = target_work.undone.fetch_add(1, Ordering::Relaxed);
+        if undone >= target_work.threads && target_work.threads < target_work.threads_max {
             // Where the system allows no more, those that there are do it.
             let _ = self.start_thread(target);
         }
-        let lane = &self.lanes[target];
-        if lane.threads == 0 {
-            self.do_here(lane, work);
+        let target_work = &self.targets[target];
+        if target_work.threads == 0 {
+            self.do_here(target_work, work);
             return;
         }
-        lane.given
+        target_work
+            .given
             .send(work)
             .expect("the crew keeps a receiver itself");
     }
 
     /// Does what no thread could be started for.
-    fn do_here(&self, lane: &Lane<W>, work: W) {
-        let completion = (lane.run)(work);
-        lane.undone.fetch_sub(1, Ordering::Relaxed);
+    fn do_here(&self, target_work: &TargetWork<W>, work: W) {
+        let completion = (target_work.run)(work);
+        target_work.undone.fetch_sub(1, Ordering::Relaxed);
         if let Some(completion) = completion {
             self.events_sender
                 .send(ThreadEvent::Complete(completion))
@@ -192,7 +193,7 @@ impl<W: Send + 'static> Crew<W> {
 impl<W> Drop for Crew<W> {
     fn drop(&mut self) {
         // Closing the channels lets each thread finish what was given to it and end.
-        self.lanes.clear();
+        self.targets.clear();
         for thread in self.threads.drain(..) {
             // A thread that panicked has printed its message; there is nothing to add while
             // dropping.
@@ -217,7 +218,7 @@ mod tests {
     }
 
     fn wait_until_done(crew: &Crew<()>) {
-        while crew.lanes[0].undone.load(Ordering::Relaxed) > 0 {
+        while crew.targets[0].undone.load(Ordering::Relaxed) > 0 {
             std::thread::yield_now();
         }
     }

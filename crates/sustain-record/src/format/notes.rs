@@ -146,6 +146,8 @@ pub struct EndNote {
 impl EndNote {
     /// What `ended` says where `recover` wrote the end mark.
     pub const RECOVERED: &str = "recovered";
+    /// What `ended` says where the store was full.
+    pub const FULL: &str = "full";
 }
 
 /// A stretch of a stream that a crash took. Everything around it was found whole.

@@ -21,7 +21,7 @@ use pending::Pending;
 
 use super::bytes::SharedBytes;
 use super::part::{HoleReason, Origin, StreamPart};
-use crate::format::{Descriptor, Gap, GapReason, Kind, Position};
+use crate::format::{Descriptor, EndNote, Gap, GapReason, Kind, Position};
 
 /// The most contradictions that are kept. More of them say nothing new.
 const CONTRADICTIONS_MAX: usize = 100;
@@ -91,6 +91,8 @@ struct Stream {
     known_bytes: u64,
     /// The position in the descriptor before.
     position: Position,
+    /// The position in the descriptor of the last append with data, of whatever stream.
+    data_position: Position,
 }
 
 /// A descriptor that takes back what one of a smaller sequence said of a stream.
@@ -124,6 +126,7 @@ impl Merge {
                     offered_bytes: wanted.offered_bytes,
                     known_bytes: start.max(wanted.durable_bytes),
                     position: Position::default(),
+                    data_position: Position::default(),
                 }
             })
             .collect();
@@ -193,6 +196,7 @@ impl Merge {
     /// Takes the append that is next in sequence.
     fn take(&mut self, append: &CheckedPart) {
         let descriptor = &append.origin.descriptor;
+        let is_full = tells_of_full_store(append);
         for index in 0..self.streams.len() {
             let stream = &mut self.streams[index];
             if descriptor.kind == Kind::Data && descriptor.stream == stream.number {
@@ -204,11 +208,6 @@ impl Merge {
                 // Parity and starts that were made again for a lost member repeat what an append
                 // before them told.
                 if matches!(descriptor.kind, Kind::Data | Kind::End) {
-                    if let Some((end_bytes, gap)) =
-                        unfound_gap(&stream.position, position, descriptor)
-                    {
-                        stream.pending.insert_gap(end_bytes, gap);
-                    }
                     let room = CONTRADICTIONS_MAX - self.contradictions.len();
                     if falls(&stream.position, position) && room > 0 {
                         self.contradictions.push(Contradiction {
@@ -217,6 +216,14 @@ impl Merge {
                         });
                     }
                     stream.position = *position;
+                }
+                if descriptor.kind == Kind::Data && descriptor.payload_bytes > 0 {
+                    stream.data_position = *position;
+                }
+                if is_full
+                    && let Some(gap) = unfound_gap(&stream.data_position, position, descriptor)
+                {
+                    stream.pending.insert_gap(position.next_offset_bytes, gap);
                 }
             }
             self.drain(index);
@@ -265,24 +272,32 @@ impl Member {
     }
 }
 
-/// The gap that lies between the append before, which told this position, and the end of a stream,
-/// as an end mark or the account of another gap tells it: if all that came between the two was
-/// lost, by the sums that appends keep. Its own account is on no member then: where a store is full,
-/// it has no place, or one without parity.
-fn unfound_gap(before: &Position, now: &Position, descriptor: &Descriptor) -> Option<(u64, Gap)> {
-    let came_bytes = now
+/// Whether this is the end mark of a recording that has filled its store, and in which no member
+/// failed. Where one has, what was given up may be on it all the same, and its gap says nothing of
+/// other bytes.
+fn tells_of_full_store(append: &CheckedPart) -> bool {
+    if append.origin.descriptor.kind != Kind::End || !append.damaged.is_empty() {
+        return false;
+    }
+    let note = EndNote::from_json(&append.payload);
+    note.is_ok_and(|note| note.ended == EndNote::FULL && note.protected_bytes.is_some())
+}
+
+/// The gap between the last append with data, which told the position `before`, and the end of a
+/// stream, as the end mark tells it: if all that came between the two was lost. Its own account may
+/// be on no member any more. In a full store it has a place, but parity of it has none.
+fn unfound_gap(before: &Position, end: &Position, mark: &Descriptor) -> Option<Gap> {
+    let came_bytes = end
         .next_offset_bytes
         .checked_sub(before.next_offset_bytes)?;
-    let lost_bytes = now.gap_bytes.checked_sub(before.gap_bytes)?;
-    let gap = Gap {
+    let lost_bytes = end.gap_bytes.checked_sub(before.gap_bytes)?;
+    (lost_bytes > 0 && came_bytes == lost_bytes).then_some(Gap {
         bytes: lost_bytes,
         frames: 0,
-        reason: GapReason::NotWritten,
-        first_time_ns: descriptor.made_time_ns,
-        last_time_ns: descriptor.made_time_ns,
-    };
-    let is_gap = descriptor.payload_bytes == 0 || descriptor.kind == Kind::End;
-    (is_gap && lost_bytes > 0 && came_bytes == lost_bytes).then_some((now.next_offset_bytes, gap))
+        reason: GapReason::NoRoom,
+        first_time_ns: mark.made_time_ns,
+        last_time_ns: mark.made_time_ns,
+    })
 }
 
 /// Whether a stream seems to have gone back, which it never does.

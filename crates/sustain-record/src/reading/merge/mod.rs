@@ -93,6 +93,8 @@ struct Stream {
     position: Position,
     /// The position in the descriptor of the last append with data, of whatever stream.
     data_position: Position,
+    /// Whether an account behind that one tells of a gap of this stream that lies before it.
+    has_older_gap: bool,
 }
 
 /// A descriptor that takes back what one of a smaller sequence said of a stream.
@@ -127,6 +129,7 @@ impl Merge {
                     known_bytes: start.max(wanted.durable_bytes),
                     position: Position::default(),
                     data_position: Position::default(),
+                    has_older_gap: false,
                 }
             })
             .collect();
@@ -201,6 +204,9 @@ impl Merge {
             let stream = &mut self.streams[index];
             if descriptor.kind == Kind::Data && descriptor.stream == stream.number {
                 stream.pending.insert_append(append);
+                let known_bytes = stream.data_position.next_offset_bytes;
+                stream.has_older_gap |=
+                    descriptor.payload_bytes == 0 && descriptor.stream_offset_bytes <= known_bytes;
             }
             if let Some(position) = descriptor.positions.get(usize::from(stream.number)) {
                 stream.known_bytes = stream.known_bytes.max(position.next_offset_bytes);
@@ -219,8 +225,10 @@ impl Merge {
                 }
                 if descriptor.kind == Kind::Data && descriptor.payload_bytes > 0 {
                     stream.data_position = *position;
+                    stream.has_older_gap = false;
                 }
                 if is_full
+                    && !stream.has_older_gap
                     && let Some(gap) = unfound_gap(&stream.data_position, position, descriptor)
                 {
                     stream.pending.insert_gap(position.next_offset_bytes, gap);

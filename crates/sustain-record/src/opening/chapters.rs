@@ -31,6 +31,9 @@ pub struct Chapter {
     pub is_overwritten: bool,
     /// Of what a pin keeps: the appends around the beginning of its time.
     pub pin_begin: PinBegin,
+    /// Of what a pin keeps: the last append of data that was made before the end of its time, where
+    /// the recorder has told that end.
+    pub last_in_pin_time: Option<Descriptor>,
     /// Whether nothing older is left there because all of it has been overwritten in a ring.
     pub is_oldest_of_lap: bool,
     /// The number of the first recording that may have had anything there; 0 for all.
@@ -128,6 +131,7 @@ pub(super) fn chapter(
         is_oldest_of_lap: oldest_serial > 0 && beginning.before.is_none(),
         first_recording: facts.first_recording(),
         pin_begin: PinBegin::default(),
+        last_in_pin_time: None,
         lost_before,
         unknown_mark: told_end
             .or(gone_before)

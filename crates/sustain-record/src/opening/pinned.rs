@@ -9,7 +9,7 @@ use super::facts::{MemberEvidence, slot_start};
 use super::lost_marks::LastEnded;
 use super::tail::last_before;
 use super::{Apart, Asked, Chapter, MemberTail, Recording};
-use crate::format::{AppendPlace, BLOCK_BYTES, Descriptor, EarlierNote, Pin};
+use crate::format::{AppendPlace, BLOCK_BYTES, Descriptor, EarlierNote, Kind, Pin};
 
 /// The appends of one member around the beginning of a pin's time.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -62,6 +62,9 @@ pub(super) fn chapters(
         };
         let mut chapter = chapter(facts, &pinned, &last, known, none_ended)?;
         chapter.pin_begin = begin_of(facts, &chapter, pin)?;
+        if pin.told_sequence > 0 {
+            chapter.last_in_pin_time = last_in_time(facts, &chapter, pin.to_time_ns)?;
+        }
         known.push(chapter);
     }
 }
@@ -124,6 +127,43 @@ fn first_slot_in_time(
         serial = next;
     }
     Ok(Some(&chapter.last).filter(is_in_time).cloned())
+}
+
+/// The last append of data of a chapter that was made up to this time, if it is not too far in front
+/// of the next one.
+fn last_in_time(
+    facts: &MemberEvidence,
+    chapter: &Chapter,
+    to_time_ns: i64,
+) -> Asked<Option<Descriptor>> {
+    let is_in_time = |append: &Descriptor| append.made_time_ns <= to_time_ns;
+    let mut found = &chapter.last;
+    let mut slot = Some(found.place.slot_serial);
+    while let Some(serial) = slot.filter(|serial| *serial > chapter.first.place.slot_serial) {
+        if is_in_time(found) {
+            break;
+        }
+        let first = facts.descriptor(slot_start(serial))?;
+        match first.filter(|first| lies_in(first, chapter)) {
+            Some(first) if is_in_time(first) => break,
+            Some(first) => found = first,
+            None => {}
+        }
+        slot = facts.course().preceding(serial, 1).next();
+    }
+    for _ in 0..LOOK_STEPS_MAX {
+        if found.kind == Kind::Data && is_in_time(found) {
+            return Ok(Some(found.clone()));
+        }
+        match in_front_of(facts, found)?
+            .found
+            .filter(|found| lies_in(found, chapter))
+        {
+            Some(in_front) => found = in_front,
+            None => break,
+        }
+    }
+    Ok(None)
 }
 
 fn lies_in(append: &Descriptor, chapter: &Chapter) -> bool {
@@ -254,7 +294,9 @@ pub fn merge_pinned(
             // It went on behind the pin. Only what the appends that are kept call settled was in
             // slots that are kept.
             recording.under_way = true;
-            for stream in &mut recording.streams {
+            let came = came_in_time(recording, pinned);
+            for (stream, came_bytes) in recording.streams.iter_mut().zip(came) {
+                stream.settled_bytes = stream.settled_bytes.max(came_bytes);
                 stream.offered_bytes = stream.settled_bytes.max(stream.readable_from_bytes);
             }
         }
@@ -265,6 +307,21 @@ pub fn merge_pinned(
         newest.lacks_end_of_pin = newest_sequence < Some(kept.told_sequence);
     }
     Ok(merged)
+}
+
+/// How far the streams of a recording had come in the time of a pin whose end is told: all of that
+/// was durable then. An append that says so may be gone from a member that was repaired, where it
+/// had parity or joined no group.
+fn came_in_time(recording: &Recording, pinned: &[Option<Vec<Chapter>>]) -> Vec<u64> {
+    let chapters = pinned.iter().flatten().flatten();
+    let chapters = chapters.filter(|chapter| chapter.recording_id == recording.id);
+    let mut came = vec![0; recording.streams.len()];
+    for last in chapters.filter_map(|chapter| chapter.last_in_pin_time.as_ref()) {
+        for (came_bytes, position) in came.iter_mut().zip(&last.positions) {
+            *came_bytes = position.next_offset_bytes.max(*came_bytes);
+        }
+    }
+    came
 }
 
 /// Whether the appends around the beginning of a pin's time tell that nothing of the recording was

@@ -187,6 +187,62 @@ fn a_pin_whose_last_append_is_damaged_may_keep_more_than_is_found() {
     assert!(lacks_end(&image, appends[2].sequence));
 }
 
+/// How far a stream can be read of what a pin keeps that was set up to this time and of which the
+/// end is told, if no append that is left tells how far all was durable.
+fn offered_up_to(image: &Image, to_time_ns: i64, told_sequence: u64) -> u64 {
+    let mut member = image.members[0].clone();
+    let end_slot = member.newest() + 1;
+    member.superblock.slots_begun = end_slot;
+    member.superblock.pins = vec![Pin {
+        told_sequence,
+        ..Pin::open(1, 0, (0, to_time_ns)).closed_at(end_slot, image.sequence + 1)
+    }];
+    let mut opening = Opening::new(&member.superblock);
+    let (chapters, _) = ask(&mut opening, |opening| opening.pinned(1), read_of(&member));
+    let kept = Kept {
+        pin: 1,
+        is_cut: true,
+        told_sequence,
+        computed: BTreeSet::new(),
+        from_time_ns: 0,
+        begins_in_time: true,
+    };
+    let merged = merge_pinned(&kept, &[Some(chapters)], &[None]).unwrap();
+    merged[0].streams[0].offered_bytes
+}
+
+/// The append that told it joined no group, and its member was rebuilt.
+#[test]
+fn what_came_in_the_time_of_a_pin_can_be_read_where_nothing_that_is_left_calls_it_durable() {
+    let mut image = Image::new(&[MIB], SLOT);
+    image.begin(1);
+    let payload = [0x5A; 10_000];
+    let appends: Vec<Descriptor> = (0..20).map(|_| image.put(0, 0, &payload)).collect();
+    assert!(image.members[0].newest() > 2);
+    for append in &appends {
+        let mut told_nothing = append.clone();
+        told_nothing.positions[0].settled_offset_bytes = 0;
+        let member = &mut image.members[0];
+        let offset_bytes = member.offset_of(append.place);
+        let bytes = super::image::encode(&told_nothing, &payload);
+        member.medium.write(offset_bytes, &bytes);
+    }
+    for (count, append) in (1..).zip(&appends) {
+        let made_ns = append.made_time_ns;
+        let told_sequence = append.sequence;
+        assert_eq!(
+            offered_up_to(&image, made_ns, told_sequence),
+            count * 10_000
+        );
+        assert_eq!(
+            offered_up_to(&image, made_ns - 1, told_sequence),
+            (count - 1) * 10_000
+        );
+        // While the end is not told, what came in its time may not have been durable.
+        assert_eq!(offered_up_to(&image, made_ns, 0), 0);
+    }
+}
+
 /// A ring on two members that has come far, with a pin that begins in the middle of the first slot
 /// that it keeps on each; the appends in the two slots, in their order; and the time from which on
 /// all is pinned.

@@ -70,8 +70,12 @@ impl Overwritten {
     /// Whether an append of a recording is neither overwritten nor of a time of which other members
     /// have overwritten something.
     pub(crate) fn leaves(&self, recording: u32, sequence: u64) -> bool {
-        sequence >= self.whole_from_sequence(recording)
-            || self.kept.values().any(|kept| kept.contains(&sequence))
+        sequence >= self.whole_from_sequence(recording) || self.is_kept(sequence)
+    }
+
+    /// Whether pins keep an append on all members.
+    pub(crate) fn is_kept(&self, sequence: u64) -> bool {
+        self.kept.values().any(|kept| kept.contains(&sequence))
     }
 
     /// Whether a ring has overwritten anything.

@@ -78,7 +78,29 @@ impl SlotCopy<'_> {
             is_owed || is_between || lacks_parity
         });
         let goes_on = goes_on.filter(|one| self.may_have(slot_serial, *one, next));
-        goes_on.or_else(|| self.waiting(current, next).next())
+        goes_on
+            .or_else(|| self.waiting(current, next).next())
+            .or_else(|| self.kept_of_next(slot_serial, current, next))
+    }
+
+    /// The recording of what comes next, where a pin keeps the slot and nothing of another recording
+    /// can have been in it: a ring that repeats its starts tells of a later one than the first, and
+    /// in front of that the member had parity of what the pin keeps.
+    fn kept_of_next(
+        &self,
+        slot_serial: u64,
+        current: Option<u32>,
+        next: Option<KnownNext>,
+    ) -> Option<u32> {
+        let next = next?.recording;
+        let lap_behind = slot_serial.checked_add(self.to.identity.geometry.slot_count)?;
+        let is_kept = self.to.course.kept_in_place_of(lap_behind) == Some(slot_serial);
+        let from = current.map_or(0, |current| current.saturating_add(1));
+        let is_any_between = self.started.range(from..next.max(from)).next().is_some();
+        let mut lacking = self.parity.iter_from(next, 0);
+        let first = lacking.next().filter(|first| first.recording == next)?;
+        let is_of_pin = self.from.found.overwritten.is_kept(first.last_sequence());
+        (is_kept && is_of_pin && !is_any_between).then_some(next)
     }
 
     /// Whether a recording that is under way may have a slot as well, or would take it from one

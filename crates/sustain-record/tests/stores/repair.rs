@@ -7,7 +7,7 @@ use std::path::Path;
 
 use sustain_host::Roots;
 use sustain_record::error::RecordError;
-use sustain_record::format::{BLOCK_BYTES, Superblock};
+use sustain_record::format::{BLOCK_BYTES, Pin, Superblock};
 use sustain_record::repair::{RecordingBeside, Repair, RepairEvent, Repaired};
 use sustain_record::store::{Mode, Onto, Store};
 use sustain_targets::Stop;
@@ -444,6 +444,64 @@ fn what_a_member_of_a_ring_had_before_it_failed_or_was_missing_is_put_back() {
             assert_eq!(holes, [], "without {left_out:?}");
             assert!(bytes == offered[from as usize..], "without {left_out:?}");
         }
+    }
+}
+
+/// Puts appends of this length on two members of three, and their parity on the other one.
+fn put_group(image: &mut Image, parity_on: usize, payload_bytes: usize) {
+    image.parity_first = parity_on;
+    for member in (0..3).filter(|member| *member != parity_on) {
+        let payload = noise(image.sequence, payload_bytes);
+        image.data(member, 0, &payload, &[]);
+    }
+}
+
+/// A ring that has gone on behind a pin and has repeated its starts. The last of three members had
+/// nothing but parity in the slots of the pin, and has data by now. Returns what of so many groups
+/// the pin keeps, too.
+fn ring_with_a_pin_over_parity(payload_bytes: usize, groups: usize) -> (Image, Vec<u8>) {
+    let put = |image: &mut Image, count: usize, parity_on: usize| {
+        (0..count).for_each(|_| put_group(image, parity_on, payload_bytes));
+    };
+    let mut image = Image::new_unequal(&[20, 20, 20], &["none"], true);
+    image.protect(1, 2);
+    put(&mut image, groups, 2);
+    let (to_time_ns, pinned) = (image.time_ns, image.offered[0].clone());
+    put(&mut image, 1, 2);
+    let (told_sequence, end_sequence) = (image.sequence - 2, image.sequence + 1);
+    for member in 0..3 {
+        let end_slot = image.slots_begun(member);
+        let pin = Pin::open(1, 0, (STARTED_NS, to_time_ns)).closed_at(end_slot, end_sequence);
+        let superblock = &mut image.members[member].superblock;
+        superblock.pins_numbered = 1;
+        superblock.pins = vec![Pin {
+            told_sequence,
+            ..pin
+        }];
+    }
+    put(&mut image, 60, 2);
+    (0..3).for_each(|member| image.start(member));
+    put(&mut image, 20, 2);
+    put(&mut image, 4, 1);
+    image.end();
+    image.say_ended();
+    (image, pinned)
+}
+
+#[test]
+fn parity_that_a_pin_keeps_is_made_again_in_its_slots_although_only_later_ones_are_known() {
+    let (image, pinned) = ring_with_a_pin_over_parity(53_000, 18);
+    let folder = written(&image);
+    let tally = lose_and_repair(&folder, &[2])[0].tally;
+    assert_eq!((tally.lost_appends, tally.unprotected_groups), (0, 0));
+    for left_out in [&[][..], &[0], &[1], &[2]] {
+        let mut rest = opened(&folder, left_out).unwrap();
+        let kept = rest.store.pinned(1).unwrap();
+        let scope = Scope::of_store(&rest.store, &kept[0]);
+        let all = Range::Bytes(0..pinned.len() as u64);
+        let (bytes, holes) = joined(&parts(&scope, 0, &all));
+        assert_eq!(holes, [], "without {left_out:?}");
+        assert!(bytes == pinned, "without {left_out:?}");
     }
 }
 

@@ -633,8 +633,10 @@ fn encoded(descriptor: &Descriptor, payload: &[u8], marks: &[u8]) -> Vec<u8> {
 impl Member {
     fn place_for(&mut self, append_bytes: u32) -> AppendPlace {
         if self.next.slot_offset_bytes + append_bytes > SLOT_BYTES {
+            // Pins leave out what lies a lap behind the slots that they keep.
+            let next = self.superblock.course().after(self.next.slot_serial);
             self.next = AppendPlace {
-                slot_serial: self.next.slot_serial + 1,
+                slot_serial: next.expect("pins leave some slots"),
                 slot_offset_bytes: 0,
             };
         }

@@ -1,7 +1,7 @@
 //! The slots of the member that is rebuilt whose parity is still needed: a ring may not write over
 //! them again. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::append::is_filler;
 use crate::format::{Descriptor, Kind};
@@ -11,6 +11,8 @@ use crate::rebuilt::FoundGroups;
 #[derive(Debug, Default)]
 pub(super) struct ProtectedSlots {
     newest: BTreeMap<(u64, u32), u64>,
+    /// Slots in which parity of what pins keep lies, be they the pins' own or not.
+    kept: BTreeSet<u64>,
 }
 
 impl ProtectedSlots {
@@ -22,11 +24,19 @@ impl ProtectedSlots {
         let group = found.group(append.parity_group);
         let last = group.and_then(|group| group.list.entries.last());
         let newest = last.map_or(append.sequence, |entry| entry.sequence);
+        if found.overwritten.is_kept(newest) {
+            self.kept.insert(append.place.slot_serial);
+        }
         // Copies are in a later recording than the data.
         let recording = group.map_or(append.recording, |group| group.recording);
         let key = (append.place.slot_serial, recording);
         let of_slot = self.newest.entry(key).or_default();
         *of_slot = newest.max(*of_slot);
+    }
+
+    /// Whether parity of what pins keep lies in a slot.
+    pub(super) fn has_kept_in(&self, slot_serial: u64) -> bool {
+        self.kept.contains(&slot_serial)
     }
 
     /// The recordings of data whose parity lies in a slot, and the newest sequence of each.

@@ -180,6 +180,10 @@ impl SlotCopy<'_> {
             let group = found.group(id)?;
             Some((group.recording, group.list.entries[position].sequence))
         });
+        // Parity of what a pin keeps may have found no place in the slots of the pin.
+        if self.protected.has_kept_in(lap_before) {
+            return Ok(false);
+        }
         let protected = self.protected.newest_in(lap_before);
         let mut appends = own.chain(entries).chain(protected);
         // Where members were missing, less is overwritten of one recording than of another.

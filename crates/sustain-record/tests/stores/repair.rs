@@ -488,20 +488,24 @@ fn ring_with_a_pin_over_parity(payload_bytes: usize, groups: usize) -> (Image, V
     (image, pinned)
 }
 
+/// Where the slots of the pin have no room for all of it, the ring does not go over the rest either.
 #[test]
 fn parity_that_a_pin_keeps_is_made_again_in_its_slots_although_only_later_ones_are_known() {
-    let (image, pinned) = ring_with_a_pin_over_parity(53_000, 18);
-    let folder = written(&image);
-    let tally = lose_and_repair(&folder, &[2])[0].tally;
-    assert_eq!((tally.lost_appends, tally.unprotected_groups), (0, 0));
-    for left_out in [&[][..], &[0], &[1], &[2]] {
-        let mut rest = opened(&folder, left_out).unwrap();
-        let kept = rest.store.pinned(1).unwrap();
-        let scope = Scope::of_store(&rest.store, &kept[0]);
-        let all = Range::Bytes(0..pinned.len() as u64);
-        let (bytes, holes) = joined(&parts(&scope, 0, &all));
-        assert_eq!(holes, [], "without {left_out:?}");
-        assert!(bytes == pinned, "without {left_out:?}");
+    for (payload_bytes, groups, has_room) in [(53_000, 18, true), (40_000, 37, false)] {
+        let (image, pinned) = ring_with_a_pin_over_parity(payload_bytes, groups);
+        let folder = written(&image);
+        let tally = lose_and_repair(&folder, &[2])[0].tally;
+        let is_protected = tally.unprotected_groups == 0;
+        assert_eq!((tally.lost_appends, is_protected), (0, has_room));
+        for left_out in [&[][..], &[0], &[1], &[2]] {
+            let mut rest = opened(&folder, left_out).unwrap();
+            let kept = rest.store.pinned(1).unwrap();
+            let scope = Scope::of_store(&rest.store, &kept[0]);
+            let all = Range::Bytes(0..pinned.len() as u64);
+            let (bytes, holes) = joined(&parts(&scope, 0, &all));
+            assert_eq!(holes, [], "without {left_out:?}");
+            assert!(bytes == pinned, "without {left_out:?}");
+        }
     }
 }
 

@@ -129,8 +129,8 @@ fn first_slot_in_time(
     Ok(Some(&chapter.last).filter(is_in_time).cloned())
 }
 
-/// The last append of data of a chapter that was made up to this time, if it is not too far in front
-/// of the next one.
+/// The last append of data of a chapter that was made up to this time, if it is not too far in
+/// front of the next one.
 fn last_in_time(
     facts: &MemberEvidence,
     chapter: &Chapter,

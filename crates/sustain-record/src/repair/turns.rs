@@ -83,9 +83,9 @@ impl SlotCopy<'_> {
             .or_else(|| self.kept_of_next(slot_serial, current, next))
     }
 
-    /// The recording of what comes next, where a pin keeps the slot and nothing of another recording
-    /// can have been in it: a ring that repeats its starts tells of a later one than the first, and
-    /// in front of that the member had parity of what the pin keeps.
+    /// The recording of what comes next, where a pin keeps the slot and nothing of another
+    /// recording can have been in it: a ring that repeats its starts tells of a later one than
+    /// the first, and in front of that the member had parity of what the pin keeps.
     fn kept_of_next(
         &self,
         slot_serial: u64,

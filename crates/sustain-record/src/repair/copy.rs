@@ -41,8 +41,9 @@ pub(super) struct SlotCopy<'a> {
     pub(super) next_sequence: Option<u64>,
     /// What was found to come next behind the slot that is written, or one before it.
     pub(super) known_next: Option<KnownNext>,
-    /// The recordings of which other members have a start.
-    pub(super) started: BTreeSet<u32>,
+    /// The recordings that the member may have had: others have a start of them, or groups of them
+    /// lack parity. A ring may have written over all starts of what a pin keeps.
+    pub(super) known_recordings: BTreeSet<u32>,
     /// The recordings that a crash has ended.
     pub(super) crashed: BTreeSet<u32>,
     /// Whether slots that the member had begun were written again since.
@@ -72,7 +73,9 @@ impl<'a> SlotCopy<'a> {
         let crashed = recordings.iter().filter(|one| one.is_crashed());
         let starts = from.found.marks.iter().map(|mark| &mark.descriptor);
         let starts = starts.filter(|mark| mark.kind == Kind::Start);
-        let started = starts.map(|start| start.recording).collect();
+        let started = starts.map(|start| start.recording);
+        let lacked = lacking.iter().map(|lacking| lacking.recording);
+        let known_recordings = started.chain(lacked).collect();
         SlotCopy {
             io,
             slots: Vec::new(),
@@ -84,7 +87,7 @@ impl<'a> SlotCopy<'a> {
             made_groups: HashSet::new(),
             next_sequence: None,
             known_next: None,
-            started,
+            known_recordings,
             crashed: crashed.map(|recording| recording.number).collect(),
             has_gone_round: false,
             left_from: 0,

@@ -142,7 +142,7 @@ impl SlotCopy<'_> {
         // A ring has overwritten the oldest ones. What was added to the store later may have those
         // before that, too: they have no bytes of it.
         let had_all = !self.has_gone_round;
-        let started = self.started.range(from..before).copied();
-        started.filter(move |one| had_all || self.parity.bytes_of(*one) > 0)
+        let known = self.known_recordings.range(from..before).copied();
+        known.filter(move |one| had_all || self.parity.bytes_of(*one) > 0)
     }
 }

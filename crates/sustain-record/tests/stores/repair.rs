@@ -509,6 +509,50 @@ fn parity_that_a_pin_keeps_is_made_again_in_its_slots_although_only_later_ones_a
     }
 }
 
+/// Two recordings in a ring, of which the last member has nothing but parity. The second one has
+/// written over all starts of the first one that others had. Returns the bytes of the first one, too.
+fn ring_that_has_come_round_over_starts() -> (Image, Vec<u8>) {
+    let mut image = Image::new_unequal(&[20, 40], &["none"], true);
+    image.protect(1, 1);
+    for round in 0..48 {
+        image.data(0, 0, &noise(round, 53_000), &[]);
+    }
+    image.end();
+    let offered = image.offered[0].clone();
+    image.begin_again();
+    for round in 0..56 {
+        image.data(0, 0, &noise(round, 53_000), &[]);
+    }
+    image.end();
+    image.say_ended();
+    (image, offered)
+}
+
+#[test]
+fn parity_is_made_again_of_a_recording_of_which_no_start_is_left() {
+    let (image, offered) = ring_that_has_come_round_over_starts();
+    assert!(image.slots_begun(0) > 20 && image.slots_begun(1) < 40);
+    let folder = written(&image);
+    let first_from = |left_out: &[usize]| {
+        let rest = opened(&folder, left_out).unwrap();
+        let first = rest.recordings.iter().find(|one| one.number == 1).unwrap();
+        let from = first.streams[0].readable_from_bytes;
+        let all = Range::Bytes(from..offered.len() as u64);
+        let scope = Scope::of_store(&rest.store, first);
+        let (bytes, holes) = joined(&parts(&scope, 0, &all));
+        assert_eq!(holes, [], "without {left_out:?}");
+        assert!(bytes == offered[from as usize..], "without {left_out:?}");
+        from
+    };
+    let from = first_from(&[1]);
+    assert!(from > 0 && from < offered.len() as u64);
+    let tally = lose_and_repair(&folder, &[1])[0].tally;
+    assert_eq!((tally.lost_appends, tally.unprotected_groups), (0, 0));
+    for left_out in [&[][..], &[0], &[1]] {
+        assert_eq!(first_from(left_out), from, "without {left_out:?}");
+    }
+}
+
 /// Two recordings, of which the last member has nothing but parity. Four appends fill a slot.
 fn with_parity_on_the_last(rounds: usize) -> Image {
     let mut image = protected(3, 1, 2, false);

@@ -221,10 +221,11 @@ const ABSENCES_THAT_FAILED: [u64; 8] =
 const PARITY_ON_MANY_THAT_FAILED: [u64; 2] = [870_200, 1_060_464];
 
 /// The same where parity protects pins. Of 3002370 a ring has written over all starts of what a pin
-/// keeps.
-const PINS_WITH_PARITY_THAT_FAILED: [u64; 16] = [
+/// keeps. In 3002505 a member had parity in the first slots that it keeps, and data of the same
+/// recording behind them.
+const PINS_WITH_PARITY_THAT_FAILED: [u64; 17] = [
     363, 1_000_140, 1_002_391, 1_004_139, 1_010_072, 1_020_147, 1_030_014, 1_031_025, 1_031_040,
-    1_032_133, 1_032_225, 1_042_020, 1_070_921, 1_100_420, 3_001_447, 3_002_370,
+    1_032_133, 1_032_225, 1_042_020, 1_070_921, 1_100_420, 3_001_447, 3_002_370, 3_002_505,
 ];
 
 /// The same where power fails after members have failed. In the last three a recording begins in a

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use super::copy::SlotCopy;
-use super::draft::{APPEND_BYTES_MIN, Hole, SlotDraft};
+use super::draft::{APPEND_BYTES_MIN, SlotDraft};
+use super::hole::Hole;
 use super::known_next::KnownNext;
 use super::marks::{end_note, mark_of, sequence_of, start_note};
 use crate::error::RecordError;

@@ -325,6 +325,10 @@ impl<'a> SlotCopy<'a> {
         let named = self.named_start(&draft, next);
         let recording = draft.recording().or(named.map(|(recording, _)| recording));
         let recording = recording.or_else(|| self.turn_of(draft.slot_serial, known_next));
+        // Parity of what comes next may have lain here, if the member had bytes of that before.
+        let around = known_next.map(|next| next.recording);
+        let around = around.filter(|next| draft.recording_around() == Some(*next));
+        let recording = recording.or(around);
         self.leave_out_of_earlier(recording);
         let told_last = next.and_then(|next| next.first()?.previous);
         let told_last = told_last.filter(|told| told.slot_serial == draft.slot_serial);

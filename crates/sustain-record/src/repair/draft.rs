@@ -8,6 +8,7 @@ use std::ops::Range;
 use uuid::Uuid;
 
 use super::append::{Beside, DraftAppend, begins_with, end_of, has_bytes_between, start_of};
+use super::hole::{Hole, fillers};
 use super::marks::begins_recording;
 use crate::format::{
     AppendPlace, BLOCK_BYTES, Descriptor, Kind, Position, SEAL_BYTES, encode_append,
@@ -38,29 +39,6 @@ pub(super) struct SlotDraft {
     own: Option<ReadStretch>,
     /// So much is kept free at its end.
     free_bytes: u32,
-}
-
-/// A stretch of a slot in which nothing is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Hole {
-    pub(super) range: Range<u32>,
-    /// The append behind it in the slot, by its index.
-    after: Option<usize>,
-}
-
-impl Hole {
-    /// The place of an append.
-    pub(super) fn of(append: &DraftAppend) -> Hole {
-        Hole {
-            range: start_of(append)..end_of(append),
-            after: None,
-        }
-    }
-
-    /// Whether nothing is behind it in the slot.
-    pub(super) fn is_last(&self) -> bool {
-        self.after.is_none()
-    }
 }
 
 impl SlotDraft {
@@ -210,6 +188,13 @@ impl SlotDraft {
     /// The number of the recording that the slot is of, if that is known.
     pub(super) fn recording(&self) -> Option<u32> {
         self.known().map(|known| known.recording)
+    }
+
+    /// The recording of what comes next, if the member had bytes of it before that.
+    pub(super) fn recording_around(&self) -> Option<u32> {
+        let stand_in = self.stand_in.as_ref();
+        let around = stand_in.filter(|one| one.start.is_some() || !begins_with(one));
+        around.map(|one| one.recording)
     }
 
     /// Whether it has nothing but what stands in at its beginning.
@@ -475,23 +460,4 @@ impl SlotDraft {
         let mut appends = self.appends.iter();
         appends.any(|append| (start_of(append)..end_of(append)).contains(&at_bytes))
     }
-}
-
-/// The stretches of a hole that are filled with one append each, from the last one to the first, so
-/// that an append begins where one is named. Behind all that is named nothing is needed.
-fn fillers(hole: &Hole, named: Option<u32>) -> impl Iterator<Item = Range<u32>> {
-    let Range { start, end } = hole.range;
-    let is_apart = |named: &u32| {
-        let from_start = named.checked_sub(start);
-        let to_end = end.checked_sub(*named);
-        let is_room = |bytes: u32| bytes == 0 || bytes >= APPEND_BYTES_MIN;
-        from_start.is_some_and(is_room) && to_end.is_some_and(|bytes| bytes >= APPEND_BYTES_MIN)
-    };
-    let ranges = match (named.filter(is_apart), hole.after) {
-        (Some(named), Some(_)) => [start..named, named..end],
-        (Some(named), None) => [start..named, named..named + APPEND_BYTES_MIN],
-        (None, Some(_)) => [start..end, end..end],
-        (None, None) => [start..start, start..start],
-    };
-    ranges.into_iter().filter(|range| !range.is_empty())
 }

@@ -6,6 +6,7 @@ mod beside;
 mod complete;
 mod copy;
 mod draft;
+mod hole;
 mod known_next;
 mod marks;
 pub(crate) mod old_members;

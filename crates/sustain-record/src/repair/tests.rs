@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::append::DraftAppend;
-use super::draft::SlotDraft;
+use super::draft::{APPEND_BYTES_MIN, SlotDraft};
 use super::marks::{end_note, start_note};
-use crate::format::{BLOCK_BYTES, EndNote, SLOT_BYTES_MAX, StartNote, payload_room};
+use crate::format::{
+    AppendPlace, BLOCK_BYTES, Descriptor, EndNote, Kind, SLOT_BYTES_MAX, StartNote, payload_room,
+};
 use crate::member_io::ReadStretch;
 use crate::opening::tests::image::Image;
 
@@ -123,4 +125,32 @@ fn a_note_that_no_slot_would_have_here_is_left_out() {
     assert_eq!(start_bytes(room_bytes), None);
     assert_eq!(end_bytes(room_bytes), Some(room_bytes));
     assert_eq!(end_bytes(room_bytes + 1), None);
+}
+
+/// A slot of which nothing is known but what stands in for it, because more of its
+/// recording comes behind. The member had bytes of that before, or none.
+fn unknown_slot(had_bytes: bool) -> SlotDraft {
+    let (draft, _) = slot();
+    let data = draft.first().expect("it has one").clone();
+    let mut stand_in = Descriptor {
+        kind: Kind::Parity,
+        place: AppendPlace::of_slot(data.place.slot_serial),
+        append_bytes: APPEND_BYTES_MIN,
+        payload_bytes: 0,
+        start: None,
+        checksums: Vec::new(),
+        ..data
+    };
+    for position in &mut stand_in.positions {
+        position.member_bytes = u64::from(had_bytes);
+    }
+    let mut draft = SlotDraft::new(stand_in.member, stand_in.place.slot_serial, SLOT_BYTES);
+    draft.set_stand_in(stand_in);
+    draft
+}
+
+#[test]
+fn a_slot_before_others_of_its_recording_is_of_that_if_the_member_had_bytes_of_it() {
+    assert_eq!(unknown_slot(true).recording_around(), Some(1));
+    assert_eq!(unknown_slot(false).recording_around(), None);
 }

@@ -96,7 +96,11 @@ impl SlotCopy<'_> {
         let lap_behind = slot_serial.checked_add(self.to.identity.geometry.slot_count)?;
         let is_kept = self.to.course.kept_in_place_of(lap_behind) == Some(slot_serial);
         let from = current.map_or(0, |current| current.saturating_add(1));
-        let is_any_between = self.started.range(from..next.max(from)).next().is_some();
+        let is_any_between = self
+            .known_recordings
+            .range(from..next.max(from))
+            .next()
+            .is_some();
         let mut lacking = self.parity.iter_from(next, 0);
         let first = lacking.next().filter(|first| first.recording == next)?;
         let is_of_pin = self.from.found.overwritten.is_kept(first.last_sequence());

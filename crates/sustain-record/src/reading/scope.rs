@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::located_byte::LocatedByte;
 use super::merge::Wanted;
 use super::order::{HOLD_BYTES_MAX, PartOrder};
-use crate::format::{AppendPlace, BLOCK_BYTES, ClockDrift, SlotCourse};
+use crate::format::{AppendPlace, BLOCK_BYTES, ClockDrift, EndNote, SlotCourse};
 use crate::member_io::{MemberIo, READS_ARE_GIVEN};
 use crate::opening::Recording;
 use crate::rebuilt::{Driven, DrivenMember, RebuiltMember};
@@ -37,6 +37,9 @@ pub struct Scope {
     pub framings: Vec<Framing>,
     /// Bytes that each stream was offered, by its number; `None` where the end is open.
     pub offered_bytes: Vec<Option<u64>>,
+    /// Whether it ended because its store was full, and the sums in its end mark tell which bytes
+    /// behind all data were never recorded.
+    pub has_filled_store: bool,
     /// Offset at which the readable part of each stream begins, by its number. A ring has
     /// overwritten what lies before.
     pub readable_from_bytes: Vec<u64>,
@@ -67,6 +70,17 @@ pub struct Scope {
     pub machines: Vec<SharedMachine>,
     /// The clock of simulated machines.
     pub clock: Clock,
+}
+
+/// See [`Scope::has_filled_store`]. Where a member failed, what was given up may be on it all the
+/// same, and where a ring has gone on, data may be gone as well: then the sums tell of other bytes.
+fn has_filled_store(recording: &Recording) -> bool {
+    let is_told = recording
+        .end
+        .as_ref()
+        .is_some_and(|end| end.ended == EndNote::FULL && end.protected_bytes.is_some());
+    let is_kept = !recording.ring && !recording.is_gone_from_a_member;
+    is_told && is_kept && recording.readable_from_sequence.is_none()
 }
 
 /// The part of a recording on one member.
@@ -180,6 +194,7 @@ impl Scope {
                 .map(|framing| framing.unwrap_or(Framing::None))
                 .collect(),
             offered_bytes: offered_bytes.collect(),
+            has_filled_store: has_filled_store(recording),
             known_bytes: streams.clone().map(|stream| stream.offered_bytes).collect(),
             under_way: recording.under_way,
             written_over: (recording.is_gone_from_a_member
@@ -291,6 +306,7 @@ impl Scope {
             readable_from_bytes: self.readable_from_bytes.get(index).copied().unwrap_or(0),
             offered_bytes: self.offered_bytes.get(index).copied().flatten(),
             durable_bytes: self.ends_at_bytes(stream).unwrap_or(0),
+            has_filled_store: self.has_filled_store,
         }
     }
 

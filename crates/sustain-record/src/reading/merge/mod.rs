@@ -21,7 +21,7 @@ use pending::Pending;
 
 use super::bytes::SharedBytes;
 use super::part::{HoleReason, Origin, StreamPart};
-use crate::format::{Descriptor, EndNote, Gap, GapReason, Kind, Position};
+use crate::format::{Descriptor, Gap, GapReason, Kind, Position};
 
 /// The most contradictions that are kept. More of them say nothing new.
 const CONTRADICTIONS_MAX: usize = 100;
@@ -51,6 +51,9 @@ pub struct Wanted {
     /// Bytes that were durable before reading began, while it is recorded to: what is not found of
     /// them is lost, even if nothing at all is found.
     pub durable_bytes: u64,
+    /// Whether the recording ended because its store was full, and all that was recorded of it was
+    /// kept: then the sums in its end mark tell which bytes behind all data were never recorded.
+    pub has_filled_store: bool,
 }
 
 /// An item that the merge returns.
@@ -95,6 +98,7 @@ struct Stream {
     data_position: Position,
     /// Whether an account behind that one tells of a gap of this stream that lies before it.
     has_older_gap: bool,
+    has_filled_store: bool,
 }
 
 /// A descriptor that takes back what one of a smaller sequence said of a stream.
@@ -130,6 +134,7 @@ impl Merge {
                     position: Position::default(),
                     data_position: Position::default(),
                     has_older_gap: false,
+                    has_filled_store: wanted.has_filled_store,
                 }
             })
             .collect();
@@ -199,7 +204,6 @@ impl Merge {
     /// Takes the append that is next in sequence.
     fn take(&mut self, append: &CheckedPart) {
         let descriptor = &append.origin.descriptor;
-        let is_full = tells_of_full_store(append);
         for index in 0..self.streams.len() {
             let stream = &mut self.streams[index];
             if descriptor.kind == Kind::Data && descriptor.stream == stream.number {
@@ -227,7 +231,8 @@ impl Merge {
                     stream.data_position = *position;
                     stream.has_older_gap = false;
                 }
-                if is_full
+                if descriptor.kind == Kind::End
+                    && stream.has_filled_store
                     && !stream.has_older_gap
                     && let Some(gap) = unfound_gap(&stream.data_position, position, descriptor)
                 {
@@ -278,17 +283,6 @@ impl Member {
     fn is_wanted(&self) -> bool {
         !self.is_at_end && self.queue.is_empty()
     }
-}
-
-/// Whether this is the end mark of a recording that has filled its store, and in which no member
-/// failed. Where one has, what was given up may be on it all the same, and its gap says nothing of
-/// other bytes.
-fn tells_of_full_store(append: &CheckedPart) -> bool {
-    if append.origin.descriptor.kind != Kind::End || !append.damaged.is_empty() {
-        return false;
-    }
-    let note = EndNote::from_json(&append.payload);
-    note.is_ok_and(|note| note.ended == EndNote::FULL && note.protected_bytes.is_some())
 }
 
 /// The gap between the last append with data, which told the position `before`, and the end of a

@@ -11,6 +11,9 @@ use crate::reading::bytes::SharedBytes;
 use crate::reading::examine::{Slot, examine};
 use crate::walk::AppendIdentity;
 
+/// The shortest append.
+pub(super) const APPEND_BYTES_MIN: u32 = 2 * BLOCK_BYTES as u32;
+
 /// An append in a draft.
 #[derive(Debug, Clone)]
 pub(crate) struct DraftAppend {

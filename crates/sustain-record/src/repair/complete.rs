@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use super::append::APPEND_BYTES_MIN;
 use super::copy::SlotCopy;
-use super::draft::{APPEND_BYTES_MIN, SlotDraft};
+use super::draft::SlotDraft;
 use super::hole::Hole;
 use super::known_next::KnownNext;
 use super::marks::{end_note, mark_of, sequence_of, start_note};

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use super::append::{DraftAppend, appends_in, is_filler};
-use super::draft::{APPEND_BYTES_MIN, SlotDraft};
+use super::append::{APPEND_BYTES_MIN, DraftAppend, appends_in, is_filler};
+use super::draft::SlotDraft;
 use super::known_next::KnownNext;
 use super::marks::mark_of;
 use super::old_members::OldMembers;

@@ -7,7 +7,9 @@ use std::ops::Range;
 
 use uuid::Uuid;
 
-use super::append::{Beside, DraftAppend, begins_with, end_of, has_bytes_between, start_of};
+use super::append::{
+    APPEND_BYTES_MIN, Beside, DraftAppend, begins_with, end_of, has_bytes_between, start_of,
+};
 use super::hole::{Hole, fillers};
 use super::marks::begins_recording;
 use crate::format::{
@@ -15,9 +17,6 @@ use crate::format::{
 };
 use crate::member_io::ReadStretch;
 use crate::rebuilt::MadeParity;
-
-/// The shortest append.
-pub(super) const APPEND_BYTES_MIN: u32 = 2 * BLOCK_BYTES as u32;
 
 /// A slot that is being put together.
 #[derive(Debug)]

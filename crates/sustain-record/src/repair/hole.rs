@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::append::{DraftAppend, end_of, start_of};
-use super::draft::APPEND_BYTES_MIN;
+use super::append::{APPEND_BYTES_MIN, DraftAppend, end_of, start_of};
 
 /// A stretch of a slot in which nothing is.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::append::DraftAppend;
-use super::draft::{APPEND_BYTES_MIN, SlotDraft};
+use super::append::{APPEND_BYTES_MIN, DraftAppend};
+use super::draft::SlotDraft;
 use super::marks::{end_note, start_note};
 use crate::format::{
     AppendPlace, BLOCK_BYTES, Descriptor, EndNote, Kind, SLOT_BYTES_MAX, StartNote, payload_room,

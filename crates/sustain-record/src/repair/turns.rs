@@ -3,8 +3,9 @@
 //! member, recordings take turns, and none may take the last slot that another one needs: without
 //! its start and its end mark there, nobody would find it on this member alone.
 
+use super::append::APPEND_BYTES_MIN;
 use super::copy::SlotCopy;
-use super::draft::{APPEND_BYTES_MIN, SlotDraft};
+use super::draft::SlotDraft;
 use super::known_next::KnownNext;
 use crate::error::RecordError;
 use crate::format::{AppendPlace, BLOCK_BYTES, Kind};

@@ -34,6 +34,18 @@ fn comes_back_but_for_the_oldest(place: &Place, members: &[&str], content: &[u8]
     assert!(bytes == content[from_bytes as usize..], "of {members:?}");
 }
 
+/// The stretches of the stream of which these members do not have all.
+#[track_caller]
+fn bad_stretches(place: &Place, members: &[&str]) -> Vec<(u64, u64)> {
+    let verify = [&["verify", "--json", "-"], members].concat();
+    let found = json_of(&place.run(&verify).stdout);
+    let bad = found["bad"].as_array().unwrap().iter();
+    let stretch = |one: &serde_json::Value| {
+        Some((one["from_byte"].as_u64()?, one["to_byte"].as_u64()?))
+    };
+    bad.filter_map(stretch).collect()
+}
+
 #[test]
 fn a_member_that_has_become_smaller_is_rebuilt_onto_itself() {
     let place = Place::new();
@@ -81,6 +93,8 @@ fn a_lost_member_of_a_ring_is_rebuilt_with_all_that_is_left() {
     comes_back(&place, &MEMBERS, &content);
     fs::remove_file(place.path("c")).unwrap();
     let there = without(&["c"]);
+    // A group of which the ring has taken the first append protects nothing any more.
+    let bad_without = bad_stretches(&place, &there);
     let onto = ["--onto", "c", "--same-disk"];
     let repair = [&["repair", "--json", "-"], &there[..], &onto].concat();
     let repaired = json_of(&place.run(&repair).stdout);
@@ -88,6 +102,12 @@ fn a_lost_member_of_a_ring_is_rebuilt_with_all_that_is_left() {
     assert!(lost <= OLDEST_APPENDS, "{repaired}");
     let rebuilt = ["data", "parity"].map(|kind| repaired[kind]["bytes"].as_u64().unwrap_or(0));
     assert!(rebuilt[0] + rebuilt[1] > 1_000_000, "{repaired}");
+    // It names nothing that could be read without it, or that did not count as overwritten then.
+    for (from, to) in bad_stretches(&place, &MEMBERS) {
+        let was_bad = |(start, end): &(u64, u64)| *start <= from && to <= *end;
+        let is_known = bad_without.iter().any(was_bad);
+        assert!(is_known, "{from} to {to}, before: {bad_without:?}");
+    }
     // Where it begins follows from the oldest append of each member, and what is not needed any more
     // is not rebuilt: it may begin earlier than before, or later.
     for members in [&MEMBERS[..], &without(&["a"])] {

@@ -9,6 +9,8 @@ use std::ops::Range;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Overwritten {
     members: Vec<OnMember>,
+    /// Below this sequence rings may have overwritten anything on a member, parity too.
+    passed_to: u64,
     /// By the numbers of recordings, the members that were missing in each.
     absent: BTreeMap<u32, BTreeSet<usize>>,
     /// By the numbers of pins, the sequences that each keeps on all members.
@@ -35,6 +37,16 @@ impl Overwritten {
             first_recording,
             sequence,
         });
+    }
+
+    /// Notes a member on which a ring has passed all below this sequence.
+    pub(crate) fn note_passed(&mut self, sequence: u64) {
+        self.passed_to = self.passed_to.max(sequence);
+    }
+
+    /// From this sequence on no ring has overwritten anything, not even parity; 0 if none went round.
+    pub(crate) fn passed_to_sequence(&self) -> u64 {
+        self.passed_to
     }
 
     /// Notes the members in the table that were missing in a recording.
@@ -94,6 +106,9 @@ mod tests {
         assert!(overwritten.leaves(1, 0));
         overwritten.note(0, 0, 500);
         overwritten.note(1, 3, 700);
+        // Where a ring has passed parity alone, all data is left.
+        overwritten.note_passed(900);
+        assert_eq!(overwritten.passed_to_sequence(), 900);
         assert!(!overwritten.leaves(1, 499) && overwritten.leaves(1, 500));
         assert!(!overwritten.leaves(3, 500) && overwritten.leaves(3, 700));
         overwritten.note_kept(1, 100..200);
@@ -102,6 +117,7 @@ mod tests {
         let is_left = [99, 119, 120, 199, 200, 300, 310].map(|one| overwritten.leaves(1, one));
         assert_eq!(is_left, [false, false, true, true, false, true, false]);
     }
+
     #[test]
     fn nothing_is_overwritten_on_a_member_of_a_recording_in_which_it_was_missing() {
         let mut overwritten = Overwritten::default();

@@ -235,6 +235,8 @@ impl SlotCopy<'_> {
         let (before, after) = draft.sequences_at(hole.range.start);
         let before = before.or(self.last.as_ref().map(|last| last.sequence));
         let after = after.or_else(|| self.sequence_behind(draft.slot_serial));
+        let kept = |sequence: u64| self.from.found.overwritten.is_kept(sequence);
+        let is_front = before.is_none_or(kept);
         // Of what a ring had passed on the member itself, it had no parity any more.
         let left = self.parity.iter_from(recording, self.left_from);
         let left = left.take(CHOICES_MAX);
@@ -246,11 +248,14 @@ impl SlotCopy<'_> {
             let sequence = lacking.last_sequence().max(before.unwrap_or(0)) + 1;
             let is_in_order = after.is_none_or(|after| sequence < after);
             let is_of_slot = lacking.recording == recording;
+            let may_begin =
+                lacking.last_sequence() >= self.passed_to || kept(lacking.last_sequence());
             let left_bytes = (hole.range.len() as u32).checked_sub(lacking.append_bytes())?;
             // At the end of a slot nothing has to follow.
             let leaves_place = left_bytes == 0 || left_bytes >= APPEND_BYTES_MIN || hole.is_last();
             let part = (lacking.group, lacking.number);
-            (is_in_order && is_of_slot && leaves_place).then_some((part, sequence))
+            let is_possible = is_in_order && is_of_slot && leaves_place;
+            (is_possible && (!is_front || may_begin)).then_some((part, sequence))
         })
     }
 }

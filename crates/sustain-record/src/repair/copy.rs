@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::append::{APPEND_BYTES_MIN, DraftAppend, appends_in, is_filler};
 use super::draft::SlotDraft;
 use super::known_next::KnownNext;
+use super::lost_appends::LostAppends;
 use super::marks::mark_of;
 use super::old_members::OldMembers;
 use super::parity_queue::ParityQueue;
@@ -50,6 +51,10 @@ pub(super) struct SlotCopy<'a> {
     pub(super) has_gone_round: bool,
     /// The ring had written over what the member had before this sequence; 0 if that is not known.
     pub(super) left_from: u64,
+    /// Before this sequence rings have passed something, on this member or on others: parity of
+    /// that is not put in front of all else. It would tell that the recording begins there on this
+    /// member, and what of it is lost behind that would count as missing.
+    pub(super) passed_to: u64,
     pub(super) protected: ProtectedSlots,
     /// The groups of which parity was made again.
     pub(super) made_groups: HashSet<u64>,
@@ -58,6 +63,7 @@ pub(super) struct SlotCopy<'a> {
     /// A recording whose end mark had no room behind its last append.
     pub(super) owed_end: Option<u32>,
     pub(super) to: &'a mut ReplacementWriter,
+    pub(super) lost: LostAppends,
     pub(super) tally: RepairTally,
 }
 
@@ -91,9 +97,11 @@ impl<'a> SlotCopy<'a> {
             crashed: crashed.map(|recording| recording.number).collect(),
             has_gone_round: false,
             left_from: 0,
+            passed_to: 0,
             last: None,
             owed_end: None,
             to,
+            lost: LostAppends::default(),
             tally: RepairTally {
                 unprotected_groups: unknown_groups,
                 ..RepairTally::default()
@@ -194,8 +202,7 @@ impl<'a> SlotCopy<'a> {
                     // Below that a ring has overwritten something elsewhere, too.
                     let recording = group.map_or(0, |group| group.recording);
                     if found.overwritten.leaves(recording, entry.sequence) {
-                        self.tally.lost_appends += 1;
-                        self.tally.lost_bytes += u64::from(entry.append_bytes);
+                        self.lost.note(&entry, &found.overwritten);
                     }
                 }
             }
@@ -413,6 +420,8 @@ impl<'a> SlotCopy<'a> {
         for append in draft.appends() {
             self.tally.count(&append.descriptor);
             self.protected.note(&append.descriptor, &self.from.found);
+            let overwritten = &self.from.found.overwritten;
+            self.lost.pass(&append.descriptor, overwritten);
         }
         self.last = draft.last().cloned().or(self.last.take());
     }

@@ -8,6 +8,7 @@ mod copy;
 mod draft;
 mod hole;
 mod known_next;
+mod lost_appends;
 mod marks;
 pub(crate) mod old_members;
 mod parity_queue;

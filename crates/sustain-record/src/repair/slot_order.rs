@@ -28,6 +28,7 @@ impl SlotCopy<'_> {
         own_heads.retain(|slot, _| slots.binary_search(slot).is_ok());
         self.own_heads = own_heads;
         self.make_room();
+        self.passed_to = self.passed_to();
         self.has_gone_round = behind > slot_count || self.left_from > 0;
         self.slots = self.behind_passed(slots);
         let slots = self.slots.clone();
@@ -67,6 +68,7 @@ impl SlotCopy<'_> {
             done += 1;
         }
         self.tally.unprotected_groups += self.parity.len() as u64;
+        (self.tally.lost_appends, self.tally.lost_bytes) = self.lost.total();
         Ok(Some(behind))
     }
 
@@ -115,6 +117,15 @@ impl SlotCopy<'_> {
         self.left_from = first
             .filter(|_| lap > 0)
             .map_or(0, |(_, first)| first.sequence);
+    }
+
+    /// The sequence before which rings have passed something.
+    fn passed_to(&self) -> u64 {
+        let of_member = self.from.found.data_on(self.to.member);
+        let passed = of_member.take_while(|(_, entry)| !self.is_left(entry.sequence));
+        let passed = passed.map(|(_, entry)| entry.sequence + 1);
+        let of_others = self.from.found.overwritten.passed_to_sequence();
+        passed.max().unwrap_or(0).max(of_others)
     }
 
     /// The slots without those before the first of which anything is left: they are written at the

@@ -122,6 +122,9 @@ fn note_overwritten(heads: &[SlotHead], member: &ScannedMember, overwritten: &mu
     let begun = heads.iter().filter(|head| head.sequence.is_some());
     let of_lap = begun.clone().filter(|head| head.serial >= Some(lap_start));
     let oldest = of_lap.min_by_key(|head| head.sequence);
+    if let Some(sequence) = oldest.and_then(|oldest| oldest.sequence) {
+        overwritten.note_passed(sequence);
+    }
     let oldest = oldest.filter(|oldest| oldest.has_bytes_before);
     if let Some(sequence) = oldest.and_then(|oldest| oldest.sequence) {
         overwritten.note(member.index, member.first_recording, sequence);

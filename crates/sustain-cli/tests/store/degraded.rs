@@ -190,6 +190,29 @@ fn halves_of_a_mirror_that_recorded_apart_are_told() {
 }
 
 #[test]
+fn nothing_is_left_of_a_longer_half_that_is_given_up() {
+    let place = Place::new();
+    create(&place, &["a", "b"], "1");
+    record(&place, 1_000_001, &["a", "b"], 0);
+    hide(&place, "b");
+    record(&place, 1_000_003, &["--degraded", "a"], 0);
+    hide(&place, "a");
+    bring_back(&place, "b");
+    // It goes far behind what is wiped for its signatures.
+    record(&place, 14_000_003, &["--degraded", "b"], 0);
+    bring_back(&place, "a");
+    let repair = ["repair", "a", "--onto", "b", "--same-disk", "--destroy", "b"];
+    let told = unwrapped(&place.run(&repair).expect(0).stderr);
+    let words = "b has recorded apart from the others: all of that is overwritten first";
+    assert!(told.contains(words), "{told}");
+    for left in [&["a", "b"][..], &["a"], &["b"]] {
+        come_back(&place, left, &[1_000_001, 1_000_003]);
+    }
+    let checked = document(&place, 0, &["verify", "a", "b"]);
+    assert_eq!(checked["ok"], true, "{checked}");
+}
+
+#[test]
 fn more_members_than_parity_replaces_may_not_be_missing() {
     let place = Place::new();
     create(&place, &["a", "b", "c", "d"], "1");

@@ -8,6 +8,7 @@ mod add;
 mod anew;
 mod answering;
 mod apart;
+mod begun_member;
 mod bounded;
 mod candidate;
 mod create;

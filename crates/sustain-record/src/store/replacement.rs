@@ -11,6 +11,7 @@ use sustain_host::Roots;
 use sustain_targets::{CreatedFiles, RecordersBeside, SimulatedDisk, Stop};
 
 use super::apart::check_apart;
+use super::begun_member::BegunMember;
 use super::candidate::{candidates, check_locked};
 use super::create::{CreateEvent, CreatePlan, Site, open_sites, prepare_files, sync_folder};
 use super::holes::is_blank_file;
@@ -23,7 +24,6 @@ use crate::error::RecordError;
 use crate::format::{BLOCK_BYTES, Geometry, Pin, Superblock};
 use crate::member_io::MemberIo;
 use crate::rebuilt::DrivenMember;
-use sustain_disk::clock::Clock;
 use sustain_disk::target::Direction;
 use uuid::Uuid;
 
@@ -77,7 +77,11 @@ impl Store {
             None => self.claim_repair()?,
         };
         let missing = self.not_given();
-        let begun = self.begun_before(onto, roots)?;
+        let (begun, apart) = match self.begun_before(&onto.name, roots)? {
+            BegunMember::GoesOn(begun) => (Some(*begun), None),
+            BegunMember::Apart(superblock) => (None, Some(superblock)),
+            BegunMember::None => (None, None),
+        };
         self.check_unfinished(onto, begun.as_ref())?;
         if let Some(begun) = begun {
             observer(takes_place(onto, &missing, begun.superblock.member));
@@ -126,6 +130,9 @@ impl Store {
         };
         prepare_files(&plan, &sites, &[geometry], stop, observer)?;
         let targets = [(&sites[0].target, None)];
+        if let Some(superblock) = apart {
+            wipe::clear_slots(targets[0], &superblock, stop, observer)?;
+        }
         wipe::wipe(&targets, &[geometry], &|_| false)?;
         sync_folder(&sites[0])?;
         let site = sites.into_iter().next().expect("there is one");
@@ -244,38 +251,6 @@ impl Store {
             "the repair of {first} was interrupted, and what {first} has may be needed for {onto}: \
              complete it first by a repair onto {first}, and then repair onto {onto}"
         )))
-    }
-
-    /// The lost member that is on a target, or a new one in its place that an interrupted repair
-    /// has left there, with which a repair goes on.
-    fn begun_before(&self, onto: &Onto, roots: &Roots) -> Result<Option<OpenMember>, RecordError> {
-        let begun = member_on(onto, roots).filter(|begun| self.lacks(begun));
-        match begun {
-            Some(begun) if self.has_recorded_apart(&begun, roots)? => Ok(None),
-            begun => Ok(begun),
-        }
-    }
-
-    /// Whether a missing member has recorded without those that are there, so that nothing of both
-    /// could be read together: it can only be made anew, which has to be allowed.
-    fn has_recorded_apart(&self, begun: &OpenMember, roots: &Roots) -> Result<bool, RecordError> {
-        if begun.superblock.is_being_repaired {
-            return Ok(false);
-        }
-        let there = self.members.iter().filter(|member| member.is_there());
-        let names = there.chain([begun]).map(|member| member.name.clone());
-        match Store::open(names, Mode::Read, roots)?.recordings() {
-            Ok(_) => Ok(false),
-            Err(RecordError::RecordedApart { .. }) => Ok(true),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Whether a member is one that is missing.
-    fn lacks(&self, member: &OpenMember) -> bool {
-        let mut missing = self.not_given().into_iter();
-        member.superblock.store == self.id
-            && missing.any(|missing| missing.member == member.superblock.member)
     }
 
     /// Goes on with what is on a member already. What it has stays, and it is a member as before
@@ -437,17 +412,6 @@ fn behind_but(newest: &Superblock, member: u16) -> BTreeSet<u16> {
     let mut behind = newest.behind.clone();
     behind.remove(&member);
     behind
-}
-
-/// The member of a store that is there already: a repair was begun on it before, or it is one that
-/// was lost.
-fn member_on(onto: &Onto, roots: &Roots) -> Option<OpenMember> {
-    let names = [onto.name.clone()];
-    let candidate = candidates(&names, Direction::Read, roots).ok()?.pop()?;
-    let (target, _) = open_in_time(candidate, Mode::Read, roots).ok()?;
-    let found = read_members(vec![(target, None)], Mode::Read, &[], &Clock::Real);
-    let begun = found.ok()?.pop()?;
-    Some(begun)
 }
 
 /// Says which of several missing members a new one replaces.

@@ -7,15 +7,19 @@ use sustain_disk::clock::Clock;
 use sustain_disk::engine::{Operation, SimulatedTarget};
 use sustain_disk::error::RequestError;
 use sustain_disk::target::{Target, TargetKind};
+use sustain_targets::Stop;
 
+use super::create::CreateEvent;
 use super::{Mode, access};
 use crate::error::RecordError;
-use crate::format::{BLOCK_BYTES, Geometry};
+use crate::format::{AppendPlace, BLOCK_BYTES, Geometry, Superblock};
 
 /// The signatures farthest from the start are second headers of LUKS, at up to 4 MiB.
 const HEAD_BYTES: u64 = 8 << 20;
 /// The signatures farthest from the end are labels of ZFS (768 KiB) and of bcachefs (1 MiB).
 const TAIL_BYTES: u64 = 2 << 20;
+/// Between so many bytes it is asked whether to go on.
+const CLEARED_AT_ONCE_BYTES: u64 = 256 << 20;
 
 /// Writes zeros where signatures may lie, and flushes. It must come before the first superblock. In
 /// a member that was prewritten nothing is left in the slots, so they are not wiped.
@@ -58,6 +62,60 @@ pub(super) fn wipe(
     io.check_engine()?;
     for (member, flushed) in flushed.into_iter().enumerate() {
         flushed.map_err(|fault| failed(member, Operation::Flush, 0, fault))?;
+    }
+    Ok(())
+}
+
+/// Writes zeros to all slots of a member, the newest first, so that whoever is cut off leaves
+/// nothing behind what is still there: what a member of the same store has recorded apart from the
+/// others would be taken for what comes next behind all that a repair puts there.
+///
+/// # Errors
+/// [`RecordError::Request`] if the member cannot be written; [`RecordError::Engine`];
+/// [`RecordError::Interrupted`] if `stop` says so.
+pub(super) fn clear_slots(
+    target: (&Target, Option<SimulatedTarget>),
+    superblock: &Superblock,
+    stop: &Stop,
+    observer: &mut dyn FnMut(CreateEvent),
+) -> Result<(), RecordError> {
+    let name = &target.0.name;
+    observer(CreateEvent::Note(format!(
+        "{name} has recorded apart from the others: all of that is overwritten first"
+    )));
+    let mut io = access::io_over(&[target], Mode::Record, &[], &Clock::Real)?;
+    let geometry = &superblock.geometry;
+    let at_once_bytes = CLEARED_AT_ONCE_BYTES.max(u64::from(geometry.slot_bytes));
+    // Where a ring has gone round, the newest slots are those before the next one.
+    let is_lapped = superblock.slots_begun > geometry.slot_count;
+    let next = AppendPlace::of_slot(superblock.slots_begun);
+    let newest_end = match is_lapped {
+        true => geometry.offset_of(next),
+        false => geometry.slots_end_bytes(),
+    };
+    let newest = geometry.first_slot_offset_bytes..newest_end;
+    for stretch in [newest, newest_end..geometry.slots_end_bytes()] {
+        let mut end = stretch.end;
+        while end > stretch.start {
+            if stop.reason().is_some() {
+                return Err(RecordError::Interrupted(format!(
+                    "interrupted before {name} was empty: the same command goes on"
+                )));
+            }
+            let start = end.saturating_sub(at_once_bytes).max(stretch.start);
+            let written = io.write_zeros(&[(0, start..end)]);
+            io.check_engine()?;
+            let mut faults = written.into_iter().filter_map(Result::err);
+            if let Some(fault) = faults.next() {
+                return Err(RecordError::from(RequestError {
+                    target: name.clone(),
+                    operation: Operation::Write,
+                    offset_bytes: start,
+                    fault,
+                }));
+            }
+            end = start;
+        }
     }
     Ok(())
 }

@@ -94,6 +94,15 @@ impl Pin {
         self
     }
 
+    /// The same pin, with its end not farther behind its beginning than a member has slots. What
+    /// lies there tells more only where its superblock is older than its slots.
+    #[must_use]
+    pub fn within(mut self, slot_count: u64) -> Pin {
+        let most = self.from_slot.saturating_add(slot_count);
+        self.end_slot = self.end_slot.map(|end_slot| end_slot.min(most));
+        self
+    }
+
     pub(super) fn of_bytes(bytes: &PinBytes) -> Pin {
         let known = |slot: U64| Some(slot.get()).filter(|slot| *slot != NOT_YET);
         Pin {

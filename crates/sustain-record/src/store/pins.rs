@@ -285,7 +285,7 @@ impl Store {
                     pin.told_sequence = ended.told_sequence;
                 }
                 let end_sequence = ended.map_or(first_sequence, |ended| ended.end_sequence);
-                *pin = pin.closed_at(next, end_sequence);
+                *pin = pin.closed_at(next, end_sequence).within(slot_count);
             }
             *pins = SlotCourse::pins_left(slot_count, pins, next, PATIENCE_SLOTS);
         }

@@ -96,6 +96,7 @@ impl Store {
                 }),
                 ..pin
             }
+            .within(superblock.geometry.slot_count)
         };
         let (geometry, entered) = (superblock.geometry, &superblock.pins);
         let told = self.pins_told((member.index(), geometry), entered, found, on_member)?;

@@ -419,7 +419,7 @@ impl<'a> SlotCopy<'a> {
     fn pass(&mut self, draft: &SlotDraft) {
         for append in draft.appends() {
             self.tally.count(&append.descriptor);
-            self.protected.note(&append.descriptor, &self.from.found);
+            self.protected.note(append, &self.from.found);
             let overwritten = &self.from.found.overwritten;
             self.lost.pass(&append.descriptor, overwritten);
         }

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::append::is_filler;
-use crate::format::{Descriptor, Kind};
+use super::append::{DraftAppend, is_filler};
+use crate::format::{GroupList, Kind, marks_range};
 use crate::rebuilt::FoundGroups;
 
 /// By slot and recording, the newest sequence of data whose parity lies there.
@@ -17,12 +17,18 @@ pub(super) struct ProtectedSlots {
 
 impl ProtectedSlots {
     /// Notes an append that is on the member now.
-    pub(super) fn note(&mut self, append: &Descriptor, found: &FoundGroups) {
+    pub(super) fn note(&mut self, draft: &DraftAppend, found: &FoundGroups) {
+        let append = &draft.descriptor;
         if append.kind != Kind::Parity || is_filler(append) {
             return;
         }
         let group = found.group(append.parity_group);
-        let last = group.and_then(|group| group.list.entries.last());
+        // Of a group that had lost all of its parity only what was made now has the list. The
+        // sequence of parity that came late says nothing of its data.
+        let own = draft.bytes.get(marks_range(append)).map(GroupList::decode);
+        let own = own.and_then(Result::ok);
+        let list = group.map(|group| &group.list).or(own.as_ref());
+        let last = list.and_then(|list| list.entries.last());
         let newest = last.map_or(append.sequence, |entry| entry.sequence);
         if found.overwritten.is_kept(newest) {
             self.kept.insert(append.place.slot_serial);

@@ -160,6 +160,7 @@ mod tests {
                 behind: BTreeSet::new(),
             },
             slot_times: VecDeque::new(),
+            has_gone_round: false,
         };
         MemberWriter::new(setup, 1, true, 0)
     }

@@ -266,7 +266,8 @@ impl<I: Inlet> RecordFeed<I> {
             }
             // Parity that came behind the end would be overwritten.
             OpenStage::Settled(sequence) => {
-                let is_protected = !self.has_undecided_group_before(*sequence);
+                let waits_for_slow = self.leaves(open.number, 2 * FREE_SLOTS_MIN);
+                let is_protected = !self.has_undecided_group_before(*sequence, waits_for_slow);
                 is_protected.then_some(OpenStage::Entered(self.next_sequence))
             }
             OpenStage::Entered(_) => None,
@@ -283,9 +284,11 @@ impl<I: Inlet> RecordFeed<I> {
     }
 
     /// Whether something of a group that began before this sequence is still to become durable.
-    /// What waits on a member that does not answer is not waited for: the ring would come round to
-    /// the pin meanwhile.
-    fn has_undecided_group_before(&self, sequence: u64) -> bool {
+    /// What lies on a member that does not answer is not waited for: its slot is kept. Parity that
+    /// has found no place yet may come to such a member as soon as that answers, in slots behind
+    /// those that it has begun: it is waited for if `waits_for_slow` says so, as long as the ring
+    /// has room to go on meanwhile.
+    fn has_undecided_group_before(&self, sequence: u64, waits_for_slow: bool) -> bool {
         let Some(groups) = self.protection.as_ref().map(|one| &one.groups) else {
             return false;
         };
@@ -293,8 +296,11 @@ impl<I: Inlet> RecordFeed<I> {
             let member = &self.members[index];
             member.works() && !member.is_slow && !self.is_hedged(index)
         };
-        let may_take =
-            |index: usize| answers(index) && self.members[index].state == MemberState::Active;
+        let may_take = |index: usize| {
+            let member = &self.members[index];
+            let is_asked = answers(index) || waits_for_slow && member.works();
+            is_asked && member.state == MemberState::Active
+        };
         let mut before = groups.undecided().take_while(|group| *group < sequence);
         before.any(|group| groups.is_waited_for(group, &answers, &may_take, self.members.len()))
     }
@@ -302,6 +308,11 @@ impl<I: Inlet> RecordFeed<I> {
     /// Whether a ring can go on beside this pin. If not, its end stays open: then the ring goes on
     /// up to its beginning.
     fn leaves_enough(&self, number: u32) -> bool {
+        self.leaves(number, FREE_SLOTS_MIN)
+    }
+
+    /// Whether a ring has so many slots on each member to go on in if this pin ends now.
+    fn leaves(&self, number: u32, slots: u64) -> bool {
         self.members.iter().filter(|one| one.works()).all(|member| {
             let pins = &member.setup.superblock.pins;
             let closed = pins.iter().map(|pin| match pin.number == number {
@@ -310,7 +321,7 @@ impl<I: Inlet> RecordFeed<I> {
             });
             let closed: Vec<Pin> = closed.collect();
             let course = SlotCourse::new(member.setup.geometry.slot_count, &closed);
-            course.free_slots(member.slots_begun()) >= FREE_SLOTS_MIN
+            course.free_slots(member.slots_begun()) >= slots
         })
     }
 
@@ -391,16 +402,20 @@ impl<I: Inlet> RecordFeed<I> {
     /// From when on all is kept of what is asked for from this time on.
     fn kept_from_ns(&self, from_ns: i64) -> Result<i64, String> {
         let keeping = self.members.iter().filter(|one| one.renews_superblock());
-        // What a member had that has failed may be in groups that began so much earlier.
+        // What the ring has written over on a member, and what one had that has failed, may be in
+        // groups that began so much earlier.
         let is_all = self.members.iter().all(MemberWriter::renews_superblock);
-        let earlier_ns = if is_all { 0 } else { self.group_age_ns() };
-        let oldest = keeping.map(|one| one.setup.slot_times.front());
-        let oldest: Option<Vec<i64>> = oldest.map(|oldest| Some(oldest?.made_time_ns)).collect();
+        let oldest = keeping.map(|one| {
+            let earlier_ns = match is_all && !one.setup.has_gone_round {
+                true => 0,
+                false => self.group_age_ns(),
+            };
+            let oldest_ns = one.setup.slot_times.front()?.made_time_ns;
+            Some(oldest_ns.saturating_add(earlier_ns))
+        });
+        let oldest: Option<Vec<i64>> = oldest.collect();
         match oldest {
-            Some(oldest) => Ok(oldest
-                .into_iter()
-                .map(|oldest_ns| oldest_ns.saturating_add(earlier_ns))
-                .fold(from_ns, i64::max)),
+            Some(oldest) => Ok(oldest.into_iter().fold(from_ns, i64::max)),
             None => Err("nothing is recorded yet: ask again in a moment".to_owned()),
         }
     }

@@ -54,6 +54,8 @@ pub struct MemberSetup {
     /// When the slots that this run has begun got their first appends, as far as they are not
     /// overwritten.
     pub(super) slot_times: VecDeque<SlotTime>,
+    /// Whether the ring has come round to slots that this run had begun.
+    pub(super) has_gone_round: bool,
 }
 
 impl MemberSetup {
@@ -75,6 +77,7 @@ impl MemberSetup {
                 superblock: member.superblock.clone(),
                 is_left_alone: store.is_left_alone(member),
                 slot_times: VecDeque::new(),
+                has_gone_round: false,
             })
             .collect()
     }

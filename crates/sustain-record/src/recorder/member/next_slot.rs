@@ -177,6 +177,7 @@ impl MemberWriter {
         let is_gone = |oldest: &SlotTime| oldest.slot_serial + slot_count <= slot_serial;
         while times.front().is_some_and(is_gone) {
             times.pop_front();
+            self.setup.has_gone_round = true;
         }
     }
 

@@ -111,7 +111,7 @@ pub(super) fn add_earlier(
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeSet, VecDeque};
+    use std::collections::BTreeSet;
 
     use uuid::Uuid;
 
@@ -159,8 +159,7 @@ mod tests {
                 retired: BTreeSet::new(),
                 behind: BTreeSet::new(),
             },
-            slot_times: VecDeque::new(),
-            has_gone_round: false,
+            slot_times: Default::default(),
         };
         MemberWriter::new(setup, 1, true, 0)
     }

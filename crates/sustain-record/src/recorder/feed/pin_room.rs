@@ -96,7 +96,7 @@ impl MemberWriter {
     /// The rate at which slots were begun in the last minute; 0 before there are two. It falls when
     /// the next one is late.
     fn slots_per_ns(&self, now_ns: i64) -> f64 {
-        let times = self.setup.slot_times.iter().rev();
+        let times = self.setup.slot_times.left.iter().rev();
         let times = times.map(|slot| slot.made_time_ns);
         let recent = times.take_while(|begun_ns| now_ns - begun_ns < RATE_WINDOW_NS);
         slots_per_ns(recent, now_ns)
@@ -104,7 +104,7 @@ impl MemberWriter {
 
     /// How many slots were begun after this time, as far as is known.
     pub(super) fn slots_since(&self, time_ns: i64) -> u64 {
-        let times = self.setup.slot_times.iter().rev();
+        let times = self.setup.slot_times.left.iter().rev();
         times.take_while(|slot| slot.made_time_ns > time_ns).count() as u64
     }
 }

@@ -406,11 +406,11 @@ impl<I: Inlet> RecordFeed<I> {
         // groups that began so much earlier.
         let is_all = self.members.iter().all(MemberWriter::renews_superblock);
         let oldest = keeping.map(|one| {
-            let earlier_ns = match is_all && !one.setup.has_gone_round {
+            let earlier_ns = match is_all && !one.setup.slot_times.has_gone_round {
                 true => 0,
                 false => self.group_age_ns(),
             };
-            let oldest_ns = one.setup.slot_times.front()?.made_time_ns;
+            let oldest_ns = one.setup.slot_times.left.front()?.made_time_ns;
             Some(oldest_ns.saturating_add(earlier_ns))
         });
         let oldest: Option<Vec<i64>> = oldest.collect();
@@ -468,7 +468,7 @@ impl MemberWriter {
     /// The last slot that was begun by this time, or else the first that is known. All that was
     /// placed later lies behind its first append.
     fn slot_at(&self, time_ns: i64) -> u64 {
-        let times = &self.setup.slot_times;
+        let times = &self.setup.slot_times.left;
         let begun = times.partition_point(|slot| slot.made_time_ns <= time_ns);
         let slot = times.get(begun.saturating_sub(1));
         slot.map_or(self.slot_serial(), |slot| slot.slot_serial)

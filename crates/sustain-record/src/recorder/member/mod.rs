@@ -5,7 +5,7 @@ mod next_slot;
 mod slot_time;
 mod unflushed;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use sustain_disk::clock::Timestamp;
 use sustain_disk::units::Size;
@@ -51,11 +51,8 @@ pub struct MemberSetup {
     pub superblock: Superblock,
     /// Whether nothing may be written on it, because it lacks what it was given before.
     pub is_left_alone: bool,
-    /// When the slots that this run has begun got their first appends, as far as they are not
-    /// overwritten.
-    pub(super) slot_times: VecDeque<SlotTime>,
-    /// Whether the ring has come round to slots that this run had begun.
-    pub(super) has_gone_round: bool,
+    /// When the slots that this run has begun got their first appends.
+    pub(super) slot_times: SlotTimes,
 }
 
 impl MemberSetup {
@@ -76,14 +73,13 @@ impl MemberSetup {
                 file: MemberFile::of(&member.target, member.superblock.geometry.member_bytes),
                 superblock: member.superblock.clone(),
                 is_left_alone: store.is_left_alone(member),
-                slot_times: VecDeque::new(),
-                has_gone_round: false,
+                slot_times: SlotTimes::default(),
             })
             .collect()
     }
 }
 
-use slot_time::SlotTime;
+use slot_time::SlotTimes;
 pub use sustain_document::record::MemberState;
 pub(super) use unflushed::Unflushed;
 

@@ -168,17 +168,12 @@ impl MemberWriter {
     }
 
     pub(super) fn note_slot(&mut self, slot_serial: u64, made_time_ns: i64) {
-        let times = &mut self.setup.slot_times;
-        times.push_back(SlotTime {
+        let begun = SlotTime {
             slot_serial,
             made_time_ns,
-        });
+        };
         let slot_count = self.setup.geometry.slot_count;
-        let is_gone = |oldest: &SlotTime| oldest.slot_serial + slot_count <= slot_serial;
-        while times.front().is_some_and(is_gone) {
-            times.pop_front();
-            self.setup.has_gone_round = true;
-        }
+        self.setup.slot_times.note(begun, slot_count);
     }
 
     /// Takes over what the superblock on the member tells of pins.

@@ -19,7 +19,7 @@ pub(crate) fn run(flags: &ListFlags) -> anyhow::Result<Exit> {
     }
     stores::check_result(flags.json.as_deref(), &flags.members)?;
     let mut store = stores::open(&flags.members, Mode::Read)?;
-    let mut recordings = store.recordings()?;
+    let mut recordings = stores::recordings(&mut store)?;
     // Behind a cut in a ring this reads slots, which is left alone while the ring is recorded to:
     // what can be read moves on then.
     if store.is_recorded_to() == Some(false) {

@@ -41,7 +41,7 @@ pub(crate) fn run(flags: &MountFlags) -> anyhow::Result<Exit> {
     check(&plan)?;
     let mut store = stores::open(&flags.members, Mode::Read)?;
     stores::say_recorders(&store);
-    let found = store.recordings()?;
+    let found = stores::recordings(&mut store)?;
     for note in Checkable::of(&store, &found).unseen_notes() {
         say(&format!("note: {note}"));
     }

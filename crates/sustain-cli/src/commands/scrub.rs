@@ -24,6 +24,8 @@ pub(crate) fn run(flags: &ScrubFlags) -> anyhow::Result<Exit> {
     let mut store = stores::open(&flags.members, Mode::Read)?;
     check_scrubbable(&store)?;
     let mut check = checked(&mut store, &stop)?;
+    // One may have been left out meanwhile, because others tell of something else in its place.
+    check_scrubbable(&store)?;
     let bad_places = check.bad.len() as u64 + check.bad_unlisted;
     let mut scrubbed = Vec::new();
     if bad_places > 0 && check.complete {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use sustain::document::reader::{self, Document};
 use sustain::host::Roots;
+use sustain::record::opening::Recording;
 use sustain::record::store::{FILE_NAME, Mode, Store};
 
 use super::output::{self, OutputKind, Outputs};
@@ -33,6 +34,17 @@ pub(crate) fn open(members: &[String], mode: Mode) -> anyhow::Result<Store> {
         ));
     }
     Ok(store)
+}
+
+/// The recordings of a store, as [`Store::recordings`] finds them. Prints what that notes of
+/// members that lack something.
+pub(crate) fn recordings(store: &mut Store) -> anyhow::Result<Vec<Recording>> {
+    let told = store.notes.len();
+    let recordings = store.recordings()?;
+    for note in store.notes.iter().skip(told) {
+        say(&format!("note: {note}"));
+    }
+    Ok(recordings)
 }
 
 /// Says it if somebody records on the members' disks, for commands that read for long.

@@ -17,7 +17,7 @@ pub(crate) fn run(flags: &VerifyFlags) -> anyhow::Result<Exit> {
     stores::check_result(flags.json.as_deref(), &flags.members)?;
     let mut store = stores::open(&flags.members, Mode::Read)?;
     stores::say_recorders(&store);
-    let recordings = store.recordings()?;
+    let recordings = stores::recordings(&mut store)?;
     let stop = Stop::default();
     interrupt::watch(&stop, super::say)?;
     let pins = readable_pins(&mut store)?;

@@ -190,6 +190,37 @@ fn halves_of_a_mirror_that_recorded_apart_are_told() {
 }
 
 #[test]
+fn a_member_whose_place_the_one_it_replaced_had_meanwhile_is_left_out() {
+    let place = Place::new();
+    create(&place, &["a", "b", "c", "d"], "1");
+    record(&place, 5_000_001, &["a", "b", "c", "d"], 0);
+    hide(&place, "c");
+    record(&place, 4_000_003, &["--degraded", "a", "b", "d"], 0);
+    let repair = ["repair", "a", "b", "d", "--onto", "e", "--same-disk"];
+    place.run(&repair).expect(0);
+    // The old one is used by mistake, with enough that it gets data.
+    bring_back(&place, "c");
+    record(&place, 9_000_005, &["a", "b", "c", "d"], 0);
+    let lengths = [5_000_001, 4_000_003, 9_000_005];
+    let words = "e is left out, and what it had is computed from the others: they tell of appends \
+                 in its place that are not on it";
+    let told = unwrapped(&place.run(&["list", "a", "b", "e", "d"]).expect(0).stderr);
+    assert!(told.contains(words), "{told}");
+    come_back(&place, &["a", "b", "e", "d"], &lengths);
+    let told = record(&place, 1_000_000, &["a", "b", "e", "d"], 0);
+    assert!(told.contains("Nothing is recorded on it"), "{told}");
+    place
+        .run(&[&repair[..], &["--destroy", "e"]].concat())
+        .expect(0);
+    let lengths = [5_000_001, 4_000_003, 9_000_005, 1_000_000];
+    for left in [&["a", "b", "e", "d"][..], &["a", "b", "d"]] {
+        come_back(&place, left, &lengths);
+    }
+    let told = unwrapped(&place.run(&["list", "a", "b", "e", "d"]).expect(0).stderr);
+    assert!(!told.contains("left out"), "{told}");
+}
+
+#[test]
 fn nothing_is_left_of_a_longer_half_that_is_given_up() {
     let place = Place::new();
     create(&place, &["a", "b"], "1");
@@ -201,9 +232,17 @@ fn nothing_is_left_of_a_longer_half_that_is_given_up() {
     // It goes far behind what is wiped for its signatures.
     record(&place, 14_000_003, &["--degraded", "b"], 0);
     bring_back(&place, "a");
-    let repair = ["repair", "a", "--onto", "b", "--same-disk", "--destroy", "b"];
+    let repair = [
+        "repair",
+        "a",
+        "--onto",
+        "b",
+        "--same-disk",
+        "--destroy",
+        "b",
+    ];
     let told = unwrapped(&place.run(&repair).expect(0).stderr);
-    let words = "b has recorded apart from the others: all of that is overwritten first";
+    let words = "what is on b does not go together with the others: all of it is overwritten first";
     assert!(told.contains(words), "{told}");
     for left in [&["a", "b"][..], &["a"], &["b"]] {
         come_back(&place, left, &[1_000_001, 1_000_003]);

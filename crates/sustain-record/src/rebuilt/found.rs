@@ -30,6 +30,8 @@ pub(crate) struct MemberThere<'a> {
     pub(crate) last: Option<AppendPlace>,
     /// The sequence of that; 0 if it is in no order with what lies around it.
     pub(crate) last_sequence: u64,
+    /// Whether its superblock is older than that of another member.
+    pub(crate) is_old: bool,
 }
 
 impl MemberThere<'_> {

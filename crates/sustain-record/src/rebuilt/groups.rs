@@ -49,6 +49,8 @@ pub(crate) struct FoundGroups {
     pub(crate) overwritten: Overwritten,
     /// What others have of retired members.
     pub(crate) copies: FoundCopies,
+    /// The old members, in the table, that have something else where they were given an append.
+    pub(crate) displaced: BTreeSet<usize>,
 }
 
 /// What is left of a group, and what is lost.
@@ -68,7 +70,8 @@ pub(crate) struct Computed {
     pub(super) groups: Arc<Vec<BrokenGroup>>,
     /// By member: group, position in it, and what the list says.
     pub(super) lost: BTreeMap<usize, Vec<(usize, usize, GroupEntry)>>,
-    /// By member: bytes of appends that groups name, and that cannot be computed.
+    /// By member: bytes of appends that groups name, and that cannot be computed. What rings may
+    /// have passed does not count.
     pub(crate) beyond_bytes: BTreeMap<usize, u64>,
 }
 
@@ -149,13 +152,23 @@ pub(crate) fn computed(found: &FoundGroups, is_there: &[bool], crashed: &Crashed
         let without = group.broken(&lacking);
         if without.is_enough() {
             let all: Vec<usize> = missing.iter().chain(&lacking).copied().collect();
-            computed.add(group, without, &all, &mut groups);
+            computed.add((group, &found.overwritten), without, &all, &mut groups);
             continue;
         }
         // The first block of a slot may be damaged, and the rest of it be there all the same.
-        computed.add(group, group.broken(&[]), &missing, &mut groups);
+        computed.add(
+            (group, &found.overwritten),
+            group.broken(&[]),
+            &missing,
+            &mut groups,
+        );
         for position in lacking {
-            computed.add(group, group.broken(&[position]), &[position], &mut groups);
+            computed.add(
+                (group, &found.overwritten),
+                group.broken(&[position]),
+                &[position],
+                &mut groups,
+            );
         }
     }
     computed.groups = Arc::new(groups);
@@ -166,7 +179,7 @@ impl Computed {
     /// Adds these appends of data of a group, of which so much is left.
     fn add(
         &mut self,
-        group: &FoundGroup,
+        (group, overwritten): (&FoundGroup, &Overwritten),
         broken: BrokenGroup,
         positions: &[usize],
         groups: &mut Vec<BrokenGroup>,
@@ -178,7 +191,7 @@ impl Computed {
             if is_enough {
                 let of_member = self.lost.entry(member).or_default();
                 of_member.push((groups.len(), *position, entry));
-            } else {
+            } else if overwritten.leaves(group.recording, entry.sequence) {
                 *self.beyond_bytes.entry(member).or_default() += u64::from(entry.append_bytes);
             }
         }

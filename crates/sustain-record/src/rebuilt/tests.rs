@@ -71,6 +71,7 @@ fn of_two_there(found: Vec<FoundParity>, serials: [&[Option<u64>]; 2]) -> Comput
             torn: &torn,
             last: None,
             last_sequence: 0,
+            is_old: false,
         })
     };
     let shape = StoreShape {
@@ -101,6 +102,7 @@ fn lacking_where_first_ends(
             torn: &torn,
             last,
             last_sequence,
+            is_old: false,
         })
     };
     let shape = StoreShape {
@@ -422,4 +424,56 @@ fn what_is_computed_and_is_not_what_the_list_names_reads_as_nothing() {
     assert_eq!(done[0].error, None);
     let vectors = done[0].request.vectors.as_slice();
     assert!(vectors[0].bytes().iter().all(|byte| *byte == 0));
+}
+
+#[test]
+fn an_old_member_is_displaced_where_it_has_an_earlier_append_than_is_named() {
+    let serials: Vec<Option<u64>> = (0..8).map(Some).collect();
+    let (gone, torn) = (BTreeSet::new(), BTreeSet::new());
+    let displaced = |is_old, own_sequence: u64, own_block: u32| {
+        let there = |source, is_old| {
+            Some(MemberThere {
+                source,
+                serials: &serials,
+                gone: &gone,
+                torn: &torn,
+                last: None,
+                last_sequence: 0,
+                is_old,
+            })
+        };
+        let shape = StoreShape {
+            geometries: vec![Some(geometry()); 2],
+            there: vec![there(0, is_old), there(1, false)],
+            retired: BTreeSet::new(),
+        };
+        let named = GroupEntry {
+            sequence: 500,
+            ..entry(0, 0, 3)
+        };
+        let end_bytes = named.place.slot_offset_bytes + named.append_bytes;
+        let own = FoundData {
+            group: 0,
+            source: 0,
+            recording: 1,
+            place: place(
+                named.place.slot_serial,
+                end_bytes - BLOCK + own_block * BLOCK,
+            ),
+            append_bytes: 2 * BLOCK,
+            sequence: own_sequence,
+            descriptor_crc: 0,
+        };
+        let parities = vec![parity(500, 0, 1, std::slice::from_ref(&named))];
+        let appends = OwnAppends::of_old((&parities, &[own]), &[], &shape);
+        let groups = grouped((parities, vec![own]), &shape);
+        let entries = groups.listed().flat_map(|(_, group)| &group.list.entries);
+        appends.displaced_in(entries, &shape)
+    };
+    let first = BTreeSet::from([0]);
+    assert_eq!(displaced(true, 400, 0), first);
+    // It lies behind what is named, came later, or the member is as new as the others.
+    assert_eq!(displaced(true, 400, 1), BTreeSet::new());
+    assert_eq!(displaced(true, 600, 0), BTreeSet::new());
+    assert_eq!(displaced(false, 400, 0), BTreeSet::new());
 }

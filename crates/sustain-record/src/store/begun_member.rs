@@ -11,14 +11,14 @@ use super::{Mode, OpenMember, Store};
 use crate::error::RecordError;
 use crate::format::Superblock;
 
-/// What a target has of a lost member.
-pub(super) enum BegunMember {
-    /// Nothing.
-    None,
+/// What a target has of a lost member, if anything.
+#[derive(Default)]
+pub(super) struct BegunMember {
     /// The lost member itself, or what an interrupted repair has left: a repair goes on with it.
-    GoesOn(Box<OpenMember>),
-    /// The lost member, which has recorded what the others know nothing of.
-    Apart(Box<Superblock>),
+    pub(super) goes_on: Option<OpenMember>,
+    /// The superblock of the lost member, with something behind it that does not go together with
+    /// what the others have.
+    pub(super) apart: Option<Superblock>,
 }
 
 impl Store {
@@ -31,24 +31,34 @@ impl Store {
     ) -> Result<BegunMember, RecordError> {
         let begun = member_on(name, roots).filter(|begun| self.lacks(begun));
         match begun {
-            None => Ok(BegunMember::None),
-            Some(begun) if self.has_recorded_apart(&begun, roots)? => {
-                Ok(BegunMember::Apart(Box::new(begun.superblock)))
-            }
-            Some(begun) => Ok(BegunMember::GoesOn(Box::new(begun))),
+            None => Ok(BegunMember::default()),
+            Some(begun) if self.has_recorded_apart(&begun, roots)? => Ok(BegunMember {
+                apart: Some(begun.superblock),
+                ..BegunMember::default()
+            }),
+            begun => Ok(BegunMember {
+                goes_on: begun,
+                ..BegunMember::default()
+            }),
         }
     }
 
-    /// Whether a missing member has recorded without those that are there, so that nothing of both
-    /// could be read together: it can only be made anew, which has to be allowed.
+    /// Whether a missing member has recorded without those that are there, or these tell of others
+    /// in its place, so that not all of both could be read together: it can only be made anew,
+    /// which has to be allowed.
     fn has_recorded_apart(&self, begun: &OpenMember, roots: &Roots) -> Result<bool, RecordError> {
         if begun.superblock.is_being_repaired {
             return Ok(false);
         }
         let there = self.members.iter().filter(|member| member.is_there());
         let names = there.chain([begun]).map(|member| member.name.clone());
-        match Store::open(names, Mode::Read, roots)?.recordings() {
-            Ok(_) => Ok(false),
+        let mut all = Store::open(names, Mode::Read, roots)?;
+        let is_left_out = |all: &Store| {
+            let mut missing = all.not_given().into_iter();
+            missing.any(|one| one.member == begun.superblock.member)
+        };
+        match all.recordings() {
+            Ok(_) => Ok(is_left_out(&all)),
             Err(RecordError::RecordedApart { .. }) => Ok(true),
             Err(error) => Err(error),
         }

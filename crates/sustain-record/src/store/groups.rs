@@ -20,7 +20,7 @@ use crate::error::RecordError;
 use crate::format::{AppendPlace, Geometry, Pin, Superblock};
 use crate::member_io::MemberIo;
 use crate::opening::MemberTail;
-use crate::rebuilt::{FoundGroups, MemberThere, StoreShape, grouped};
+use crate::rebuilt::{FoundGroups, MemberThere, OwnAppends, StoreShape, grouped};
 use crate::walk::AppendIdentity;
 
 /// More appends of one member are not counted when they are computed.
@@ -242,6 +242,8 @@ impl StoreGroups {
             there: vec![None; self.geometries.len()],
             retired: self.retired.clone(),
         };
+        let generation = |member: &OpenMember| member.superblock.generation;
+        let newest_generation = self.members.iter().map(generation).max();
         for (source, member) in self.members.iter().enumerate() {
             shape.there[member.index()] = Some(MemberThere {
                 source,
@@ -250,9 +252,13 @@ impl StoreGroups {
                 torn: &torn[source],
                 last: self.tails[source].last,
                 last_sequence: self.tails[source].last_sequence,
+                is_old: Some(generation(member)) < newest_generation,
             });
         }
+        let own = OwnAppends::of_old((&found.parities, &found.data), &found.marks, &shape);
         let mut groups = grouped((found.parities, found.data), &shape);
+        let named = groups.listed().flat_map(|(_, group)| &group.list.entries);
+        groups.displaced = own.displaced_in(named, &shape);
         groups.marks = found.marks;
         groups.overwritten = found.overwritten;
         Ok(groups)

@@ -77,20 +77,14 @@ impl Store {
             None => self.claim_repair()?,
         };
         let missing = self.not_given();
-        let (begun, apart) = match self.begun_before(&onto.name, roots)? {
-            BegunMember::GoesOn(begun) => (Some(*begun), None),
-            BegunMember::Apart(superblock) => (None, Some(superblock)),
-            BegunMember::None => (None, None),
-        };
+        let BegunMember {
+            goes_on: begun,
+            apart,
+        } = self.begun_before(&onto.name, roots)?;
         self.check_unfinished(onto, begun.as_ref())?;
         if let Some(begun) = begun {
             observer(takes_place(onto, &missing, begun.superblock.member));
-            let names = [onto.name.clone()];
-            let mut found = candidates(&names, Direction::Write, roots)?;
-            let candidate = found.pop().expect("there is one for each name");
-            let (target, _) = open_in_time(candidate, Mode::Record, roots)?;
-            check_locked(&target)?;
-            let continued = self.continued(OpenMember { target, ..begun })?;
+            let continued = self.locked(onto, begun, roots)?;
             return Ok(Replacement {
                 _claim: Some(claim),
                 ..continued
@@ -131,7 +125,8 @@ impl Store {
         prepare_files(&plan, &sites, &[geometry], stop, observer)?;
         let targets = [(&sites[0].target, None)];
         if let Some(superblock) = apart {
-            wipe::clear_slots(targets[0], &superblock, stop, observer)?;
+            observer(made_anew(onto));
+            wipe::clear_slots(targets[0], &superblock, stop)?;
         }
         wipe::wipe(&targets, &[geometry], &|_| false)?;
         sync_folder(&sites[0])?;
@@ -148,6 +143,21 @@ impl Store {
         replacement.write_superblock(self)?;
         replacement.created.keep();
         Ok(replacement)
+    }
+
+    /// Goes on with a member, which is locked for that.
+    fn locked(
+        &self,
+        onto: &Onto,
+        begun: OpenMember,
+        roots: &Roots,
+    ) -> Result<Replacement, RecordError> {
+        let names = [onto.name.clone()];
+        let mut found = candidates(&names, Direction::Write, roots)?;
+        let candidate = found.pop().expect("there is one for each name");
+        let (target, _) = open_in_time(candidate, Mode::Record, roots)?;
+        check_locked(&target)?;
+        self.continued(OpenMember { target, ..begun })
     }
 
     /// The same on a disk of a simulated machine.
@@ -430,6 +440,14 @@ fn takes_place(onto: &Onto, missing: &[Missing], member: Uuid) -> CreateEvent {
     };
     CreateEvent::Note(format!(
         "{} takes the place of member {number}{others}",
+        onto.name
+    ))
+}
+
+/// Says that nothing of a member stays that does not go together with the others.
+fn made_anew(onto: &Onto) -> CreateEvent {
+    CreateEvent::Note(format!(
+        "what is on {} does not go together with the others: all of it is overwritten first",
         onto.name
     ))
 }

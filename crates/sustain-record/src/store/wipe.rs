@@ -9,7 +9,6 @@ use sustain_disk::error::RequestError;
 use sustain_disk::target::{Target, TargetKind};
 use sustain_targets::Stop;
 
-use super::create::CreateEvent;
 use super::{Mode, access};
 use crate::error::RecordError;
 use crate::format::{AppendPlace, BLOCK_BYTES, Geometry, Superblock};
@@ -77,12 +76,8 @@ pub(super) fn clear_slots(
     target: (&Target, Option<SimulatedTarget>),
     superblock: &Superblock,
     stop: &Stop,
-    observer: &mut dyn FnMut(CreateEvent),
 ) -> Result<(), RecordError> {
     let name = &target.0.name;
-    observer(CreateEvent::Note(format!(
-        "{name} has recorded apart from the others: all of that is overwritten first"
-    )));
     let mut io = access::io_over(&[target], Mode::Record, &[], &Clock::Real)?;
     let geometry = &superblock.geometry;
     let at_once_bytes = CLEARED_AT_ONCE_BYTES.max(u64::from(geometry.slot_bytes));

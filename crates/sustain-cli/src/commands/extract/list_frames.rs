@@ -22,7 +22,7 @@ pub(crate) fn list_frames(flags: &ListFlags) -> anyhow::Result<Exit> {
     output::check_standard_output()?;
     let mut store = stores::open(&flags.members, Mode::Read)?;
     stores::say_recorders(&store);
-    let found = store.recordings()?;
+    let found = stores::recordings(&mut store)?;
     let stop = Stop::default();
     interrupt::watch(&stop, say)?;
     let looked_at = Checkable::of(&store, &found);

@@ -53,7 +53,7 @@ pub(crate) fn run(flags: &ExtractFlags) -> anyhow::Result<Exit> {
     check_outputs(flags, &destination)?;
     let mut store = stores::open(&flags.members, Mode::Read)?;
     stores::say_recorders(&store);
-    let found = store.recordings()?;
+    let found = stores::recordings(&mut store)?;
     let stop = Stop::default();
     interrupt::watch(&stop, say)?;
     for note in Checkable::of(&store, &found).unseen_notes() {

@@ -24,6 +24,9 @@ impl Store {
         let Some((found, crashed)) = self.look_for_lacking(recordings)? else {
             return Ok(false);
         };
+        if self.leave_out_displaced(&found)? {
+            return Ok(true);
+        }
         let old = self.old_without_parity(recordings, &found, &crashed);
         let lacking = found.members_that_lack(&crashed);
         let old = old.into_iter().filter(|member| !lacking.contains(member));
@@ -160,6 +163,7 @@ impl Store {
             return Ok(());
         };
         self.left_alone = found.members_that_lack(&crashed);
+        self.left_alone.extend(&found.displaced);
         self.left_alone
             .extend(self.old_without_parity(&recordings, &found, &crashed));
         let are_replaced = self.left_alone.len() <= usize::from(self.parities());

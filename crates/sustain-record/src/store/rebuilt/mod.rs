@@ -2,6 +2,7 @@
 //! the members that are there, to be read through these.
 
 mod crashed;
+mod displaced_members;
 mod followed;
 mod lacking_members;
 mod pins;

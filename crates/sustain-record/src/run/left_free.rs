@@ -1,19 +1,24 @@
 //! Free space that a store with parity has left when it is full, because a member is slower than
-//! the others: they were full while it was not, and an append of a group needs members for the
-//! rest. It is pure.
+//! the others, or had more free space when the recording began: they were full while it was not,
+//! and an append of a group needs members for the rest. It is pure.
 
 use crate::recorder::{MemberStanding, MemberState, RecordingProgress};
 
 /// A smaller part of a member is not worth a word.
 const WORTH_PART: u64 = 20;
+/// A member is slower than another one if it has less than this part of its rate.
+const SLOWER_PART: f64 = 0.9;
 
 /// What is left free, and how it would not be.
 #[derive(Debug, PartialEq)]
 pub(super) struct LeftFree<'a> {
-    /// The members that were filled more slowly.
+    /// The members that have it.
     pub(super) members: Vec<&'a str>,
-    /// The space on them that faster ones would have filled.
+    /// The space on them that would have been filled beside others.
     pub(super) bytes: u64,
+    /// Whether each of them is slower than another member. Otherwise one had more free space than
+    /// the others when the recording began.
+    pub(super) are_slower: bool,
     /// The rate of the sources up to which all members are filled evenly, as far as it is known.
     pub(super) evenly_up_to_bytes_per_s: Option<f64>,
     /// How many appends of parity a group has.
@@ -39,20 +44,26 @@ pub(super) fn left_free(standing: &RecordingProgress) -> Option<LeftFree<'_>> {
         let too_large_by = member.slots_end_bytes - usable_bytes(member);
         let unused_bytes = member.free_bytes?.saturating_sub(too_large_by);
         let is_worth = unused_bytes > usable_bytes(member) / WORTH_PART;
-        is_worth.then_some((member.name.as_str(), unused_bytes))
+        is_worth.then_some((*member, unused_bytes))
     });
-    let (names, unused_bytes): (Vec<&str>, Vec<u64>) = unused.unzip();
+    let (left, unused_bytes): (Vec<&MemberStanding>, Vec<u64>) = unused.unzip();
+    let rates = members.iter().map(|member| member.rate_bytes_per_s);
+    let fastest = rates.fold(0.0, f64::max);
+    let is_slower = |member: &&MemberStanding| member.rate_bytes_per_s < SLOWER_PART * fastest;
+    let are_slower = left.iter().all(is_slower);
     let all_bytes: u64 = members.iter().map(|member| usable_bytes(member)).sum();
     let data_bytes = all_bytes.saturating_sub(parities as u64 * most_bytes);
     let slowest_s = members
         .iter()
         .map(|member| usable_bytes(member) as f64 / member.rate_bytes_per_s)
         .fold(0.0, f64::max);
-    (!names.is_empty()).then(|| LeftFree {
-        members: names,
+    let is_told = are_slower && slowest_s.is_finite();
+    (!left.is_empty()).then(|| LeftFree {
+        members: left.iter().map(|member| member.name.as_str()).collect(),
         parities,
         bytes: unused_bytes.iter().sum(),
-        evenly_up_to_bytes_per_s: slowest_s.is_finite().then(|| data_bytes as f64 / slowest_s),
+        are_slower,
+        evenly_up_to_bytes_per_s: is_told.then(|| data_bytes as f64 / slowest_s),
     })
 }
 
@@ -104,6 +115,7 @@ mod tests {
         let left = LeftFree {
             members: vec!["disk2"],
             bytes: 600,
+            are_slower: true,
             // All members take 40 bytes a second, of which a quarter is parity.
             evenly_up_to_bytes_per_s: Some(120.0),
             parities: 1,
@@ -112,6 +124,20 @@ mod tests {
         let store = standing(2, &[fast, fast, (1000, 600, 40.0), (1000, 1, 90.0)]);
         let found = left_free(&store).and_then(|left| left.evenly_up_to_bytes_per_s);
         assert_eq!(found, Some(80.0));
+    }
+
+    #[test]
+    fn a_member_that_is_as_fast_is_not_called_slower() {
+        let full = (1000, 0, 100.0);
+        let store = standing(1, &[full, full, full, (1000, 600, 95.0)]);
+        let left = LeftFree {
+            members: vec!["disk3"],
+            bytes: 600,
+            are_slower: false,
+            evenly_up_to_bytes_per_s: None,
+            parities: 1,
+        };
+        assert_eq!(left_free(&store), Some(left));
     }
 
     #[test]

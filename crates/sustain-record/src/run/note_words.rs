@@ -21,19 +21,20 @@ pub(super) fn full() -> String {
     )
 }
 
-/// What a full store has left free on slower members.
+/// What a full store has left free on some members.
 pub(super) fn left_free(left: &LeftFree<'_>) -> String {
     let members = left.members.join(" and ");
-    let is_slower = match left.members.len() {
-        1 => "is slower",
-        _ => "are slower",
+    let why = match (left.are_slower, left.members.len()) {
+        (true, 1) => "is slower",
+        (true, _) => "are slower",
+        (false, _) => "had more free space than the others when the recording began",
     };
     let evenly = left.evenly_up_to_bytes_per_s.map(|bytes_per_s| {
         let rate = Rate(bytes_per_s);
         format!("; sources of up to about {rate} together fill all members evenly")
     });
     format!(
-        "{} are left free on {members}, which {is_slower}: with {} an append needs others on other \
+        "{} are left free on {members}, which {why}: with {} an append needs others on other \
          members, and too few of those have space{}",
         Size(left.bytes),
         PARITY.of(left.parities),

@@ -113,6 +113,10 @@ pub struct CheckedProtection {
     pub protected_bytes: u64,
     /// Bytes in no group, or in one that lacks an append by now.
     pub unprotected_bytes: u64,
+    /// Those of them that outlast the loss of any one further member all the same, because their
+    /// group has more appends of parity than it lacks appends.
+    #[serde(default)]
+    pub protected_from_one_bytes: u64,
 }
 
 /// The findings for a stream: `bytes = whole_bytes + gap_bytes + hole_bytes + overwritten_bytes`.

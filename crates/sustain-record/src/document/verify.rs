@@ -70,6 +70,7 @@ fn checked_recording(verified: &VerifiedRecording) -> CheckedRecording {
             parities: found.parities,
             protected_bytes: found.protected_bytes,
             unprotected_bytes: found.unprotected_bytes,
+            protected_from_one_bytes: found.protected_from_one_bytes,
         }),
     }
 }

@@ -648,6 +648,24 @@ fn what_lacks_its_parity_is_told_and_counted() {
     }
 }
 
+#[test]
+fn what_outlasts_one_loss_of_two_is_counted() {
+    for (parities, lost, from_one) in [(2, &[1][..], true), (2, &[1, 3], false), (1, &[1], false)] {
+        let image = recorded(6, parities, 3, 45);
+        let all: u64 = image.offered.iter().map(|bytes| bytes.len() as u64).sum();
+        let found = without(&image, lost).verify().recordings[0].protection;
+        let found = found.expect("it has parity");
+        assert_eq!(found.protected_bytes + found.unprotected_bytes, all);
+        let expected = if from_one { found.unprotected_bytes } else { 0 };
+        let told = found.protected_from_one_bytes;
+        let is_part = lost.len() == 2 && told < found.unprotected_bytes;
+        assert!(
+            told == expected || is_part,
+            "{parities} {lost:?}: {found:?}"
+        );
+    }
+}
+
 /// A recording over so many members, and what each of them had when half of it was recorded.
 fn recorded_with_half(members: usize, parities: usize, is_ring: bool) -> (Image, Vec<Vec<u8>>) {
     let mut image = protected(members, parities, members - parities, is_ring);

@@ -22,6 +22,9 @@ pub struct VerifiedProtection {
     /// Other bytes that are whole: in no group, or in one that lacks some append by now, be it that
     /// the append can be computed.
     pub unprotected_bytes: u64,
+    /// Those of them in groups that have more appends of parity than they lack appends: any one
+    /// further member may be lost.
+    pub protected_from_one_bytes: u64,
 }
 
 /// What was found of each group. One of which all is there is only counted.
@@ -45,6 +48,17 @@ struct GroupTally {
     parities: BTreeSet<u16>,
     /// How much of both it should have, once its list is known.
     wanted: Option<(usize, u16)>,
+}
+
+impl GroupTally {
+    /// Whether it lacks fewer appends than it was to have of parity.
+    fn outlasts_one(&self) -> bool {
+        self.wanted.is_some_and(|(data, parities)| {
+            let lacking_data = data.saturating_sub(self.data);
+            let lacking_parity = usize::from(parities).saturating_sub(self.parities.len());
+            lacking_data + lacking_parity < usize::from(parities)
+        })
+    }
 }
 
 impl ProtectionTally {
@@ -123,10 +137,19 @@ impl ProtectionTally {
     pub(super) fn finish(self, whole_bytes: u64) -> Option<VerifiedProtection> {
         let protected = self.protected.values().map(ByteStretches::bytes);
         let protected_bytes = protected.sum::<u64>().min(whole_bytes);
+        let unprotected_bytes = whole_bytes - protected_bytes;
+        let mut from_one: BTreeMap<u16, ByteStretches> = BTreeMap::new();
+        for group in self.groups.values().filter(|group| group.outlasts_one()) {
+            for (stream, range) in &group.bytes {
+                from_one.entry(*stream).or_default().add(range.clone());
+            }
+        }
+        let from_one_bytes: u64 = from_one.values().map(ByteStretches::bytes).sum();
         self.has_groups().then_some(VerifiedProtection {
             parities: self.parities,
             protected_bytes,
-            unprotected_bytes: whole_bytes - protected_bytes,
+            unprotected_bytes,
+            protected_from_one_bytes: from_one_bytes.min(unprotected_bytes),
         })
     }
 }

@@ -130,7 +130,15 @@ fn protection_line(recording: u32, protection: &CheckedProtection, is_whole: boo
             position(bytes)
         ),
     };
-    format!("recording {recording}: protected from the loss of {members}: {rest}")
+    // Of two appends of parity one may be left.
+    let still = match protection.protected_from_one_bytes {
+        0 => String::new(),
+        bytes => format!(
+            ". {} of that still outlast the loss of any one further member",
+            position(bytes)
+        ),
+    };
+    format!("recording {recording}: protected from the loss of {members}: {rest}{still}")
 }
 
 fn pin_line(pin: &CheckedPin, is_complete: bool) -> String {
@@ -224,7 +232,8 @@ fn mending_words(document: &VerifyDocument) -> &'static str {
     let mut bad = document.bad.iter();
     let is_of_recordings = document.bad_unlisted > 0 || bad.any(|one| one.recording.is_some());
     match document.members.iter().all(ListedMember::is_present) {
-        _ if !has_parity || !is_bad || !is_of_recordings => "",
+        _ if !has_parity || !is_bad => "",
+        true if !is_of_recordings => "",
         true => {
             ". `sustain scrub` puts back what parity gives, where it lay; where it cannot, \
              `sustain repair` with the others rebuilds a member onto itself"
@@ -393,6 +402,7 @@ mod tests {
             parities: 1,
             protected_bytes: 300_000_000,
             unprotected_bytes: 0,
+            protected_from_one_bytes: 0,
         };
         assert_eq!(
             protection_line(3, &protection, true),
@@ -415,5 +425,9 @@ mod tests {
             "recording 3: protected from the loss of any 2 members: none of it, because something \
              of each group is missing, or it never had parity"
         );
+        protection.protected_from_one_bytes = 14_000_000;
+        let told = protection_line(3, &protection, false);
+        let still = ". 14.0 MB of that still outlast the loss of any one further member";
+        assert!(told.ends_with(still), "{told}");
     }
 }

@@ -66,13 +66,33 @@ pub(crate) fn run(flags: &RepairFlags) -> anyhow::Result<Exit> {
         super::say(&format!("note: {note}"));
         notes.push(note);
     }
+    let unknown_groups = repaired.tally.unknown_groups;
+    if unknown_groups > 0 {
+        let note = unknown_words(unknown_groups);
+        super::say(&format!("note: {note}"));
+        notes.push(note);
+    }
     let document = repair_document(&store, &repaired, (elapsed_s, missing_bytes), &notes);
     let text = repair_text(&document, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;
     Ok(match (document.lost.appends, missing_bytes) {
-        (0, None | Some(0)) if repaired.unseen_recordings.is_empty() => Exit::Done,
+        (0, None | Some(0)) if repaired.unseen_recordings.is_empty() && unknown_groups == 0 => {
+            Exit::Done
+        }
         _ => Exit::Failed,
     })
+}
+
+/// What to say of groups of which nothing tells what the lost member had.
+fn unknown_words(groups: u64) -> String {
+    let groups = match groups {
+        1 => "1 group of appends".to_owned(),
+        groups => format!("{groups} groups of appends"),
+    };
+    format!(
+        "of {groups} no parity is on the members that are there, so nothing tells what the lost \
+         member had of them. That is lost, if it was any, and `sustain verify` names the bytes"
+    )
 }
 
 /// Copies what a lost member had to the others, which are the store then.
@@ -89,9 +109,10 @@ fn spread(flags: &RepairFlags) -> anyhow::Result<Exit> {
     };
     if let Some(other) = missing.get(1) {
         let why = format!(
-            "members {} and {} are missing: name all that are there. Of several that are lost, one \
-             after the other is taken out, by `sustain retire` with its number, once the others \
-             are put back by a repair onto new ones",
+            "{} members are missing, the first of them {} and {}: name all that are there. Without \
+             a new member only one that is lost can be spread over the others, so rebuild the \
+             others first, each with --onto and a new member",
+            missing.len(),
             lost.index + 1,
             other.index + 1
         );

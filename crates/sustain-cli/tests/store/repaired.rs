@@ -40,9 +40,8 @@ fn bad_stretches(place: &Place, members: &[&str]) -> Vec<(u64, u64)> {
     let verify = [&["verify", "--json", "-"], members].concat();
     let found = json_of(&place.run(&verify).stdout);
     let bad = found["bad"].as_array().unwrap().iter();
-    let stretch = |one: &serde_json::Value| {
-        Some((one["from_byte"].as_u64()?, one["to_byte"].as_u64()?))
-    };
+    let stretch =
+        |one: &serde_json::Value| Some((one["from_byte"].as_u64()?, one["to_byte"].as_u64()?));
     bad.filter_map(stretch).collect()
 }
 

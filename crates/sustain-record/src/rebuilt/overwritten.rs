@@ -44,7 +44,7 @@ impl Overwritten {
         self.passed_to = self.passed_to.max(sequence);
     }
 
-    /// From this sequence on no ring has overwritten anything, not even parity; 0 if none went round.
+    /// From this sequence on no ring has overwritten anything, parity included; 0 if none has.
     pub(crate) fn passed_to_sequence(&self) -> u64 {
         self.passed_to
     }

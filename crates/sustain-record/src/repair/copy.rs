@@ -103,7 +103,7 @@ impl<'a> SlotCopy<'a> {
             to,
             lost: LostAppends::default(),
             tally: RepairTally {
-                unprotected_groups: unknown_groups,
+                unknown_groups,
                 ..RepairTally::default()
             },
         }

@@ -20,6 +20,9 @@ pub struct RepairTally {
     pub lost_bytes: u64,
     /// Groups that lack parity and for which no place was left.
     pub unprotected_groups: u64,
+    /// Groups of which no parity is left, while more members are missing than that replaces:
+    /// nothing tells what the lost member had of them.
+    pub unknown_groups: u64,
     /// Slots that were whole on the member already, in bytes.
     pub kept_bytes: u64,
 }

@@ -74,8 +74,10 @@ impl Store {
         let superblocks = || self.members.iter().map(|member| &member.superblock);
         if superblocks().any(|superblock| superblock.pins.iter().any(Pin::is_set)) {
             return Err(RecordError::Usage(
-                "the store has pins, and what only a pin keeps cannot be copied yet: extract what \
-                 they keep, free them with `sustain unpin`, and retire the member then"
+                "the store has pins, and what only a pin keeps cannot be copied yet. A lost member \
+                 can be rebuilt onto a new one, which has its pins as well. Otherwise extract what \
+                 they keep, free them with `sustain unpin`, which needs all members, and retire \
+                 the member then"
                     .to_owned(),
             ));
         }

@@ -272,7 +272,8 @@ fn protection_words(result: &RecordResult) -> Option<String> {
     let protected: u64 = streams.filter_map(|one| one.protected_bytes).sum();
     let what = match (recorded.saturating_sub(protected), result.plan.ring) {
         (0, false) => "All of it is".to_owned(),
-        (0, true) => "All of it that the ring has not overwritten is".to_owned(),
+        // The ring has overwritten what those were protected by.
+        (0, true) => "All of it that the ring has left, but for its oldest appends, is".to_owned(),
         _ if protected == 0 => "None of it is known to be".to_owned(),
         // Of what came later, more may be: it is counted to where the first is not.
         _ => format!("At least {} of it are", position(protected)),

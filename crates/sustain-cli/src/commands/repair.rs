@@ -9,7 +9,7 @@ use sustain::record::RecordError;
 use sustain::record::document::{repair_document, spread_document};
 use sustain::record::opening::Recording;
 use sustain::record::repair::{RecordingBeside, Repair, RepairEvent, Repaired, SETTLED_AFTER_NS};
-use sustain::record::store::{Mode, Onto, RepairClaim, Store};
+use sustain::record::store::{Missing, Mode, Onto, RepairClaim, Store};
 use sustain::report::terminal::{repair_text, retire_text};
 
 use super::progress::ProgressLine;
@@ -107,16 +107,8 @@ fn spread(flags: &RepairFlags) -> anyhow::Result<Exit> {
                    damaged";
         return Err(UsageError(why.to_owned()).into());
     };
-    if let Some(other) = missing.get(1) {
-        let why = format!(
-            "{} members are missing, the first of them {} and {}: name all that are there. Without \
-             a new member only one that is lost can be spread over the others, so rebuild the \
-             others first, each with --onto and a new member",
-            missing.len(),
-            lost.index + 1,
-            other.index + 1
-        );
-        return Err(UsageError(why).into());
+    if missing.len() > 1 {
+        return Err(several_missing(&missing).into());
     }
     let lost = (lost.index, flags.accept_loss);
     if flags.dry_run {
@@ -127,6 +119,23 @@ fn spread(flags: &RepairFlags) -> anyhow::Result<Exit> {
     let text = retire_text(&retired, output::width());
     stores::present(flags.json.as_deref(), &document, &text)?;
     Ok(exit)
+}
+
+/// Refuses to spread what one of several lost members had.
+fn several_missing(missing: &[Missing]) -> UsageError {
+    let numbers: Vec<String> = missing
+        .iter()
+        .map(|one| (one.index + 1).to_string())
+        .collect();
+    let numbers = match numbers.split_last() {
+        Some((last, before)) => format!("{} and {last}", before.join(", ")),
+        None => String::new(),
+    };
+    UsageError(format!(
+        "members {numbers} are missing: name all that are there. Without a new member only one \
+         that is lost can be spread over the others, so rebuild the others first, each with --onto \
+         and a new member"
+    ))
 }
 
 /// A repair, and what its user hears of it.
